@@ -67,6 +67,7 @@ from benchmark.readers import (
     parse_json,
     qrels,
     readable,
+    reader_notes,
     text_tables,
 )
 from benchmark.readers import packed_images as packed
@@ -117,8 +118,8 @@ CHOOSE = "name one: rematch init DIR --captions FILE, in a season file the optio
 ONE_FILE = "write the captions beside the images into one .csv: columns image and caption"
 BY_SPLIT = "write them into one file, as one list with a column or key split"
 FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
-NAMED = 5  # of what a line lists
 TEXTS = ("txt", "caption", "captions", "text")  # of a sample
+MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
 ROW_START = re.compile(r"\s*[\"']?(?P<name>[^,;|\t\"']+)[\"']?\s*[,;|\t]")
@@ -274,7 +275,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     read = _annotations(raw, options)
     images = _images(read)
     split, notes = _splits(images, read.name, options)
-    notes += nested_keys.notes(read.name, read.unused())
+    notes += reader_notes.unread(read.name, read.unused())
     return _tables(read, images.assign(split=split), notes, options)
 
 
@@ -289,7 +290,7 @@ def read_for_score(raw: Path, options: Options = Options()) -> Tables:
     if read.is_one_file:
         _check_endings(read.entries)
     split, notes = _scored_splits(images, read.name)
-    notes += nested_keys.notes(read.name, read.unused(with_ids=False))
+    notes += reader_notes.unread(read.name, read.unused(with_ids=False))
     places = pd.Series([entry.file for entry in read.entries]).factorize()[0]
     if read.is_regrouped or (places[1:] < places[:-1]).any():
         notes.append(
@@ -346,7 +347,7 @@ def told(raw: Path, options: Options = Options()) -> str:
     others = [file for file in _files(raw) if raw / file not in named]
     used = ", ".join(map(nested_keys.text_of, read.used))
     left = [f"the key {nested_keys.text_of(key)}" for key in read.unused()]
-    left += [f"the files {_listed(others)}"] if others else []
+    left += [f"the files {reader_notes.listed(others)}"] if others else []
     return f"read {read.name}: {used}; not used: {', '.join(left) or 'nothing'}"
 
 
@@ -364,12 +365,6 @@ def missing(raw: Path, file: str) -> UserError:
     found = "nothing" + (f" ({hint})" if hint else "")
     do = "correct the annotation file or add the image"
     return UserError(raw / file, "an image, as the annotations name it", found, do)
-
-
-def _listed(names: object) -> str:
-    names = list(names)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 def _files(raw: Path) -> list[str]:
@@ -395,7 +390,7 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
         if not is_file(raw / name):
-            found = f"nothing ({_listed(files) or 'no such file'} could be read)"
+            found = f"nothing ({reader_notes.listed(files) or 'no such file'} could be read)"
             raise UserError(raw / name, expected, found, "correct its name")
         kind = PurePosixPath(name).suffix.lower()
         if kind not in (*KINDS, *PACKED):
@@ -409,7 +404,7 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
         if len(layouts) == 1:
             return next(iter(layouts.items()))
         if layouts:
-            found = " and ".join(map(_listed, layouts.values()))
+            found = " and ".join(reader_notes.listed(names) for names in layouts.values())
             raise UserError(raw, "one kind of annotations", found, f"keep one kind, or {CHOOSE}")
         if len(named) == 1:
             return _of_text, named
@@ -417,10 +412,10 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     if several := files or named or below:
         count = f"{len(files)}: " if files else f"none {'of columns' if named else 'here'}, but "
         is_by_split = len(several) > 1 and all(map(_split_of, several))
-        do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > NAMED else CHOOSE
-        raise UserError(raw, expected, f"{count}{_listed(several)}", do)
+        do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > MANY else CHOOSE
+        raise UserError(raw, expected, f"{count}{reader_notes.listed(several)}", do)
     kinds = Counter(PurePosixPath(name).suffix or name for name in _files(raw))
-    found = "none" + (f" (files of {_listed(kinds)})" if kinds else "")
+    found = "none" + (f" (files of {reader_notes.listed(kinds)})" if kinds else "")
     raise UserError(raw, expected, found, "write a .csv with the columns image and caption")
 
 
@@ -511,7 +506,7 @@ def _of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry
             yield replace(entry, file=str(folder / entry.file))
     if others := [name for name in _metadata_files(raw) if name not in files]:
         what = "files of metadata are in a folder that names no split, and are not read"
-        seen.notes.append(f"{len(others)} {what}: {_listed(others)}.")
+        seen.notes.append(f"{len(others)} {what}: {reader_notes.listed(others)}.")
 
 
 def _split_files(raw: Path) -> list[str]:
@@ -623,7 +618,7 @@ def _of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator
     there = [name for name in _files(raw) if _is_image(name) and name not in image_of.values()]
     if there:
         what = f"{len(there)} images have no .txt beside them and are left out"
-        seen.notes.append(f"{what}: {_listed(there)}.")
+        seen.notes.append(f"{what}: {reader_notes.listed(there)}.")
 
 
 def _texts_beside(raw: Path) -> list[tuple[str, str]]:
@@ -711,7 +706,7 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
         if alone := [image for image in group if image not in shared]:
             expected = f"{alone[0]}, too, as others of its captions belong to {next(iter(shared))}"
             do = "judge all captions of a group right for all of it, or each for one image"
-            raise UserError(f"{files[2]}: {caption}", expected, _listed(shared), do)
+            raise UserError(f"{files[2]}: {caption}", expected, reader_notes.listed(shared), do)
         for image in sorted(group, key=lambda image: len(dealt[image]))[:1]:  # each in turn
             dealt[image] += captions[caption].captions
     otherwise = "unused" if any(split_of.values()) else None
@@ -724,7 +719,7 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
         (idle, "captions have no image in qrels and are left out"),
         ([i for i in images if i not in split_of], "images have no caption in qrels: unused"),
     ):
-        seen.notes += [f"{len(left)} {what}: {_listed(left)}."] if left else []
+        seen.notes += [f"{len(left)} {what}: {reader_notes.listed(left)}."] if left else []
 
 
 def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
@@ -818,7 +813,9 @@ def _entry(
     said = {role: _fact(where, facts, role, seen) for role in ("image", "id", *SHARED)}
     if not (said["image"] or file):
         expected = f"a string ({', '.join(NAMES['image'])})"
-        raise UserError(f"{where}: image", expected, f"None, but {_listed(facts)}", CORRECT)
+        raise UserError(
+            f"{where}: image", expected, f"None, but {reader_notes.listed(facts)}", CORRECT
+        )
     sentences = _sentences(record, seen)
     for sentence in sentences:
         if not sentence.text.strip():
@@ -960,7 +957,11 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
     names = dict.fromkeys(name_of.values())
     chosen = [name for name in names if name in NAMES["caption"]] or list(names)
     if len(chosen) != 1:
-        found = f"both ({' and '.join(chosen)})" if chosen else f"neither, but {_listed(keys)}"
+        found = (
+            f"both ({' and '.join(chosen)})"
+            if chosen
+            else f"neither, but {reader_notes.listed(keys)}"
+        )
         raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
     return [key for key, name in name_of.items() if name == chosen[0]]
 
@@ -1092,7 +1093,7 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     elif isinstance(data, dict):
         if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
-            raise UserError(name, FORMATS, f"the keys {_listed(data)}", do)
+            raise UserError(name, FORMATS, f"the keys {reader_notes.listed(data)}", do)
         form, items = PLAIN, [{"image": file, "captions": data[file]} for file in data]
     if not isinstance(items, list):
         raise UserError(f"{name}: {key}", "a list", f"{items!r:.60}", CORRECT)

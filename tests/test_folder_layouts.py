@@ -317,7 +317,13 @@ def test_what_is_not_judged_is_told(tmp_path):
     ("name", "text", "where", "expected", "found"),
     [
         ("qrels/dev.tsv", "ka\ta\t1", "qrels/test.tsv:2: a", "one split per image", "test and dev"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nkx\ta\t1", "test.tsv:2", "an id of queries.jsonl", "'kx'"),
+        (
+            "qrels/test.tsv",
+            "query-id\tcorpus-id\tscore\nkx\ta\t1",
+            "test.tsv:2",
+            "an id of queries.jsonl",
+            "'kx'",
+        ),
         ("qrels/test.tsv", "qid\tdoc\trel\nka a", "test.tsv:2", "3 cells", "'ka a'"),
         ("corpus.jsonl", '{"_id": "a", "text": "A."}', "", "in none of corpus.jsonl", "3 of 3"),
         ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),

@@ -106,7 +106,8 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         rows = tables.captions[tables.captions["image_id"] == str(number)]
         assert rows["text"].tolist() == kept
         assert rows["caption_id"].tolist() == [f"{number}#{k}" for k in range(len(kept))]
-    assert any("first 5 captions" in note and "3 dropped" in note for note in tables.notes)
+    assert "val: 1 of 11 captions are left out, of the images 554625." in tables.notes
+    assert "test: 2 of 17 captions are left out, of the images 9." in tables.notes
 
 
 def test_counts_of_the_cards():
