@@ -272,8 +272,9 @@ def _entry(item: object, where: str, release: Release) -> Entry:
             raise UserError(place, "one line without tabs", f"{caption!r:.60}")
         check_text(caption, place, "")
     person = _member(item, "id", int, where_file)
-    unread = tuple(nested_keys.unread(item, KEYS | {release.file}))
-    return Entry(where, str(path), split, str(person), captions, unread)
+    unread: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(unread, item, KEYS | {release.file})
+    return Entry(where, str(path), split, str(person), captions, tuple(unread))
 
 
 def _member(item: object, key: str, kind: type, where: str):

@@ -122,6 +122,7 @@ TEXTS = ("txt", "caption", "captions", "text")  # of a sample
 MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
+NUMBERED_IMAGE = re.compile(rf"(?P<file>{text_tables.IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
 ROW_START = re.compile(r"\s*[\"']?(?P<name>[^,;|\t\"']+)[\"']?\s*[,;|\t]")
 NO_ANNOTATIONS = re.compile(r"dataset_infos?\.json|dataset_dict\.json|.*_stats\.json")
 SIDES = ("corpus", "queries")
@@ -452,6 +453,7 @@ def _annotations(raw: Path, options: Options) -> Annotations:
     _check_lines(entries)
     named = dict.fromkeys(entry.file for entry in entries if not entry.is_packed)
     moved = _on_disk(raw, list(named))
+    seen.notes += _unread_tables(raw, files)
     for given, there in list(moved.items())[:1]:
         note = f"{len(moved)} images are not there as named, but as {there} for {given}."
         seen.notes.append(note)
@@ -461,6 +463,20 @@ def _annotations(raw: Path, options: Options) -> Annotations:
             entry = replace(entry, file=file, image_id=given)
         seen.entries.append(entry)
     return seen
+
+
+def _unread_tables(raw: Path, read: list[str]) -> list[str]:
+    """A note on tables of the kind that is read that look like no annotations, if there are any."""
+    kind = PurePosixPath(read[0]).suffix.lower()
+    others = []
+    if kind == ".parquet":
+        tables = [name for name in _files(raw) if name.lower().endswith(packed.PARQUETS)]
+        others = [name for name in tables if not _has_captions(raw, name)]
+    elif kind in (".csv", ".tsv"):
+        tables = sorted(path for path in raw.glob("[!.]*") if path.suffix.lower() == kind)
+        others = [path.name for path in tables if not _is_annotation(path)]
+    what = "tables without columns of images and captions are not read"
+    return [f"{len(others)} {what}: {reader_notes.listed(others)}."] if others else []
 
 
 def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
@@ -549,9 +565,8 @@ def _has_captions(raw: Path, name: str) -> bool:
 
 
 def _says_something(key: str) -> bool:
-    is_known = any(_folded(key) in names for names in NAMES.values())
-    is_id = _plain(key).removesuffix("s") in CAPTION_IDS or _plain(key) in IMAGE_IDS
-    return is_known or is_id or bool(_caption_name(key))
+    is_id = _plain(key).removesuffix("s") in CAPTION_IDS
+    return is_id or bool(_role(key)) or bool(_caption_name(key))
 
 
 def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
@@ -737,7 +752,7 @@ def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
         value = facts.get(key)
         if type(value) not in (str, int) or str(value) in items:
             raise UserError(f"{where}: {key}", "an id that occurs once", f"{value!r:.80}", CORRECT)
-        seen.keys |= dict.fromkeys(nested_keys.leaves(facts))
+        nested_keys.gather(seen.keys, facts)
         seen.used[key,] = None
         said = {k: v for k, v in facts.items() if k != key and v not in ("", None)}
         said = {k: v for k, v in said.items() if _caption_name(k) or _folded(k) in NAMES["image"]}
@@ -790,12 +805,22 @@ def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
     return whole[0] if len(whole) == 1 else placed("")
 
 
+@lru_cache(maxsize=4096)  # the same few keys in every record
 def _folded(text: str) -> str:
     return normalize("NFC", text.strip()).casefold()
 
 
+@lru_cache(maxsize=4096)
 def _plain(key: str) -> str:
     return re.sub(r"[\s_-]", "", _folded(key))
+
+
+@lru_cache(maxsize=4096)
+def _role(key: str) -> str:
+    """What a key says, as NAMES has it, or the id of an image; "" for others."""
+    if _plain(key) in IMAGE_IDS:
+        return "image_id"
+    return next((role for role, names in NAMES.items() if _folded(key) in names), "")
 
 
 def _entry(
@@ -808,7 +833,7 @@ def _entry(
     """What a record says of an image. Its `file` is the one that it names if it is not given; its
     split that of `path` if none is named. The name of an image in a packed file is its id."""
     where, facts = record.where, record.facts
-    seen.keys |= dict.fromkeys(nested_keys.leaves(facts))
+    nested_keys.gather(seen.keys, facts)
     seen.usual |= record.form.usual
     said = {role: _fact(where, facts, role, seen) for role in ("image", "id", *SHARED)}
     if not (said["image"] or file):
@@ -821,10 +846,18 @@ def _entry(
         if not sentence.text.strip():
             raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
         check_text(sentence.text, f"{where}: caption", CORRECT)
+    roles = {_role(key) for sentence in sentences for key in sentence.facts}
+    if roles & {"image", "image_id"}:
+        _check_owner(said["image"], facts, sentences, seen)
     for role in SHARED:
-        said[role] = _shared(role, said[role], sentences, seen)
+        if role in roles:
+            said[role] = _shared(role, said[role], sentences, seen)
         check_text(said[role] or "", f"{where}: {role}", CORRECT, LONGEST_PATH)
     file = _inside((file or said["image"]).replace("\\", "/"), f"{where}: image")
+    captions = _captions(record, sentences, seen)
+    if (numbered := NUMBERED_IMAGE.fullmatch(file)) and len(captions) == 1:
+        file = numbered["file"]
+        captions = [replace(captions[0], number=int(numbered["number"]))]
     name = said["id"]
     if is_packed and not name and said["image"]:
         name = _inside(said["image"].replace("\\", "/"), f"{where}: image")
@@ -832,7 +865,7 @@ def _entry(
     return Entry(
         where=where,
         file=file,
-        captions=_captions(record, sentences, seen),
+        captions=captions,
         image_id=name,
         split=said["split"] or _split_of(path),
         group=said["group"],
@@ -848,12 +881,16 @@ def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
     keys = [form.captions] if form.captions else _caption_keys(facts, record.where)
     sentences: list[Sentence] = []
     for key in keys:
-        for number, item in enumerate(_items(facts[key], f"{record.where}: {key}")):
+        items = _items(facts[key], f"{record.where}: {key}")
+        if (key,) in seen.keys:  # texts, which may be objects that were written as text
+            seen.used[key,] = None
+            for item in items:
+                nested_keys.gather(seen.keys, item, (key,))
+        for number, item in enumerate(items):
             where = record.places[number] if record.places else f"{record.where}: {key}[{number}]"
             sentences.append(_sentence(item, where, key, seen))
     if len(keys) > 1:
         sentences = [sentence for sentence in sentences if sentence.text.strip()]
-    seen.used |= {(key,): None for key in keys if (key,) in seen.keys}
     return sentences
 
 
@@ -861,10 +898,26 @@ def _sentence(item: str | dict, where: str, key: str, seen: Annotations) -> Sent
     if isinstance(item, str):
         return Sentence(where, (key,), item, {})
     text = _text_key(item)
-    facts = {inner: value for inner, value in item.items() if inner != text}
-    seen.keys |= dict.fromkeys(nested_keys.leaves(item, (key,)))
+    facts = {str(inner): value for inner, value in item.items() if inner != text}
     seen.used[key, text] = None
     return Sentence(where, (key,), item[text], facts)
+
+
+def _check_owner(
+    image: str | None, facts: dict, sentences: list[Sentence], seen: Annotations
+) -> None:
+    """Raise UserError for a caption that names another image than the one that has it."""
+    ids = {_plain(key): value for key, value in facts.items() if _role(key) == "image_id"}
+    for sentence in sentences:
+        other = _fact(sentence.where, sentence.facts, "image", seen, sentence.path)
+        if None not in (image, other) and not _is_end(other, image, "image"):
+            found = f"{other!r:.60}"
+            raise UserError(f"{sentence.where}: image", f"{image!r:.60}", found, CORRECT)
+        for key, value in sentence.facts.items() if ids else ():
+            if _role(key) == "image_id" and str(ids.get(_plain(key), value)) != str(value):
+                expected = f"{ids[_plain(key)]!r:.60}, as of its image"
+                found = f"{value!r:.60}"
+                raise UserError(f"{sentence.where}: {key}", expected, found, CORRECT)
 
 
 def _shared(
@@ -912,17 +965,19 @@ def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> l
 
 def _own_id(facts: dict, names: tuple[str, ...], path: Key, seen: Annotations) -> str | None:
     """The first of the ids of these names, a text or a whole number."""
-    key_of = {_plain(key): key for key in facts if type(facts[key]) in (int, str)}
-    keys = [key_of[name] for name in names if name in key_of and facts[key_of[name]] != ""]
-    seen.ids |= {(*path, key): None for key in keys}
-    return str(facts[keys[0]]) if keys else None
+    keys = [key for key in facts if _plain(key) in names]
+    keys = [key for key in keys if type(facts[key]) in (int, str) and facts[key] != ""]
+    for key in keys:
+        seen.ids[*path, key] = None
+    first = min(keys, key=lambda key: names.index(_plain(key)), default=None)
+    return None if first is None else str(facts[first])
 
 
 def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()) -> str | None:
     """The string of one role, None where there is none; a whole number is taken as its digits.
     Several keys may say it if they agree: a path, and its end."""
     values = []
-    for key in (key for key in record if _folded(key) in NAMES[role]):
+    for key in (key for key in record if _role(key) == role):
         value = str(record[key]) if type(record[key]) is int else record[key]
         seen.used[*path, key] = None
         if value in (None, ""):
@@ -934,7 +989,7 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
     if not values:
         return None
     longest = max(values, key=lambda pair: len(pair[0]))[0]
-    if any(not f"/{longest}".endswith(f"/{value}") for value, _ in values):
+    if len(values) > 1 and not all(_is_end(value, longest, role) for value, _ in values):
         found = " and ".join(f"{key} {value!r:.60}" for value, key in values)
         raise UserError(where, f"one {role}", found, "keep the key that is right")
     if role == "image" and record.get("filepath") and "sentences" in record:  # Karpathy's COCO
@@ -944,6 +999,13 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
     return max(inside_it, key=len) if inside_it else longest
 
 
+def _is_end(value: str, path: str, role: str) -> bool:
+    """Whether a value is the end of a path; of an image, also without its ending."""
+    ends = [path, str(PurePosixPath(path).with_suffix(""))] if role == "image" else [path]
+    return any(f"/{end}".endswith(f"/{value}") for end in ends)
+
+
+@lru_cache(maxsize=4096)
 def _caption_name(key: str) -> str:
     """What a key would be called without a number, if it is one of captions; else ""."""
     numbered = NUMBERED.fullmatch(_folded(key))
@@ -992,8 +1054,9 @@ def _text_key(item: object) -> str | None:
     anything else."""
     if not isinstance(item, dict):
         return None
-    keys = [key for key in item if _caption_name(key)]
-    keys = [key for key in keys if _caption_name(key) in NAMES["caption"]] or keys
+    keys = [key for key in item if isinstance(key, str) and _caption_name(key)]
+    if len(keys) > 1:
+        keys = [key for key in keys if _caption_name(key) in NAMES["caption"]] or keys
     return keys[0] if len(keys) == 1 and isinstance(item[keys[0]], str) else None
 
 
@@ -1089,7 +1152,7 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     elif isinstance(data, dict) and ("images" in data or "data" in data):
         key = "images" if "images" in data else "data"
         form, items = KARPATHY if key == "images" else TEXTCAPS, data[key]
-        seen.keys |= dict.fromkeys(nested_keys.unread(data, form.outside))
+        nested_keys.gather_unread(seen.keys, data, form.outside)
     elif isinstance(data, dict):
         if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
@@ -1121,7 +1184,7 @@ class Coco(BaseModel):
 def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
-    seen.keys |= dict.fromkeys(nested_keys.unread(data, COCO.outside))
+    nested_keys.gather_unread(seen.keys, data, COCO.outside)
     rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:

@@ -169,7 +169,7 @@ REFUSED = {  # name of the file, content -> where, expected, found
     ("c.csv", f"{HEAD}a.jpg,\"{{'tokens': ['A']}}\"\n"): (*CELLS, "'tokens'"),
     ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): ("c.csv:3", "separated by '|'", "1"),
     ("c.tsv", '"image"\t"caption"\na.jpg\t"A.\nb.jpg\tB."\n'): (
-        *("c.tsv:2", "ends before the next one begins", "line 3 ('b.jpg"),
+        *("c.tsv:2", "ends before the next one begins", "line 3 is a row of its own ('b.jpg"),
     ),
     ("c.csv", "a.jpg,A.\n"): ("c.csv:1", "a first line that names the columns", "'a.jpg,A.'"),
     ("c.csv", f"{HEAD}/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),

@@ -4,7 +4,6 @@ Karpathy and Fei-Fei (2015), Deep Visual-Semantic Alignments. Each of his datase
 file; `caption_datasets.zip` holds those of Flickr8k, Flickr30k and COCO.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,12 +109,14 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
         entries.append(Entry(where, file, image.split, captions, *numbers))
     if not entries:
         raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
-    return Annotations(entries, list(dict.fromkeys(_unread(data))))
+    return Annotations(entries, _unread(data))
 
 
-def _unread(data: dict) -> Iterator[nested_keys.Key]:
-    yield from nested_keys.unread(data, TOP_KEYS)
+def _unread(data: dict) -> list[nested_keys.Key]:
+    keys: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(keys, data, TOP_KEYS)
     for image in data["images"]:
-        yield from nested_keys.unread(image, IMAGE_KEYS)
+        nested_keys.gather_unread(keys, image, IMAGE_KEYS)
         for sentence in image["sentences"]:
-            yield from nested_keys.unread(sentence, SENTENCE_KEYS, ("sentences",))
+            nested_keys.gather_unread(keys, sentence, SENTENCE_KEYS, ("sentences",))
+    return list(keys)

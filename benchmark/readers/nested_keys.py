@@ -1,30 +1,36 @@
 """Keys of JSON objects at every depth: which of them a reader does not read."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 
 Key = tuple[str, ...]  # the key of an object, that of an object in it, and so on
 
 MOST = 30  # keys of an object that are named; one with more is a mapping of other things
 
 
-def leaves(value: object, path: Key = ()) -> Iterator[Key]:
-    """The keys of all values that are not empty, at every depth. Lists have no keys of their own:
-    those of their objects count."""
-    if isinstance(value, dict) and 0 < len(value) <= MOST:
+def gather(keys: dict[Key, None], value: object, path: Key = ()) -> None:
+    """Add the keys of all values in `value` that are not empty, at every depth, after `path`. Lists
+    have no keys of their own: those of their objects count."""
+    kind = type(value)
+    if kind is dict and (0 < len(value) <= MOST or not path):
         for key, inner in value.items():
-            yield from leaves(inner, (*path, str(key)))
-    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+            if type(inner) in (dict, list, tuple):
+                gather(keys, inner, (*path, str(key)))
+            elif inner is not None and inner != "":
+                keys[*path, str(key)] = None
+    elif kind in (list, tuple) and dict in map(type, value):
         for item in value:
-            yield from leaves(item, path)
-    elif value not in (None, "", [], {}, ()) and path:
-        yield path
+            gather(keys, item, path)
+    elif value or kind not in (dict, list, tuple):
+        keys[path] = None
 
 
-def unread(record: dict, known: Container[str], path: Key = ()) -> Iterator[Key]:
-    """As `leaves`, but for what is under the known keys of a record."""
-    for key, value in record.items():
+def gather_unread(
+    keys: dict[Key, None], record: dict, known: Container[str], path: Key = ()
+) -> None:
+    """As `gather`, but for what is under the known keys of a record."""
+    for key in record:
         if key not in known:
-            yield from leaves(value, (*path, str(key)))
+            gather(keys, {key: record[key]}, path)
 
 
 def text_of(key: Key) -> str:

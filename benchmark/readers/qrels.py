@@ -85,7 +85,7 @@ def _places(heads: list[str], where: str) -> dict[str, int]:
             break
         places[role] = place
     if len(places) < len(heads) or not places.keys() >= set(ROLES):
-        expected = "the columns query-id, corpus-id and score, each once, in any order"
+        expected = "the columns query-id, corpus-id and score, each once, separated by tabs"
         raise UserError(where, expected, ", ".join(heads), "name them so in the first line")
     return places
 

@@ -120,8 +120,8 @@ def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
             cells = [cell.strip() for cell in cells]
         if not any(cells):
             continue
-        if len(cells) != len(columns):
-            table.fault, table.fault_line = _wrong_count(number, cells, columns, layout), number
+        if fault := _fault_of(number, cells, columns, layout):
+            table.fault, table.fault_line = fault, number
             return table
         table.rows.append(Row(number, cells))
     return table
@@ -143,7 +143,13 @@ def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
     return False
 
 
-def _wrong_count(line: int, cells: list[str], columns: list[str], layout: Layout) -> UserError:
+def _fault_of(line: int, cells: list[str], columns: list[str], layout: Layout) -> UserError | None:
+    """The error for a row with another number of cells, or with the names of the columns."""
+    if len(cells) == len(columns):
+        if sorted(cell.strip() for cell in cells) != sorted(columns):
+            return None
+        do = "remove it; where its order is another one, save the tables as two files"
+        return layout.error(line, "a row", "a second line with the names of the columns", do)
     separator = layout.separator
     expected = f"as many entries as columns ({len(columns)}), separated by {separator!r}"
     do = f"put quotation marks around captions with {separator!r}, or correct the line"
@@ -157,19 +163,21 @@ def _wrong_count(line: int, cells: list[str], columns: list[str], layout: Layout
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     """The table if fields may be enclosed in quotation marks."""
-    table, several = Table(columns), []
-    rows = csv.reader(
-        lines, delimiter=layout.separator, skipinitialspace=layout.is_padded, strict=True
-    )
+    table, several, is_padded = Table(columns), [], layout.is_padded
+    if is_padded:  # csv allows blanks before a quotation mark alone
+        behind = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
+        rows = [behind.sub('"', line) for line in lines]
+    else:
+        rows = lines
+    rows = csv.reader(rows, delimiter=layout.separator, skipinitialspace=is_padded, strict=True)
     start = 1
     try:
         for number, cells in enumerate(rows):
             first, start = start, rows.line_num + 1
             if number == 0 or not any(cells):
                 continue
-            if len(cells) != len(columns):
-                table.fault = _wrong_count(first, cells, columns, layout)
-                table.fault_line = first
+            if fault := _fault_of(first, cells, columns, layout):
+                table.fault, table.fault_line = fault, first
                 break
             table.rows.append(Row(first, cells))
             if start - first > 1:
@@ -200,7 +208,8 @@ def _refuse_enclosed_rows(
         for number in range(row.line, row.line + breaks + 1):
             line = lines[number - 1].strip()
             if number != own and _is_row(line, len(table.columns), names, layout):
-                found = f"a row of its own within quotation marks, line {number} ({line!r:.60})"
+                found = f"lines {row.line} to {row.line + breaks} in one, of which line {number} "
+                found += f"is a row of its own ({line!r:.60})"
                 expected = "a row that ends before the next one begins"
                 table.fault = layout.error(row.line, expected, found, CLOSE)
                 table.fault_line = row.line
