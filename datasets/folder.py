@@ -153,13 +153,11 @@ class Form:
     """What is known of a format beside the names of columns.
 
     captions  the key of captions, where a format has one for them; "": the names above
-    usual     keys of images and captions that say nothing here, though most files have them
-    outside   keys of the file beside the images that are read or say nothing
+    usual     keys that say nothing here and that most files of the format have
     """
 
     captions: str = ""
     usual: frozenset[Key] = frozenset()
-    outside: frozenset[str] = frozenset()
 
 
 def _keys(text: str) -> frozenset[Key]:
@@ -169,25 +167,38 @@ def _keys(text: str) -> frozenset[Key]:
 PLAIN = Form()
 BLIP = Form(usual=_keys("image_id"))
 KARPATHY = Form(
-    usual=_keys("imgid cocoid sentids sentences.tokens sentences.imgid sentences.sentid"),
-    outside=frozenset({"images", "dataset"}),
+    usual=_keys(
+        """
+        imgid cocoid sentids sentences.tokens sentences.imgid sentences.sentid dataset
+        """
+    )
 )
 COCO = Form(
     captions="annotations",
-    usual=_keys("image_id license coco_url flickr_url date_captured height width annotations.id"),
-    outside=frozenset({"images", "annotations", "info", "licenses", "type"}),
+    usual=_keys(
+        """
+        image_id license coco_url flickr_url date_captured height width annotations.id
+        info.description info.url info.version info.year info.contributor
+        info.date_created licenses.id licenses.name licenses.url type
+        """
+    ),
 )
 TEXTCAPS = Form(
     usual=_keys(
-        "image_id image_classes image_width image_height flickr_original_url "
-        "flickr_300k_url caption_id caption_tokens reference_strs reference_tokens"
-    ),
-    outside=frozenset({"data", "info", "dataset_name", "dataset_type"}) | {"dataset_version"},
+        """
+        image_id image_classes image_width image_height flickr_original_url
+        flickr_300k_url caption_id caption_tokens reference_strs reference_tokens
+        dataset_name dataset_type dataset_version
+        """
+    )
 )
 HUGGING_FACE = Form(usual=KARPATHY.usual | _keys("img_id"))
 IMG2DATASET = Form(
     usual=_keys(
-        "key url status error_message width height original_width original_height exif md5 sha256"
+        """
+        key url status error_message width height original_width original_height exif
+        md5 sha256
+        """
     )
 )
 
@@ -1025,7 +1036,14 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
             else f"neither, but {reader_notes.listed(keys)}"
         )
         raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
-    return [key for key, name in name_of.items() if name == chosen[0]]
+    chosen_keys = [key for key, name in name_of.items() if name == chosen[0]]
+    return sorted(chosen_keys, key=_number_of)
+
+
+def _number_of(key: str) -> int:
+    """The number at the end of a key; -1 without one."""
+    digits = re.search(r"\d+$", key.strip())
+    return int(digits[0]) if digits else -1
 
 
 def _items(value: object, where: str) -> list[str | dict]:
@@ -1152,7 +1170,7 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     elif isinstance(data, dict) and ("images" in data or "data" in data):
         key = "images" if "images" in data else "data"
         form, items = KARPATHY if key == "images" else TEXTCAPS, data[key]
-        nested_keys.gather_unread(seen.keys, data, form.outside)
+        nested_keys.gather_unread(seen.keys, data, {key})
     elif isinstance(data, dict):
         if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
@@ -1184,7 +1202,7 @@ class Coco(BaseModel):
 def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
-    nested_keys.gather_unread(seen.keys, data, COCO.outside)
+    nested_keys.gather_unread(seen.keys, data, {"images", "annotations"})
     rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:

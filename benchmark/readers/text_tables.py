@@ -15,6 +15,7 @@ import io
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import readable
@@ -231,16 +232,25 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
 
 
 class Names:
-    """Names of images, or of other items, and what is likely to be one: a file name of an image, or
-    a text of the same pattern of letters and digits."""
+    """Names of images, or of other items, and what is likely to be one: a file name of an image, a
+    file name with an ending that they have, or a text of the same pattern of letters and digits."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.known = set(names)
+        self.endings = {_ending(name) for name in self.known} - {""}
         self.patterns = {_pattern(name) for name in self.known if _has_pattern(name)}
 
     def __contains__(self, text: str) -> bool:
-        is_known = text in self.known or IMAGE_NAME.fullmatch(text) is not None
-        return is_known or _has_pattern(text) and _pattern(text) in self.patterns
+        return (
+            text in self.known
+            or IMAGE_NAME.fullmatch(text) is not None
+            or _ending(text) in self.endings
+            or (_has_pattern(text) and _pattern(text) in self.patterns)
+        )
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.casefold()
 
 
 def _has_pattern(name: str) -> bool:
