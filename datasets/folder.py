@@ -123,7 +123,7 @@ MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
 NUMBERED_IMAGE = re.compile(rf"(?P<file>{text_tables.IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
-ROW_START = re.compile(r"\s*[\"']?(?P<name>[^,;|\t\"']+)[\"']?\s*[,;|\t]")
+SEPARATOR = re.compile(r"[,;|\t]")
 NO_ANNOTATIONS = re.compile(r"dataset_infos?\.json|dataset_dict\.json|.*_stats\.json")
 SIDES = ("corpus", "queries")
 ITEM_IDS = ("_id", "id")
@@ -219,7 +219,7 @@ class Caption:
 
     text: str
     own_id: str | None = None
-    number: int | None = None  # among those of its image
+    number: str | None = None  # among those of its image
 
 
 @dataclass(frozen=True)
@@ -326,8 +326,7 @@ def _tables(read: Annotations, images: pd.DataFrame, notes: list[str], options: 
     captions = captions.astype({"image_id": "str", "text": "str"})
     number = captions["number"]
     if number.isna().any() or captions.duplicated(["image_id", "number"]).any():
-        number = captions.groupby("image_id").cumcount()
-    number = number.astype(int).astype(str)
+        number = captions.groupby("image_id").cumcount().astype(str)
     captions.insert(0, "caption_id", captions["image_id"] + "#" + number)
     if options.tokeniser:
         captions["text"] = captions["text"].map(segmenter(options.tokeniser))
@@ -868,7 +867,7 @@ def _entry(
     captions = _captions(record, sentences, seen)
     if (numbered := NUMBERED_IMAGE.fullmatch(file)) and len(captions) == 1:
         file = numbered["file"]
-        captions = [replace(captions[0], number=int(numbered["number"]))]
+        captions = [replace(captions[0], number=numbered["number"])]
     name = said["id"]
     if is_packed and not name and said["image"]:
         name = _inside(said["image"].replace("\\", "/"), f"{where}: image")
@@ -966,7 +965,7 @@ def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> l
     number = None
     for key in (key for key in NUMBERS if key in facts and len(sentences) == 1):
         if str(facts[key]).isdecimal():
-            number = int(facts[key])
+            number = str(facts[key])
             seen.used[key,] = None
     return [
         Caption(sentence.text, own_id, number)
@@ -1040,10 +1039,11 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
     return sorted(chosen_keys, key=_number_of)
 
 
-def _number_of(key: str) -> int:
-    """The number at the end of a key; -1 without one."""
-    digits = re.search(r"\d+$", key.strip())
-    return int(digits[0]) if digits else -1
+def _number_of(key: str) -> tuple[int, str]:
+    """What sorts keys by the number at their end, which may be long; those without one first."""
+    digits = re.search(r"\d*$", key.strip())[0]
+    number = digits.lstrip("0")
+    return (len(number) + 1 if digits else 0), number
 
 
 def _items(value: object, where: str) -> list[str | dict]:
@@ -1267,8 +1267,8 @@ def _check_lines(entries: list[Entry]) -> None:
     for entry in entries:
         for caption in entry.captions:
             for line in lines_of(caption.text)[1:]:
-                start = ROW_START.match(line)
-                if start and start["name"].strip() in names:
+                start, *rest = SEPARATOR.split(line, maxsplit=1)
+                if rest and start.strip().strip("\"'").strip() in names:
                     expected = "a caption without rows of a table in it"
                     found = f"the line {line!r:.60}"
                     raise UserError(f"{entry.where}: caption", expected, found, CORRECT)

@@ -37,3 +37,15 @@ def test_known_keys_are_left_out_with_all_that_they_hold():
     record = {"images": [{"id": 1}], "info": {"year": 2014}}
     nested_keys.gather_unread(keys, record, {"images"}, ("top",))
     assert list(keys) == [("top", "info", "year")]
+
+
+def test_keys_that_no_honest_file_has():
+    """Deep nesting ends, and a key is one line that a terminal can show."""
+    value: object = 1
+    for _ in range(900):
+        value = {"a": [value]}
+    assert gathered(value) == [".".join("a" * nested_keys.DEEPEST)]
+    assert gathered({"a\nb\x1b[2J\ud800": 1, "c" * 999: 1}) == [
+        "a b\\x1b[2J\\ud800",
+        "c" * nested_keys.LONGEST,
+    ]

@@ -2,16 +2,21 @@
 
 from collections.abc import Container
 
+from benchmark.core.errors import printable
+
 Key = tuple[str, ...]  # the key of an object, that of an object in it, and so on
 
 MOST = 30  # keys of an object that are named; one with more is a mapping of other things
+DEEPEST, LONGEST = 12, 60  # keys of one path; characters of a key that are shown
 
 
 def gather(keys: dict[Key, None], value: object, path: Key = ()) -> None:
     """Add the keys of all values in `value` that are not empty, at every depth, after `path`. Lists
     have no keys of their own: those of their objects count."""
     kind = type(value)
-    if kind is dict and (0 < len(value) <= MOST or not path):
+    if len(path) == DEEPEST:
+        keys[path] = None
+    elif kind is dict and (0 < len(value) <= MOST or not path):
         for key, inner in value.items():
             if type(inner) in (dict, list, tuple):
                 gather(keys, inner, (*path, str(key)))
@@ -35,4 +40,4 @@ def gather_unread(
 
 def text_of(key: Key) -> str:
     """For example "annotations.split"."""
-    return ".".join(part or "without a name" for part in key)
+    return ".".join(printable(part)[:LONGEST] or "without a name" for part in key)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from benchmark.readers.nested_keys import Key, text_of
 
+KEYS = 100  # that a note names
 IMAGES = 25  # that a note on captions names
 
 
@@ -17,7 +18,7 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 def unread(name: str, keys: Iterable[Key]) -> list[str]:
     """A note on the keys of a file that are not read; none without any."""
     texts = [text_of(key) for key in dict.fromkeys(keys)]
-    return [f"{name}: not used: {', '.join(texts)}."] if texts else []
+    return [f"{name}: not used: {listed(texts, KEYS)}."] if texts else []
 
 
 def left_out(captions: str, images: Iterable[str]) -> str:
