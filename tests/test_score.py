@@ -125,13 +125,17 @@ def data() -> SimpleNamespace:
     """A dataset of three test images with a caption each."""
     rows = np.arange(3)
     split = SimpleNamespace(
-        image_rows=rows, caption_rows=rows, group_of_image=rows, image_of_caption=rows
+        image_rows=rows,
+        caption_rows=rows,
+        group_of_image=rows,
+        group_of_caption=rows,
+        image_of_caption=rows,
     )
     return SimpleNamespace(
         judged=pd.DataFrame(columns=JUDGED),
         split=lambda name: split,
         images=pd.DataFrame({"image_id": list("abc"), "file": list("abc")}),
-        captions=pd.DataFrame({"caption_id": list("xyz")}),
+        captions=pd.DataFrame({"caption_id": list("xyz"), "text": list("xyz")}),
         card={"ways": ["i2t", "t2i"], "folds": 1},
     )
 

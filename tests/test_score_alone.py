@@ -318,3 +318,57 @@ def test_a_caption_that_holds_rows_is_refused(capsys):
     captions[7], captions[9] = '7.jpg,"text', '9.jpg,text of 20"'
     Path("notes.csv").write_text("\n".join(["image,caption", *captions]))
     stops(capsys, "notes.csv:9: expected a row that ends before the next", path="notes.csv")
+
+
+def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Annotations in which several images have a caption word for word; the vectors of images and
+    of captions, and the text of each caption as a number."""
+    rng = np.random.default_rng(seed)
+    texts_T = rng.normal(size=(12, 64)).astype(np.float32)
+    text_C = rng.integers(len(texts_T), size=len(OWNER))
+    images = texts_T[text_C[::EACH]] + rng.normal(size=(IMAGES, 64))
+    lines = ["image,caption"]
+    for owner, text in zip(OWNER, text_C, strict=True):
+        lines.append(f"{owner}.jpg,text number {text}")
+    Path("equal.csv").write_text("\n".join(lines))
+    return images.astype(np.float32), texts_T[text_C], text_C
+
+
+def levels(capsys, *words: object, path: str = "equal.csv") -> str:
+    """The first lines that are printed: recalls by each layer."""
+    assert score(*words, path=path) == 0
+    return capsys.readouterr().out.split("own: i2t")[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_captions_tie_wherever_they_stand(seed, capsys):
+    images, captions, text_C = remote_sensing(seed)
+    np.save("a.npy", images)
+    np.save("b.npy", captions)
+    embedded = levels(capsys, "--images", "a.npy", "--captions", "b.npy")
+    units = [x / np.linalg.norm(x.astype(float), axis=1)[:, None] for x in (images, captions)]
+    first = np.unique(text_C, return_index=True)[1][text_C]
+    np.save("m.npy", (units[0] @ units[1].T)[:, first].astype(np.float32))
+    assert levels(capsys, "--matrix", "m.npy") == embedded
+    order = np.random.default_rng(seed).permutation(IMAGES)
+    mixed = np.r_[tuple(np.flatnonzero(OWNER == image) for image in order)]
+    lines = Path("equal.csv").read_text().split("\n")
+    Path("mixed.csv").write_text("\n".join([lines[0], *np.array(lines[1:])[mixed]]))
+    np.save("a.npy", images[order])
+    np.save("b.npy", captions[mixed])
+    assert levels(capsys, "--images", "a.npy", "--captions", "b.npy", path="mixed.csv") == embedded
+
+
+def test_different_vectors_of_equal_captions_are_told(capsys):
+    images, captions, _ = remote_sensing(0)
+    np.save("a.npy", images)
+    np.save("b.npy", captions)
+    assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
+    assert "word for word" not in capsys.readouterr().out
+    rng = np.random.default_rng(0)
+    np.save("b.npy", captions + 1e-6 * rng.normal(size=captions.shape).astype(np.float32))
+    assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
+    assert "rounding, which decides their ties" in capsys.readouterr().out
+    np.save("b.npy", rng.permutation(captions))
+    assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
+    assert "is the order right?" in capsys.readouterr().out

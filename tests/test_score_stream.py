@@ -7,6 +7,7 @@ import torch
 from benchmark.core.errors import UserError
 from benchmark.scoring import fusion, model_scores
 from benchmark.scoring.checkpoints import outcome
+from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.model_scores import Encoded, ScoreStream
 
 IMAGES, CAPTIONS = 23, 61
@@ -20,16 +21,20 @@ class Counting:
         self.images = torch.randn(IMAGES, 5, generator=generator)
         self.captions = torch.randn(CAPTIONS, 5, generator=generator)
         self.pairs = 0
+        self.error = 0.0  # of a score, by where it stands
 
     def similarity(self, images, captions):
         self.pairs += len(images[0]) * len(captions[0])
-        return images[0] @ captions[0].T
+        scores = images[0] @ captions[0].T
+        return scores + self.error * torch.arange(scores.numel()).view_as(scores)
 
     def encoded(self) -> Encoded:
         rng = np.random.default_rng(0)
         orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
         mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
-        return Encoded(self, *((x,) for x in mixed), *orders)
+        images, captions = mixed
+        first = first_equal(images.numpy()), first_equal(captions.numpy())
+        return Encoded(self, (images,), (captions,), *orders, *first)
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +61,21 @@ def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(members, monk
     assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
     np.testing.assert_allclose(matrices[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", ["512", "0.001"])
+def test_equal_items_tie_wherever_they_stand(memory, monkeypatch):
+    monkeypatch.setenv(model_scores.MEMORY, memory)
+    model = Counting(0)
+    model.images[20] = model.images[3].clone()
+    model.captions[[7, 60]] = model.captions[30].clone()
+    model.error = 1e-6
+    stream = ScoreStream([model.encoded()], fusion.mean)
+    for matrix in (whole(stream), whole(stream)):
+        assert np.array_equal(matrix[20], matrix[3])
+        assert np.array_equal(matrix[:, 7], matrix[:, 30])
+        assert np.array_equal(matrix[:, 60], matrix[:, 30])
+        assert len(np.unique(matrix)) == (IMAGES - 1) * (CAPTIONS - 2)
 
 
 @pytest.mark.parametrize("text", ["512MB", "", "-1", "nan"])

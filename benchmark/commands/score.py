@@ -41,7 +41,7 @@ from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
 from benchmark.contracts import datasets
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.devices import provenance
-from benchmark.core.errors import UserError, checked, entry
+from benchmark.core.errors import UserError, checked, entry, short
 from benchmark.core.files import atomic, is_file, readable, sha256, write_text
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables, results
@@ -55,6 +55,7 @@ from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
 from benchmark.scoring.checkpoints import computed
 from benchmark.scoring.corrections import BANK, Asked, Corrected
+from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
     ALL_RANKS,
@@ -67,7 +68,7 @@ from benchmark.scoring.metrics import (
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.ranking import Matrices
+from benchmark.scoring.ranking import Matrices, spans
 from benchmark.scoring.relevance import Relevance, layers_of, queries_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
@@ -77,6 +78,8 @@ from benchmark.stats.significance import score_interval
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
+ROWS_AT_ONCE = 512  # of a product in double precision
+FAR_APART = 0.1  # of the spread of numbers: more than rounding makes of equal captions
 FROM_1 = "no rank is 0: are these positions, from 1? Ranks count from 0"
 HINTS = {  # what to check where scores are as random ones, and where they are far worse
     "embeddings": (f"rows, or give ids ({ORDER})", "are the vectors of one file negated?"),
@@ -409,7 +412,8 @@ def of_embeddings(
         found, do = "the same numbers twice", f"name the file of the captions, not {captions}"
         raise UserError("--images, --captions", "vectors of images and of captions", found, do)
     started = perf_counter()
-    matrix = first @ second.T
+    matrix = _cosines(first, second)
+    notes += _doubts_on_equal_captions(data, second, captions)
     seconds = {"per_pair": (perf_counter() - started) / matrix.size}
     tiles, told, files = Matrices(i2t=matrix), {}, []
     if to and to.correct:
@@ -438,7 +442,7 @@ def _corrected(
     pairs = {"i2t": ((x, y), (drawn[0], y)), "t2i": ((x, y), (x, drawn[1]))}
     asked = {}
     for way in ways:
-        scores = [a @ b.T for a, b in pairs[way]]
+        scores = [_cosines(a, b) for a, b in pairs[way]]
         sizes = [each.shape if way == "i2t" else each.T.shape for each in scores]
         asked[way] = [Asked(way, *n, Matrices(i2t=of)) for n, of in zip(sizes, scores, strict=True)]
     return Corrected(how, asked, dict.fromkeys(ways, known)), files
@@ -467,6 +471,7 @@ def of_matrix(path: Path, data: Prepared) -> External:
             notes.append(f"{path}: {way}: rows are taken for {names[0]}, columns for {names[1]}")
         at = places(rows, images, "images", axis), places(rows, captions, "captions", 1 - axis)
         matrices[way] = np.moveaxis(rows.values, axis, 0)[np.ix_(*at)]
+        notes += _doubts_on_equal_captions(data, matrices[way].T, path)
         given.append(rows.values)
         if path.suffix.lower() not in SEVERAL:
             break
@@ -542,6 +547,40 @@ def _evaluated(data: Prepared, tiles: Matrices | Corrected) -> Evaluation:
     split, card = data.split(SPLIT), data.card
     relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
     return evaluation.of_retrieval(tiles, relevance, card["ways"], layers=layers_of(data))
+
+
+def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(n, m) of unit vectors (n, F) and (m, F), each pair by itself: summed in double precision
+    and rounded, so that equal cosines are equal wherever their rows stand."""
+    first_x, first_y = first_equal(x), first_equal(y)
+    cosines = np.empty((len(x), len(y)), x.dtype)
+    exact = y.astype(np.float64).T
+    for rows in spans(len(x), ROWS_AT_ONCE):
+        cosines[rows] = x[rows].astype(np.float64) @ exact
+    if len(np.unique(first_x)) == len(x) and len(np.unique(first_y)) == len(y):
+        return cosines
+    return cosines[np.ix_(first_x, first_y)]
+
+
+def _doubts_on_equal_captions(data: Prepared, rows: np.ndarray, path: Path) -> list[str]:
+    """What to tell of captions of several images that are equal word for word and whose rows of
+    numbers (C, F) are not."""
+    split = data.split(SPLIT)
+    texts = data.captions["text"].iloc[split.caption_rows]
+    code_C = pd.factorize(texts)[0]
+    first_C = np.unique(code_C, return_index=True)[1][code_C]
+    is_elsewhere_C = split.group_of_caption != split.group_of_caption[first_C]
+    repeats = np.flatnonzero(is_elsewhere_C)
+    differences = np.abs(rows[repeats] - rows[first_C[repeats]]).max(1, initial=0)
+    if not (differences > 0).any():
+        return []
+    spread = float(rows.std())
+    example = texts.iloc[repeats[differences.argmax()]]
+    count = int((differences > 0).sum())
+    told = f"{path}: {count} captions are word for word those of other images, as {short(example)}"
+    if differences.max() > FAR_APART * spread:
+        return [f"{told}, but have other numbers: is the order right?"]
+    return [f"{told}; their numbers differ by rounding, which decides their ties"]
 
 
 def _are_several(rows: Rows, split: Split) -> bool:

@@ -43,6 +43,7 @@ from benchmark.scoring import (
     score_checks,
 )
 from benchmark.scoring.corrections import Asked, Corrected
+from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
@@ -229,7 +230,9 @@ def _asked(ways: list[str], stream: ScoreStream, banks: list[Encoded]) -> dict[s
     """By direction the scores of a split with its own queries, and with those of the bank."""
     found = {}
     for way in ways:
-        kinds = ("images", "image_order") if way == "i2t" else ("captions", "caption_order")
+        kinds = ("images", "image_order", "first_image")
+        if way == "t2i":
+            kinds = ("captions", "caption_order", "first_caption")
         pairs = zip(stream.members, banks, strict=bool(banks))
         mixed = [replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs]
         streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
@@ -251,6 +254,9 @@ def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device)
     seconds = {"per_pair": (now(device) - started) / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
     scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
+    for image, proposals_PF in enumerate(inputs.proposals):
+        rows = np.flatnonzero(inputs.image_of_phrase == image)
+        scores_NP[rows] = scores_NP[np.ix_(rows, first_equal(proposals_PF.numpy()))]
     best_N = np.where(np.isnan(ious_NP), -np.inf, scores_NP).argmax(1)
     boxes_NP4 = inputs.boxes[inputs.image_of_phrase].numpy()
     boxes = boxes_NP4[np.arange(len(best_N)), best_N].astype(np.float32)
@@ -302,7 +308,20 @@ def _two_distances(
     place = inputs.vector_of_phrase.unique(return_inverse=True)[1]
     region_distances = fusion.distance(nearest.numpy()[:, place.numpy()])
     of_regions = fusion.mean_of_phrases(region_distances, owners, distances)
+    of_regions = of_regions[:, _first_equal_captions(member, owners, place.numpy())]
     return distances, of_regions, dict(Counter(member.seconds) + Counter(spent))
+
+
+def _first_equal_captions(
+    member: Encoded, owner_of_phrase: np.ndarray, phrases: np.ndarray
+) -> np.ndarray:
+    """(C,) for each caption of a split the first one with the same text and the same phrases."""
+    text_C = np.empty_like(member.caption_order)
+    text_C[member.caption_order] = member.first_caption
+    order = np.lexsort((phrases, owner_of_phrase))
+    ends_C = np.bincount(owner_of_phrase, minlength=len(text_C)).cumsum()
+    phrases_C = np.split(phrases[order], ends_C[:-1])
+    return first_equal(np.append(each, text) for text, each in zip(text_C, phrases_C, strict=True))
 
 
 if __name__ == "__main__":

@@ -149,6 +149,20 @@ class SplitInputs:
             values = vectors.float().masked_fill(is_padding[:, :, None], 0)
         return replace(captions, values=values)
 
+    def image_rows(self) -> Iterator[np.ndarray]:
+        """Each image as a method is given it, on the host."""
+        for image in self.images:
+            yield image.cpu().numpy()
+
+    def caption_rows(self) -> Iterator[np.ndarray]:
+        """Each caption as a method is given it, on the host: its vector, or those of its words."""
+        for rows in torch.arange(len(self.captions.values)).split(CHUNK):
+            captions = self.captions_at(rows.to(self.device), rows)
+            values, counts = captions.values.cpu().numpy(), captions.counts.tolist()
+            is_sentence = values.ndim == 2 and captions.values.is_floating_point()
+            for row, count in zip(values, counts, strict=True):
+                yield row if is_sentence else row[:count]
+
     def _captions(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
         there = index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
         return Captions(

@@ -20,6 +20,7 @@ from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
+from benchmark.scoring.equal_items import EqualScores, first_equal
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import Tile, check_finite, spans
 
@@ -44,6 +45,8 @@ class Encoded:
     captions: Encoding
     image_order: np.ndarray  # (I,) the image that each row of the encodings shows
     caption_order: np.ndarray  # (C,)
+    first_image: np.ndarray  # (I,) for each row the first one that is given the same image
+    first_caption: np.ndarray  # (C,)
     parts: tuple[str, ...] = ("",)  # the scores that count, by name; "": the model's similarity
     seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
 
@@ -65,12 +68,18 @@ class ScoreStream:
     a pass over all of them. During the first one, `lookers` are called with each score's number and
     its tile, and what a model takes for a pair is added to its `seconds`. Tiles are cut along a
     grid that never changes, so that the bits of a score do not depend on the memory that is
-    allowed. Scores that fit into it stay there for the next pass; others are computed again."""
+    allowed. Scores that fit into it stay there for the next pass; others are computed again. Items
+    that a model is given as equals have equal scores."""
 
     def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
-        self.count = sum(len(member.parts) for member in members)  # of scores
+        self.equals = [
+            EqualScores(member.first_image, member.first_caption)
+            for member in members
+            for _ in member.parts
+        ]
+        self.count = len(self.equals)  # of scores
         allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
         if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):  # that is no failure of a method
             place = f"{MEMORY} of the environment"
@@ -104,7 +113,8 @@ class ScoreStream:
             if self.is_first:
                 spent = (now(device) - started) / member.size
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
-        return parts
+        equals = zip(self.equals, parts, strict=True)
+        return [each.level(scores, rows, columns) for each, scores in equals]
 
 
 @torch.inference_mode()
@@ -118,8 +128,17 @@ def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",))
     captions = encode_captions(model, mixed)
     seconds = {"per_image": (imaged - started) / len(image_order)}
     seconds["per_caption"] = (now(inputs.device) - imaged) / len(caption_order)
-    drawn = image_order.numpy(), caption_order.numpy()
-    return Encoded(model, images, captions, *drawn, parts, seconds)
+    return Encoded(
+        model=model,
+        images=images,
+        captions=captions,
+        image_order=image_order.numpy(),
+        caption_order=caption_order.numpy(),
+        first_image=first_equal(mixed.image_rows()),
+        first_caption=first_equal(mixed.caption_rows()),
+        parts=parts,
+        seconds=seconds,
+    )
 
 
 @torch.inference_mode()
@@ -178,12 +197,15 @@ def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tenso
     """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
     queries, (Q,) on the host in an order drawn at random, and their scores."""
     image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
+    mixed = inputs.chosen(image_order, order)
+    first = torch.from_numpy(first_equal(mixed.caption_rows()))
     with torch.inference_mode():
-        captions = encode_captions(model, inputs.chosen(image_order, order))
+        captions = encode_captions(model, mixed)
     for rows in spans(len(order), ENCODE_CHUNK):
         with torch.inference_mode():  # not around the yield: the mode would leak to the caller
             block = tuple(x[rows] for x in captions)
             scores = model.caption_similarity(block, captions).float()
+            scores = scores[:, first.to(scores.device)]
             restored = torch.empty_like(scores)
             restored[:, order.to(scores.device)] = scores
         yield order[rows], restored
