@@ -16,15 +16,17 @@ Where none lies beside the images:
     .tar                  WebDataset: 000.jpg with 000.txt (a caption a line) or 000.json
     .txt                  beside each image: a.jpg and a.txt, a caption a line
     corpus, queries       as .jsonl or .tsv, the one of images, the other of captions, and
-                          qrels/test.tsv: which of them belong together
+                          qrels/test.tsv: which of them belong together, in columns query-id,
+                          corpus-id and score
 
 The split is that of the lines, else the last word of a file's path that names one. The other words
 of a path do not count. An image in a tar or parquet file is called as its line says, else by the
 path of the file and its member, or its row from 0.
 
 `NAMES` lists what else the image, the caption and the split may be called, in any case. More
-captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell. Keys that
-say nothing here are named in the notes. Two keys for one thing are refused unless they agree.
+captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell; a caption may
+be an object with a text, whose split and group are those of its image. Keys that are not read are
+named in the notes, at every depth. Two keys for one thing are refused unless they agree.
 
 Paths are relative to the folder. A picture that is not there may have its name in another Unicode
 form or case, or all of them may be in one folder below; where that is no single file, nothing is
@@ -119,6 +121,7 @@ ONE_FILE = "write the captions beside the images into one .csv: columns image an
 BY_SPLIT = "write them into one file, as one list with a column or key split"
 FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
 TEXTS = ("txt", "caption", "captions", "text")  # of a sample
+COMMON = 0.5  # share of names with an ending from which on one without is no image
 MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
@@ -169,7 +172,7 @@ BLIP = Form(usual=_keys("image_id"))
 KARPATHY = Form(
     usual=_keys(
         """
-        imgid cocoid sentids sentences.tokens sentences.imgid sentences.sentid dataset
+        imgid cocoid sentids sentences.tokens sentences.imgid sentences.sentid
         """
     )
 )
@@ -179,7 +182,7 @@ COCO = Form(
         """
         image_id license coco_url flickr_url date_captured height width annotations.id
         info.description info.url info.version info.year info.contributor
-        info.date_created licenses.id licenses.name licenses.url type
+        info.date_created licenses.id licenses.name licenses.url
         """
     ),
 )
@@ -188,7 +191,6 @@ TEXTCAPS = Form(
         """
         image_id image_classes image_width image_height flickr_original_url
         flickr_300k_url caption_id caption_tokens reference_strs reference_tokens
-        dataset_name dataset_type dataset_version
         """
     )
 )
@@ -201,6 +203,12 @@ IMG2DATASET = Form(
         """
     )
 )
+
+
+OUTSIDE = {  # key of the images -> keys beside it that are read or say nothing
+    "images": {"images", "annotations", "dataset", "type"},
+    "data": {"data", "dataset_name", "dataset_type", "dataset_version"},
+}
 
 
 @dataclass(frozen=True)
@@ -920,7 +928,7 @@ def _check_owner(
     ids = {_plain(key): value for key, value in facts.items() if _role(key) == "image_id"}
     for sentence in sentences:
         other = _fact(sentence.where, sentence.facts, "image", seen, sentence.path)
-        if None not in (image, other) and not _is_end(other, image, "image"):
+        if None not in (image, other) and not _agree(other, image, "image"):
             found = f"{other!r:.60}"
             raise UserError(f"{sentence.where}: image", f"{image!r:.60}", found, CORRECT)
         for key, value in sentence.facts.items() if ids else ():
@@ -999,7 +1007,7 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
     if not values:
         return None
     longest = max(values, key=lambda pair: len(pair[0]))[0]
-    if len(values) > 1 and not all(_is_end(value, longest, role) for value, _ in values):
+    if len(values) > 1 and not all(_agree(value, longest, role) for value, _ in values):
         found = " and ".join(f"{key} {value!r:.60}" for value, key in values)
         raise UserError(where, f"one {role}", found, "keep the key that is right")
     if role == "image" and record.get("filepath") and "sentences" in record:  # Karpathy's COCO
@@ -1009,9 +1017,13 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
     return max(inside_it, key=len) if inside_it else longest
 
 
-def _is_end(value: str, path: str, role: str) -> bool:
-    """Whether a value is the end of a path; of an image, also without its ending."""
-    ends = [path, str(PurePosixPath(path).with_suffix(""))] if role == "image" else [path]
+def _agree(a: str, b: str, role: str) -> bool:
+    """Whether one of two texts is a path and the other its end; of images, also the end without
+    its ending."""
+    value, path = sorted((a, b), key=len)
+    ends = [path]
+    if role == "image":
+        ends.append(path.removesuffix(PurePosixPath(path).suffix))
     return any(f"/{end}".endswith(f"/{value}") for end in ends)
 
 
@@ -1170,7 +1182,7 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     elif isinstance(data, dict) and ("images" in data or "data" in data):
         key = "images" if "images" in data else "data"
         form, items = KARPATHY if key == "images" else TEXTCAPS, data[key]
-        nested_keys.gather_unread(seen.keys, data, {key})
+        nested_keys.gather_unread(seen.keys, data, OUTSIDE[key])
     elif isinstance(data, dict):
         if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
@@ -1202,7 +1214,7 @@ class Coco(BaseModel):
 def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
-    nested_keys.gather_unread(seen.keys, data, {"images", "annotations"})
+    nested_keys.gather_unread(seen.keys, data, OUTSIDE["images"])
     rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:
@@ -1277,9 +1289,9 @@ def _check_lines(entries: list[Entry]) -> None:
 def _check_endings(entries: list[Entry]) -> None:
     """Raise UserError for names without an ending among file names of images: what is taken for a
     row may be the rest of a caption with a line break."""
-    named = [entry for entry in entries if not entry.is_packed]
-    bare = [entry for entry in named if not PurePosixPath(entry.file).suffix]
-    if bare and any(map(_is_image, (entry.file for entry in named))):
+    bare = [entry for entry in entries if not re.search(r"[./]", entry.file)]
+    images = sum(_is_image(entry.file) for entry in entries)
+    if bare and images >= COMMON * len(entries):
         expected, found = "a file name with an ending, as of the other images", repr(bare[0].file)
         do = "correct the line, or put quotation marks around a caption with line breaks"
         raise UserError(f"{bare[0].where}: image", expected, found, do)
