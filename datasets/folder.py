@@ -302,8 +302,9 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 def read_for_score(raw: Path, options: Options = Options()) -> Tables:
     """The tables for scores that were made elsewhere, for which no image is trained on.
 
-    The images of the split test are scored. Where the annotations name no split, or one alone, all
-    images are: they become test. Raises UserError for several splits without test.
+    The images of the split test are scored. Where the annotations name no split, or one
+    alone, all images are: they become test. Raises UserError for several splits without
+    test, and as `read` does.
     """
     read = _annotations(raw, options)
     images = _images(read)
@@ -314,15 +315,15 @@ def read_for_score(raw: Path, options: Options = Options()) -> Tables:
     places = pd.Series([entry.file for entry in read.entries]).factorize()[0]
     if read.is_regrouped or (places[1:] < places[:-1]).any():
         notes.append(
-            "Captions of one image are not all in consecutive rows: without ids, rows are taken "
-            "image by image, in the order of the images."
+            "Captions of one image are not all in consecutive rows: without ids, rows are "
+            "taken image by image, in the order of the images."
         )
     return _tables(read, images.assign(split=split), notes, options)
 
 
 def _tables(read: Annotations, images: pd.DataFrame, notes: list[str], options: Options) -> Tables:
-    """The tables. The index of images is `imgid` and that of captions `sentid`, where the file has
-    such names for all of them."""
+    """The tables. The index of images is `imgid` and that of captions `sentid`, where the
+    file has such names for all of them."""
     notes = [*notes, *read.notes]
     image_id = dict(zip(images["file"], images["image_id"], strict=True))
     rows = [
@@ -484,7 +485,7 @@ def _annotations(raw: Path, options: Options) -> Annotations:
 
 
 def _unread_tables(raw: Path, read: list[str]) -> list[str]:
-    """A note on tables of the kind that is read that look like no annotations, if there are any."""
+    """A note on further tables of the kind that is read, which look like no annotations."""
     kind = PurePosixPath(read[0]).suffix.lower()
     others = []
     if kind == ".parquet":
@@ -707,19 +708,7 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
     split_of: dict[str, str | None] = {}
     for name in files[2:]:
         split = _split_of(PurePosixPath(name).name)
-        judged = qrels.read(_text(raw / name, None, name, MOST), name)
-        for pair in judged.judgements:
-            ids = (pair.query, sides[1], files[1]), (pair.item, sides[0], files[0])
-            for key, side, file in ids:
-                if key not in side:
-                    raise UserError(pair.where, f"an id of {file}", f"{key!r:.80}", CORRECT)
-        if not judged.has_names and all(
-            pair.query in sides[0] and pair.item in sides[1] for pair in judged.judgements
-        ):
-            expected, found = "names of the columns", "ids that corpus and queries both have"
-            do = "write query-id, corpus-id and score, between tabs, into the first line"
-            raise UserError(f"{name}:1", expected, found, do)
-        for pair in judged.judgements:
+        for pair in _judgements(raw / name, name, files, sides):
             if pair.score <= 0:
                 continue
             image, caption = (pair.query, pair.item) if at else (pair.item, pair.query)
@@ -733,7 +722,7 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
             if members[other] is not members[first]:
                 members[first] += members[other]
                 members |= dict.fromkeys(members[other], members[first])
-    dealt: dict[str, list[str]] = {image: [] for image in images}
+    dealt: dict[str, list[Caption]] = {image: [] for image in images}
     for caption, shared in images_of.items():
         group = members[next(iter(shared))] if shared else []
         if alone := [image for image in group if image not in shared]:
@@ -753,6 +742,26 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
         ([i for i in images if i not in split_of], "images have no caption in qrels: unused"),
     ):
         seen.notes += [f"{len(left)} {what}: {reader_notes.listed(left)}."] if left else []
+
+
+def _judgements(
+    path: Path, name: str, files: list[str], sides: list[dict[str, Entry]]
+) -> list[qrels.Judgement]:
+    """The judgements of a file. Raises UserError for ids that the corpus or the queries lack,
+    and where nothing tells which column has those of which."""
+    corpus, queries = sides
+    judged = qrels.read(_text(path, None, name, MOST), name)
+    for pair in judged.judgements:
+        ids = (pair.query, queries, files[1]), (pair.item, corpus, files[0])
+        for key, side, file in ids:
+            if key not in side:
+                raise UserError(pair.where, f"an id of {file}", f"{key!r:.80}", CORRECT)
+    fits_swapped = all(pair.query in corpus and pair.item in queries for pair in judged.judgements)
+    if fits_swapped and not judged.has_names:
+        expected, found = "names of the columns", "ids that corpus and queries both have"
+        do = "write query-id, corpus-id and score, between tabs, into the first line"
+        raise UserError(f"{name}:1", expected, found, do)
+    return judged.judgements
 
 
 def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
@@ -893,8 +902,8 @@ def _entry(
 
 
 def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
-    """The captions of a record. Several keys of captions may be blank in part: images may have
-    fewer captions than there are columns."""
+    """The captions of a record. Of several keys some may be blank: images may have fewer
+    captions than there are columns."""
     form, facts = record.form, record.facts
     keys = [form.captions] if form.captions else _caption_keys(facts, record.where)
     sentences: list[Sentence] = []
@@ -905,7 +914,9 @@ def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
             for item in items:
                 nested_keys.gather(seen.keys, item, (key,))
         for number, item in enumerate(items):
-            where = record.places[number] if record.places else f"{record.where}: {key}[{number}]"
+            where = f"{record.where}: {key}[{number}]"
+            if record.places:
+                where = record.places[number]
             sentences.append(_sentence(item, where, key, seen))
     if len(keys) > 1:
         sentences = [sentence for sentence in sentences if sentence.text.strip()]
@@ -924,7 +935,7 @@ def _sentence(item: str | dict, where: str, key: str, seen: Annotations) -> Sent
 def _check_owner(
     image: str | None, facts: dict, sentences: list[Sentence], seen: Annotations
 ) -> None:
-    """Raise UserError for a caption that names another image than the one that has it."""
+    """Raise UserError for a caption that names another image than its own."""
     ids = {_plain(key): value for key, value in facts.items() if _role(key) == "image_id"}
     for sentence in sentences:
         other = _fact(sentence.where, sentence.facts, "image", seen, sentence.path)
@@ -941,7 +952,7 @@ def _check_owner(
 def _shared(
     role: str, value: str | None, sentences: list[Sentence], seen: Annotations
 ) -> str | None:
-    """A fact of an image that may also be said of its captions, on which all must agree."""
+    """A fact of an image that its captions may also state, on which all must agree."""
     place = "its image"
     for sentence in sentences:
         other = _fact(sentence.where, sentence.facts, role, seen, sentence.path)
@@ -961,7 +972,7 @@ def _meaning(role: str, value: str) -> str:
 
 
 def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> list[Caption]:
-    """The captions with the ids that the file gives them: each its own, or all in a list."""
+    """The captions, with the ids that the file gives to each, or to all in a list."""
     facts = record.facts
     ids = [_own_id(x.facts, (*CAPTION_IDS, "id"), x.path, seen) for x in sentences]
     for key, value in facts.items():
@@ -1018,8 +1029,8 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
 
 
 def _agree(a: str, b: str, role: str) -> bool:
-    """Whether one of two texts is a path and the other its end; of images, also the end without
-    its ending."""
+    """Whether one of two texts is a path and the other its end; of images, also without
+    the ending of the file name."""
     value, path = sorted((a, b), key=len)
     ends = [path]
     if role == "image":
@@ -1052,7 +1063,7 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
 
 
 def _number_of(key: str) -> tuple[int, str]:
-    """What sorts keys by the number at their end, which may be long; those without one first."""
+    """What sorts keys by the number at their end; those without one come first."""
     digits = re.search(r"\d*$", key.strip())[0]
     number = digits.lstrip("0")
     return (len(number) + 1 if digits else 0), number
@@ -1070,8 +1081,8 @@ def _items(value: object, where: str) -> list[str | dict]:
 
 
 def _plain_items(items: object) -> list[str | dict] | None:
-    """The items of a list or tuple of texts or of objects with a text, or one such object; None for
-    anything else."""
+    """The items of a list or tuple of texts or of objects with a text, or one such object;
+    None for anything else."""
     items = [items] if isinstance(items, dict) else items
     if not isinstance(items, list | tuple):
         return None
@@ -1080,8 +1091,8 @@ def _plain_items(items: object) -> list[str | dict] | None:
 
 
 def _text_key(item: object) -> str | None:
-    """The key of the text of an object that is a caption, as COCO's {"raw": text}; None for
-    anything else."""
+    """The key of the text of an object that is a caption, as COCO's {"raw": text}; None
+    for anything else."""
     if not isinstance(item, dict):
         return None
     keys = [key for key in item if isinstance(key, str) and _caption_name(key)]
@@ -1244,7 +1255,7 @@ def _inside(file: str, where: str) -> str:
 
 
 def _images(read: Annotations) -> pd.DataFrame:
-    """A row for each image; split is None if no line names one, own_id if lines differ in it."""
+    """A row for each image; split is None if no line names one, own_id if lines differ."""
     rows: dict[str, dict] = {}
     file_of: dict[str, str] = {}
     for entry in read.entries:
@@ -1272,8 +1283,8 @@ def _images(read: Annotations) -> pd.DataFrame:
 
 
 def _check_lines(entries: list[Entry]) -> None:
-    """Raise UserError for a caption with a line that begins with an image and a separator: it
-    holds rows of a table whose quotation marks were not closed."""
+    """Raise UserError for a caption with a line that begins with an image and a
+    separator: it holds rows of a table whose quotation marks were not closed."""
     files = {entry.file for entry in entries}
     names = text_tables.Names(files | {PurePosixPath(file).name for file in files})
     for entry in entries:
@@ -1287,8 +1298,8 @@ def _check_lines(entries: list[Entry]) -> None:
 
 
 def _check_endings(entries: list[Entry]) -> None:
-    """Raise UserError for names without an ending among file names of images: what is taken for a
-    row may be the rest of a caption with a line break."""
+    """Raise UserError for names without an ending among file names of images: what is
+    taken for a row may be the rest of a caption with a line break."""
     bare = [entry for entry in entries if not re.search(r"[./]", entry.file)]
     images = sum(_is_image(entry.file) for entry in entries)
     if bare and images >= COMMON * len(entries):

@@ -343,7 +343,7 @@ def _kept(entry: karpathy.Entry) -> list[str]:
 
 
 def _left_out(entries: list[karpathy.Entry], split: str) -> str:
-    """A note on the captions of a split that are not kept, by which other tools' counts differ."""
+    """A note on the captions of a split that are not kept, which other tools count."""
     of_split = [entry for entry in entries if entry.split == split]
     count = sum(len(entry.captions) for entry in of_split)
     more = [entry for entry in of_split if len(entry.captions) > EACH]

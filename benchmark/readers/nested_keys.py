@@ -6,13 +6,13 @@ from benchmark.core.errors import printable
 
 Key = tuple[str, ...]  # the key of an object, that of an object in it, and so on
 
-MOST = 30  # keys of an object that are named; one with more is a mapping of other things
+MOST = 30  # keys of an object that are named; one with more is a mapping
 DEEPEST, LONGEST = 12, 60  # keys of one path; characters of a key that are shown
 
 
 def gather(keys: dict[Key, None], value: object, path: Key = ()) -> None:
-    """Add the keys of all values in `value` that are not empty, at every depth, after `path`. Lists
-    have no keys of their own: those of their objects count."""
+    """Add the keys of all values in `value` that are not empty, at every depth, after
+    `path`. Lists have no keys of their own: those of their objects count."""
     kind = type(value)
     if len(path) == DEEPEST:
         keys[path] = None

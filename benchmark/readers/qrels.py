@@ -3,7 +3,7 @@
     query-id corpus-id score   BEIR: a first line of names, in any order of columns
     query 0 item score         TREC: no names; columns are known by their places
 
-Thakur et al. (2021), BEIR. Cells are separated by tabs, or by blanks where there are no tabs.
+Thakur et al. (2021), BEIR. Cells are separated by tabs, or by blanks without tabs.
 """
 
 import re
@@ -15,7 +15,15 @@ from benchmark.readers.text_tables import lines_of
 NAMES = {  # what a column has -> how it is called, apart from case, blanks, - and _
     "query": ("queryid", "query", "qid", "topicid", "topic"),
     "item": "corpusid docid documentid docno doc document passageid pid itemid item".split(),
-    "score": ("score", "relevance", "relevancescore", "rel", "label", "grade", "judgement")
+    "score": (
+        "score",
+        "relevance",
+        "relevancescore",
+        "rel",
+        "label",
+        "grade",
+        "judgement",
+    )
     + ("judgment",),
     "iteration": ("iteration", "iter", "q0"),  # of TREC, without a meaning
 }
@@ -36,8 +44,8 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Qrels:
-    """Judgements in their order. Without names of the columns, those of three columns may have
-    query and item in another order than the usual one."""
+    """Judgements in their order. Where nothing names the columns, query and item may
+    stand in another order than the usual one."""
 
     judgements: list[Judgement]
     has_names: bool
@@ -46,8 +54,8 @@ class Qrels:
 def read(text: str, name: str) -> Qrels:
     """The judgements in the text of the file `name`.
 
-    Raises UserError for names of columns that are unknown, for a line with other cells than the
-    first, for a score that is no number, and for two scores of one pair.
+    Raises UserError for names of columns that are unknown, for a line with other cells
+    than the first, for a score that is no number, and for two scores of one pair.
     """
     lines = lines_of(text)
     first = _cells(lines[0]) if lines else []

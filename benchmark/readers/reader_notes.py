@@ -22,5 +22,5 @@ def unread(name: str, keys: Iterable[Key]) -> list[str]:
 
 
 def left_out(captions: str, images: Iterable[str]) -> str:
-    """A note on captions, such as "10 of 25010 captions", and the images that they belong to."""
+    """A note on captions, such as "10 of 25010 captions", and their images."""
     return f"{captions} are left out, of the images {listed(images, IMAGES)}."

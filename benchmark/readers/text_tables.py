@@ -2,12 +2,13 @@
 
 Quotation marks are read in one of two ways:
 
-    enclosing  a field in quotation marks may hold separators, line breaks and quotation marks,
-               which are doubled in it (RFC 4180). Tables with commas or semicolons are so.
-    letters    every line is a row, and quotation marks belong to its text. Tables with tabs or |
-               are so, if every line is a whole row and no field shows that marks enclose it.
+    enclosing  a field in quotation marks may hold separators, line breaks and doubled
+               quotation marks (RFC 4180). Tables with commas or semicolons are so.
+    letters    every line is a row, and quotation marks belong to its text. Tables with
+               tabs or | are so, if every line is a whole row and no field shows that
+               quotation marks enclose it.
 
-A field that encloses a row of the table is refused: its quotation mark was never closed.
+A field that encloses a row of the table is refused: its quotation mark was not closed.
 """
 
 import csv
@@ -42,7 +43,7 @@ class Row:
 
 @dataclass
 class Table:
-    """The names of the columns, and the rows that are not empty: all, or those before a fault."""
+    """The names of the columns, and the rows that are not empty, up to the first fault."""
 
     columns: list[str]
     rows: list[Row] = field(default_factory=list)
@@ -64,8 +65,8 @@ class Layout:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text without their ends. Other characters at which `str.splitlines` splits
-    may stand in a caption."""
+    """The lines of a text without their ends. Other characters at which
+    `str.splitlines` splits may stand in a caption."""
     lines = LINE_BREAK.split(text)
     return lines if lines[-1] else lines[:-1]
 
@@ -75,9 +76,9 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
 
     is_key  whether a column of this name says what a row is about, for example an image
 
-    Raises UserError, with the line in which a row begins, for a row whose cells are not as many as
-    the columns, for a quotation mark that is not closed, for a field that encloses a row, and for
-    columns of one name.
+    Raises UserError, with the line in which a row begins, for a row whose cells are not
+    as many as the columns, for a quotation mark that is not closed, for a field that
+    encloses a row, for a second line of names, and for columns of one name.
     """
     lines = list(io.StringIO(text, newline="")) or [""]
     with readable(f"{name}:1", "the names of columns", CORRECT):
@@ -109,7 +110,7 @@ def _without_fault(table: Table) -> Table:
     return table
 
 
-# Quotation marks as letters ----------------------------------------------------------------------
+# Quotation marks as letters -----------------------------------------------------------
 
 
 def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
@@ -129,8 +130,8 @@ def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
 
 
 def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
-    """Whether quotation marks enclose fields: those of a name of a column, of a field with doubled
-    ones, or of all fields of a column. In padded tables, of a name of a column alone."""
+    """Whether quotation marks enclose fields: a name of a column, a field with doubled
+    ones, or all fields of a column. In padded tables, only the first of these tells."""
     heads = first.strip().split(layout.separator)
     if any(ENCLOSED.fullmatch(head.strip()) for head in heads):
         return True
@@ -145,7 +146,7 @@ def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
 
 
 def _fault_of(line: int, cells: list[str], columns: list[str], layout: Layout) -> UserError | None:
-    """The error for a row with another number of cells, or with the names of the columns."""
+    """The error for a row with other cells than the columns, or with their names."""
     if len(cells) == len(columns):
         if sorted(cell.strip() for cell in cells) != sorted(columns):
             return None
@@ -159,7 +160,7 @@ def _fault_of(line: int, cells: list[str], columns: list[str], layout: Layout) -
     return layout.error(line, expected, len(cells), do)
 
 
-# Enclosing quotation marks -----------------------------------------------------------------------
+# Enclosing quotation marks ------------------------------------------------------------
 
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
@@ -195,9 +196,12 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
 def _refuse_enclosed_rows(
     table: Table, several: list[Row], lines: list[str], layout: Layout
 ) -> None:
-    """Set the fault of a table in which a field of the rows `several`, each of which takes several
-    lines, encloses a row. A line is a row if it has enough separators, and an image where a row has
-    it."""
+    """Set the fault of a table in which a field encloses a row.
+
+    several  rows that take several lines
+
+    A line is a row if it has enough separators, and an image in the place of one.
+    """
     if not several:
         return
     starts = {row.line for row in several}
@@ -232,8 +236,8 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
 
 
 class Names:
-    """Names of images, or of other items, and what is likely to be one: a file name of an image, a
-    file name with an ending that they have, or a text of the same pattern of letters and digits."""
+    """Names of images or other items, and what is likely to be one: a file name of an
+    image, one with an ending that they have, or a text of the same letters and digits."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.known = set(names)
