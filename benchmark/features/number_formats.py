@@ -1,0 +1,226 @@
+"""What the whole numbers of a file stand for: coordinates, packed bits, or numbers of 16 bits.
+
+Embeddings are floating-point numbers. Where a file has whole numbers instead, several readings are
+possible, and each but one gives wrong scores:
+
+    bits       eight to a byte as numpy.packbits packs them, or 0 and 1: read as -1 and +1, whose
+               cosines order as Hamming distances do
+    bfloat16   the 16 bits of such a number, as torch's view(torch.int16) gives them
+    float16    the same of numpy's float16
+    integers   coordinates, as they are
+
+int8 of both signs is read as coordinates, which is what quantised embeddings are, if the numbers
+gather around 0, as packed bits do not. So are codes of -1, 0 and +1 of any type.
+
+N = rows, F = numbers of a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.core.errors import UserError
+
+BITS, BFLOAT16, FLOAT16, INTEGERS = "bits", "bfloat16", "float16", "integers"
+FORMATS = (BITS, BFLOAT16, FLOAT16, INTEGERS)
+OF_16_BITS = (BFLOAT16, FLOAT16)
+HALF_OF_INT8, EVEN = 64, 0.4  # half of all packed bytes lie beyond half of the range
+FEWEST_OF_A_SIGN = 0.25  # share of coordinates: others have a zero point, or are bits
+SIGN, SIZE = np.uint16(0x8000), np.uint16(0x7FFF)  # the bit of the sign, and the others
+LEAST_SIZE, RARE = 0x1000, 0.01  # below it, numbers of 16 bits are tiny
+COORDINATES = "floating-point numbers, or int8 of both signs"
+
+
+@dataclass(frozen=True)
+class WholeNumbers:
+    """The whole numbers of a file."""
+
+    path: Path
+    dtype: np.dtype  # the narrowest that holds them where the file itself keeps none
+    low: int
+    high: int
+
+    @property
+    def has_no_type(self) -> bool:
+        """Whether NumPy knows no type of these two bytes."""
+        return self.dtype.kind == "V"
+
+    @property
+    def is_zero_or_one(self) -> bool:
+        return self.low >= 0 and self.high <= 1
+
+    @property
+    def bits(self) -> int:
+        """Of a number, if it holds bits: the fewest of 1, 8, 16, 32 and 64 that hold all."""
+        if self.is_zero_or_one:
+            return 1
+        return 8 * _narrowest(self.low, self.high).itemsize
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The formats that these numbers may have."""
+        if self.has_no_type:
+            return OF_16_BITS
+        if self.bits == 16:
+            return FORMATS
+        return BITS, INTEGERS
+
+    def __str__(self) -> str:
+        if self.has_no_type:
+            return "2 bytes without a type, as ml_dtypes saves bfloat16"
+        if self.is_zero_or_one:
+            return f"0 and 1 alone ({self.dtype})"
+        return f"whole numbers from {self.low} to {self.high} ({self.dtype})"
+
+
+def whole_numbers(path: Path, values: np.ndarray) -> WholeNumbers | None:
+    """The whole numbers of an array of any shape; None for floating-point numbers, unless each is
+    whole although some are small enough to have fractions."""
+    if values.dtype.kind != "f":
+        numbers = _patterns(values) if values.dtype.kind == "V" else values
+        return WholeNumbers(path, values.dtype, int(numbers.min()), int(numbers.max()))
+    low, high = float(values.min()), float(values.max())
+    if not (-(2.0**63) <= low and high < 2.0**64) or (values % 1 != 0).any():  # or NaN
+        return None
+    may_have_fractions = (values != 0) & (np.abs(values) < 1 / np.finfo(values.dtype).eps)
+    if not may_have_fractions.any():
+        return None
+    return WholeNumbers(path, _narrowest(int(low), int(high)), int(low), int(high))
+
+
+def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.ndarray:
+    """The embeddings (N, ...) that whole numbers stand for. `numbers` is one of FORMATS, or None.
+
+    Raises UserError without a format where several readings are possible, and for a format that
+    the numbers cannot have.
+    """
+    if numbers is None:
+        _refuse_doubtful(values, whole)
+        return values
+    return _as_format(values, whole, numbers)
+
+
+def decoded_scores(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.ndarray:
+    """The same of scores, which may be whole numbers of any type. Raises UserError without a
+    format for what looks like numbers of 16 bits, and for bits."""
+    if numbers == BITS:
+        raise UserError("--numbers", "another format for scores", BITS, "leave it out")
+    if numbers is not None:
+        return _as_format(values, whole, numbers)
+    if values.dtype.kind != "f" and _look_like_16_bits(values):
+        raise _unclear("scores", whole, str(whole), (*OF_16_BITS, INTEGERS))
+    return values
+
+
+def narrowed(values: np.ndarray) -> np.ndarray:
+    """Whole numbers of text, which have no type, in the narrowest that holds them; others as they
+    are."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return values
+    return values.astype(_narrowest(int(values.min()), int(values.max())))
+
+
+def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> None:
+    """Raise UserError if no file has whole numbers although a format is given, or if files of bits
+    are not packed alike: their distances would compare other bits."""
+    given = [whole for whole in files if whole is not None]
+    if numbers is not None and not given:
+        found = "floating-point numbers alone"
+        raise UserError("--numbers", "files of whole numbers", found, "leave it out")
+    if numbers != BITS:
+        return
+    first, expected, do = given[0], "bits that are packed alike", "save all files in one way"
+    if len(given) < len(files):
+        found = f"{first.path}, and a file of floating-point numbers"
+        raise UserError("--numbers bits", expected, found, do)
+    for whole in given:
+        is_offset = {first.low < 0, whole.low < 0} == {True, False} and first.bits > 1
+        fills_upper_half = max(first.high, whole.high) >= 1 << (first.bits - 1)
+        if whole.bits != first.bits or (is_offset and fills_upper_half):
+            found = f"{first} in {first.path}, {whole} in {whole.path}"
+            raise UserError("--numbers bits", expected, found, do)
+
+
+def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:
+    has_both_signs = whole.low < 0 < whole.high
+    if has_both_signs and max(-whole.low, whole.high) == 1:
+        return
+    if whole.is_zero_or_one:
+        raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
+    if not has_both_signs or whole.dtype != np.int8:
+        raise _unclear(COORDINATES, whole, str(whole), whole.choices)
+    if not _spread_as_coordinates(values):
+        found = f"{whole}, spread as packed bits or numbers with a zero point are"
+        raise _unclear(COORDINATES, whole, found, whole.choices)
+
+
+def _spread_as_coordinates(values: np.ndarray) -> bool:
+    """Whether numbers of both signs gather around 0."""
+    is_far = (values >= HALF_OF_INT8) | (values < -HALF_OF_INT8)
+    negative = (values < 0).sum() / (values != 0).sum()
+    is_balanced = FEWEST_OF_A_SIGN <= negative <= 1 - FEWEST_OF_A_SIGN
+    return bool(is_far.mean() < EVEN and is_balanced)
+
+
+def _unclear(expected: str, whole: WholeNumbers, found: str, choices: Sequence[str]) -> UserError:
+    *others, last = choices
+    do = f"say --numbers {', '.join(others)} or {last}, or save floating-point numbers"
+    return UserError(whole.path, expected, found, do)
+
+
+def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
+    if numbers not in whole.choices:
+        expected = f"what {numbers} can be"
+        do = f"choose one of: {', '.join(whole.choices)}"
+        raise UserError(f"{whole.path}: --numbers {numbers}", expected, whole, do)
+    if numbers == INTEGERS:
+        return values.astype(np.int8) if values.dtype.kind == "b" else values
+    if numbers == BITS:
+        return _signs(values, whole.bits)
+    patterns = _patterns(values)
+    if numbers == FLOAT16:
+        return patterns.view(np.float16)
+    return (patterns.astype(np.uint32) << 16).view(np.float32)
+
+
+def _signs(values: np.ndarray, bits: int) -> np.ndarray:
+    """-1 for each bit that is 0 and +1 for each that is 1, (N, bits F) int8."""
+    if bits > 1:
+        words = np.ascontiguousarray(_integers(values).astype(f">u{bits // 8}"))
+        values = np.unpackbits(words.view(np.uint8), axis=-1)
+    return 2 * values.astype(np.int8) - 1
+
+
+def _patterns(values: np.ndarray) -> np.ndarray:
+    """Numbers of 16 bits as uint16, whatever type holds them."""
+    if values.dtype.kind == "V":
+        return np.ascontiguousarray(values).view(np.uint16)
+    return np.ascontiguousarray(_integers(values)).astype(np.uint16)
+
+
+def _integers(values: np.ndarray) -> np.ndarray:
+    """Whole floating-point numbers as integers: a cast to a narrower type keeps their last bits."""
+    if values.dtype.kind != "f":
+        return values
+    return values.astype(np.uint64 if values.min() >= 0 else np.int64)
+
+
+def _look_like_16_bits(values: np.ndarray) -> bool:
+    """Whether some have the bit of a sign, and hardly any is small: bits of floating-point numbers
+    are so, unless these are tiny, and whole numbers are not."""
+    if values.dtype.kind == "V":
+        return True
+    if values.min() < -int(SIGN) or values.max() > int(SIGN | SIZE):
+        return False
+    patterns = _patterns(values)
+    sizes = (patterns & SIZE)[patterns & SIZE != 0]
+    return bool((patterns & SIGN).any() and (sizes < LEAST_SIZE).mean() < RARE)
+
+
+def _narrowest(low: int, high: int) -> np.dtype:
+    """The smallest type that holds these whole numbers; signed if one of them is negative."""
+    if low >= 0:
+        return np.min_scalar_type(high)
+    return np.promote_types(np.min_scalar_type(low), np.min_scalar_type(-max(high, 0) - 1))
