@@ -65,9 +65,11 @@ BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or values
 SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
-DECIMAL = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?", re.IGNORECASE)
 INTEGER = re.compile(r"[-+]?\d+")
-LIST = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")  # text of the numbers of a row
+DECIMAL = r"[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?"
+LISTED = r"\[[^\[\]]*\]|\([^()]*\)"  # all numbers of a row
+LIST, FRACTIONS = re.compile(LISTED), re.compile(f"{DECIMAL}|{LISTED}", re.IGNORECASE)
+FIRST_LINES = 10  # of a table, that tell whether it has names
 SAVE_TENSOR = "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
 
@@ -408,11 +410,16 @@ def text_of(cell: object) -> str:
     return text.strip()
 
 
-def ranks_of(texts: pd.Series) -> pd.Series:
-    """Whole ranks from 0; infinity where nothing, or -1, says "not found"; NaN for what is none."""
+def ranks_of(texts: pd.Series, first_rank: int = 0, not_found: str | None = None) -> pd.Series:
+    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found"; NaN for what
+    is none. `first_rank` is the number of the first rank."""
     number = pd.to_numeric(texts, errors="coerce").astype(float)
-    is_rank = (number >= 0) & (number < NOWHERE) & (number % 1 == 0)
-    return number.where(is_rank).mask((texts == "") | (number == -1), np.inf)
+    is_lost = (texts == "") | (number == -1)
+    if not_found is not None:
+        is_lost |= (texts == not_found) | (number == pd.to_numeric(not_found, errors="coerce"))
+    rank = number - first_rank
+    is_rank = (rank >= 0) & (rank < NOWHERE) & (rank % 1 == 0)
+    return rank.where(is_rank).mask(is_lost, np.inf)
 
 
 def _parquet(path: Path, what: str) -> Rows:
@@ -441,7 +448,7 @@ def _csv(path: Path, what: str) -> Rows:
     options = {"sep": separator_of(text), "header": None, "keep_default_na": False}
     table = pd.read_csv(io.StringIO(text), dtype=str, **options)
     names = table.iloc[0].str.strip().tolist()
-    if _are_numbers(names, what):
+    if _are_numbers(table.iloc[:FIRST_LINES], what):
         columns = _without_names(path, table)
     else:
         columns = _with_names(path, table.iloc[1:], names)
@@ -454,13 +461,16 @@ def separator_of(text: str) -> str:
     return next((x for x in ",\t;" if x in text.partition("\n")[0]), ",")
 
 
-def _are_numbers(cells: Sequence[str], what: str) -> bool:
-    """Whether the first line of a table has numbers of a row. Whole numbers in a series count the
-    columns; those of scores may be ids of items."""
-    if any(DECIMAL.fullmatch(cell) or LIST.fullmatch(cell) for cell in cells):
+def _are_numbers(table: pd.DataFrame, what: str) -> bool:
+    """Whether the first line of a table has numbers of a row. Whole numbers are names of columns
+    if they are in a series or above fractions; those of scores may be ids of items."""
+    is_fraction = table.map(lambda cell: bool(FRACTIONS.fullmatch(cell.strip())))
+    if is_fraction.iloc[0].any():
         return True
-    counts = [cell for cell in cells if INTEGER.fullmatch(cell)]
-    return what in NAMES and bool(counts) and _odd(counts) is not None
+    whole = [cell.strip() for cell in table.iloc[0] if INTEGER.fullmatch(cell.strip())]
+    if not whole or what not in NAMES or is_fraction.any(axis=None):
+        return False
+    return _odd(whole) is not None
 
 
 def _with_names(
@@ -521,16 +531,18 @@ def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
 
 
 def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
-    """The numbers of lists as text, (N, F) of texts, separated by commas or blanks; (N,) where the
-    lists have several lengths. Raises UserError for lists that NumPy has abbreviated."""
+    """The numbers of lists as text, (N, F) of texts, separated by commas or blanks. Raises
+    UserError for lists of several lengths, and for those that NumPy has abbreviated."""
     rows = [text[1:-1].replace(",", " ").split() for text in texts]
-    if any("..." in row for row in rows):
-        do = "save the array with numpy.save, or the column of lists as .parquet"
-        found = "lists that are abbreviated with ..."
-        raise UserError(f"{path}: column {name!r}", "all numbers of each row", found, do)
     lengths = {len(row) for row in rows}
-    if len(lengths) != 1:
-        return np.full(len(rows), f"lists of {len(lengths)} lengths", object)
+    found = ""
+    if any("..." in row for row in rows):
+        found = "lists that are abbreviated with ..."
+    elif len(lengths) > 1:
+        found = f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
+    if found:
+        do = "save the array with numpy.save, or the column of lists as .parquet"
+        raise UserError(f"{path}: column {name!r}", "all numbers of each row", found, do)
     return np.array(rows, object)
 
 

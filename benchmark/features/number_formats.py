@@ -38,7 +38,7 @@ class WholeNumbers:
     """The whole numbers of a file."""
 
     path: Path
-    dtype: np.dtype  # the narrowest that holds them where the file itself keeps none
+    dtype: np.dtype  # of the file; of text the narrowest that holds them
     low: int
     high: int
 
@@ -50,6 +50,12 @@ class WholeNumbers:
     @property
     def is_zero_or_one(self) -> bool:
         return self.low >= 0 and self.high <= 1
+
+    @property
+    def may_be_int8(self) -> bool:
+        """Whether they are int8, or floating-point numbers of the same values."""
+        is_narrow = _narrowest(self.low, self.high) == np.int8
+        return self.dtype == np.int8 or (self.dtype.kind == "f" and is_narrow)
 
     @property
     def bits(self) -> int:
@@ -87,7 +93,7 @@ def whole_numbers(path: Path, values: np.ndarray) -> WholeNumbers | None:
     may_have_fractions = (values != 0) & (np.abs(values) < 1 / np.finfo(values.dtype).eps)
     if not may_have_fractions.any():
         return None
-    return WholeNumbers(path, _narrowest(int(low), int(high)), int(low), int(high))
+    return WholeNumbers(path, values.dtype, int(low), int(high))
 
 
 def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.ndarray:
@@ -110,7 +116,8 @@ def decoded_scores(values: np.ndarray, whole: WholeNumbers, numbers: str | None)
     if numbers is not None:
         return _as_format(values, whole, numbers)
     if values.dtype.kind != "f" and _look_like_16_bits(values):
-        raise _unclear("scores", whole, str(whole), (*OF_16_BITS, INTEGERS))
+        choices = [name for name in whole.choices if name != BITS]
+        raise _unclear("scores", whole, str(whole), choices)
     return values
 
 
@@ -131,7 +138,7 @@ def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> No
         raise UserError("--numbers", "files of whole numbers", found, "leave it out")
     if numbers != BITS:
         return
-    first, expected, do = given[0], "bits that are packed alike", "save all files in one way"
+    first, expected, do = given[0], "bits that are packed alike", "pack all files in one way"
     if len(given) < len(files):
         found = f"{first.path}, and a file of floating-point numbers"
         raise UserError("--numbers bits", expected, found, do)
@@ -149,7 +156,7 @@ def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:
         return
     if whole.is_zero_or_one:
         raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
-    if not has_both_signs or whole.dtype != np.int8:
+    if not has_both_signs or not whole.may_be_int8:
         raise _unclear(COORDINATES, whole, str(whole), whole.choices)
     if not _spread_as_coordinates(values):
         found = f"{whole}, spread as packed bits or numbers with a zero point are"
@@ -172,9 +179,8 @@ def _unclear(expected: str, whole: WholeNumbers, found: str, choices: Sequence[s
 
 def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
     if numbers not in whole.choices:
-        expected = f"what {numbers} can be"
-        do = f"choose one of: {', '.join(whole.choices)}"
-        raise UserError(f"{whole.path}: --numbers {numbers}", expected, whole, do)
+        do = f"choose {' or '.join(whole.choices)}"
+        raise UserError(f"{whole.path}: --numbers {numbers}", "others", whole, do)
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:
