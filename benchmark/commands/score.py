@@ -596,13 +596,14 @@ def of_matrix(
         notes.append(_reading(rows, numbers))
     if any(np.isneginf(matrix).any() for matrix in matrices.values()):
         return _of_retrieved(path, data, matrices, depth, notes)
-    notes += [note for matrix in matrices.values() if (note := _fill_of(path, matrix))]
+    fills = [_fill_of(f"{path}: {way}", matrix) for way, matrix in matrices.items()]
+    notes += filter(None, fills)
     if depth:
         raise UserError("--depth", "lists: scores with -inf", "finite scores", "remove --depth")
     return External("scores", [path], _evaluated(data, Matrices(**matrices)), notes=notes)
 
 
-def _fill_of(path: Path, matrix: np.ndarray) -> str:
+def _fill_of(where: str, matrix: np.ndarray) -> str:
     """A note if most scores are equal and the lowest: what was not retrieved may be filled so.
     Raises UserError if others lie below, which then rank behind all that was not retrieved."""
     sample = matrix.ravel()[:: max(matrix.size // SAMPLED, 1)]
@@ -613,8 +614,8 @@ def _fill_of(path: Path, matrix: np.ndarray) -> str:
     found = f"{middle:g} in {share:.0%} of the scores"
     if matrix.min() < middle:
         do = "save -inf for what was not retrieved"
-        raise UserError(path, "scores of all pairs", f"{found}, above others", do)
-    return f"{path}: {found}, the lowest; if that is what was not retrieved, save -inf"
+        raise UserError(where, "scores of all pairs", f"{found}, above others", do)
+    return f"{where}: {found}, the lowest; if that is what was not retrieved, save -inf"
 
 
 def _of_retrieved(

@@ -67,7 +67,8 @@ TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or
 SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
 INTEGER = re.compile(r"[-+]?\d+")
 DECIMAL = r"[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?"
-LISTED = r"\[[^\[\]]*\]|\([^()]*\)"  # all numbers of a row
+SCALAR = r"np\.\w+\(([^()]*)\)"  # a number in a list, as NumPy writes it
+LISTED = rf"\[[^\[\]]*\]|\(([-+.,\se\d]|{SCALAR})*\)"  # all numbers of a row
 LIST, FRACTIONS = re.compile(LISTED), re.compile(f"{DECIMAL}|{LISTED}", re.IGNORECASE)
 FIRST_LINES = 10  # of a table, that tell whether it has names
 SAVE_TENSOR = "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
@@ -499,7 +500,7 @@ def _without_names(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray | pd
 def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
     """Raise UserError for a column that counts rows, or has other whole numbers where the others
     have fractions: these are ids, or would leak the order."""
-    is_whole = {name: (column % 1 == 0).all() for name, column in columns.items()}
+    is_whole = {name: _are_whole(column) for name, column in columns.items()}
     for name, column in columns.items():
         is_counter = len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = is_whole[name] and len(np.unique(column)) == len(column) > 2
@@ -521,18 +522,24 @@ def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
             numbers[name] = cells[name].astype(np.float64)
         except ValueError:
             continue
+    if not all(map(_are_whole, numbers.values())):
+        return numbers
     for kind in (np.int64, np.uint64):
-        if all((column % 1 == 0).all() for column in numbers.values()):
-            try:
-                return {name: cells[name].astype(kind) for name in numbers}
-            except (ValueError, OverflowError):  # "1.0"; numbers that are too large
-                continue
+        try:
+            return {name: cells[name].astype(kind) for name in numbers}
+        except (ValueError, OverflowError):  # "1.0"; numbers that are too large
+            continue
     return numbers
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool((np.floor(values) == values).all())
 
 
 def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     """The numbers of lists as text, (N, F) of texts, separated by commas or blanks. Raises
     UserError for lists of several lengths, and for those that NumPy has abbreviated."""
+    texts = texts.str.replace(SCALAR, r"\1", regex=True)
     rows = [text[1:-1].replace(",", " ").split() for text in texts]
     lengths = {len(row) for row in rows}
     found = ""

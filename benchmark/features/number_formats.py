@@ -29,7 +29,8 @@ OF_16_BITS = (BFLOAT16, FLOAT16)
 HALF_OF_INT8, EVEN = 64, 0.4  # half of all packed bytes lie beyond half of the range
 FEWEST_OF_A_SIGN = 0.25  # share of coordinates: others have a zero point, or are bits
 SIGN, SIZE = np.uint16(0x8000), np.uint16(0x7FFF)  # the bit of the sign, and the others
-LEAST_SIZE, RARE = 0x1000, 0.01  # below it, numbers of 16 bits are tiny
+USUAL_SIZES = (0x1000, 0x5800)  # of scores of 16 bits: others are tiny or huge
+USUAL = 0.99  # share of such scores
 COORDINATES = "floating-point numbers, or int8 of both signs"
 
 
@@ -214,15 +215,17 @@ def _integers(values: np.ndarray) -> np.ndarray:
 
 
 def _look_like_16_bits(values: np.ndarray) -> bool:
-    """Whether some have the bit of a sign, and hardly any is small: bits of floating-point numbers
-    are so, unless these are tiny, and whole numbers are not."""
+    """Whether some have the bit of a sign, and nearly all the bits of usual scores."""
     if values.dtype.kind == "V":
         return True
     if values.min() < -int(SIGN) or values.max() > int(SIGN | SIZE):
         return False
     patterns = _patterns(values)
     sizes = (patterns & SIZE)[patterns & SIZE != 0]
-    return bool((patterns & SIGN).any() and (sizes < LEAST_SIZE).mean() < RARE)
+    if not sizes.size or not (patterns & SIGN).any():
+        return False
+    low, high = USUAL_SIZES
+    return bool(((low <= sizes) & (sizes <= high)).mean() >= USUAL)
 
 
 def _narrowest(low: int, high: int) -> np.dtype:
