@@ -23,19 +23,19 @@ def zero_may_mean_lost(ranks: Mapping[str, np.ndarray], items: Mapping[str, int]
     """Whether 0 may stand for items that were not found, beside positions from 1.
 
     `ranks` (Q,) has every query of each direction, `items` is the size of each gallery. In ranks
-    from 0, 0 is not rarer than 1, and the largest rank is no length of a list. Beside positions
-    from 1, as many zeros as there are can have stood beyond the list.
+    from 0, 0 is not rarer than 1, and the largest rank is no length of a list, the same in both
+    directions. Beside positions from 1, as many zeros as there are can have stood beyond the list.
     """
-    for ranks_Q in ranks.values():
-        zeros, ones = np.count_nonzero(ranks_Q == 0), np.count_nonzero(ranks_Q == 1)
-        if ones - zeros > DEVIATIONS * np.sqrt(ones + zeros):
-            return True
+    together = np.concatenate([*ranks.values()])
+    if any(map(_is_zero_rare, (*ranks.values(), together))):
+        return True
     if not all(_zeros_fit_beyond(ranks[way], items[way]) for way in ranks):
         return False
-    largest = {int(ranks_Q.max()) for ranks_Q in ranks.values()}
-    if len(largest) == 1 and largest.pop() in USUAL_DEPTHS:
+    if any(_ends_as_a_list(ranks[way], items[way]) for way in ranks):
         return True
-    return any(_ends_as_a_list(ranks[way], items[way]) for way in ranks)
+    depths = {int(ranks_Q.max()) for ranks_Q in ranks.values()}
+    is_usual = _is_zero_rare(together, deviations=0) or max(depths) in USUAL_DEPTHS
+    return len(depths) == 1 and is_usual
 
 
 def largest_may_mean_lost(ranks_Q: np.ndarray) -> bool:
@@ -48,6 +48,12 @@ def largest_may_mean_lost(ranks_Q: np.ndarray) -> bool:
     below = ranks_Q[(ranks_Q > largest // 2) & (ranks_Q < largest)]
     expected = len(below) / max(largest - 1 - largest // 2, 1)
     return bool(count > expected + DEVIATIONS * np.sqrt(expected + 1))
+
+
+def _is_zero_rare(ranks_Q: np.ndarray, deviations: float = DEVIATIONS) -> bool:
+    """Whether there are fewer zeros than ones, by some standard deviations."""
+    zeros, ones = np.count_nonzero(ranks_Q == 0), np.count_nonzero(ranks_Q == 1)
+    return bool(ones - zeros > deviations * np.sqrt(ones + zeros))
 
 
 def _last_ranks(ranks_Q: np.ndarray) -> int:
