@@ -92,7 +92,7 @@ from benchmark.stats.significance import score_interval
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
 READINGS = ("numbers", "first_rank", "not_found", "depth")  # options that say how files are read
-NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: every number is a rank; first free one
+NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the size of the gallery
 FILLED, SAMPLED = 0.5, 1 << 20  # share of equal scores that may fill a matrix; scores looked at
 HINTS = {  # what to check where scores are as random ones, and where they are far worse
     "embeddings": ("rows, or give ids ({order})", "are the vectors of one file negated?"),
@@ -155,7 +155,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--depth", type=int, default=0, help="items per query in the lists of --ranks or --matrix"
     )
     parser.add_argument("--first-rank", type=int, choices=(0, 1), help="of --ranks; default: 0")
-    parser.add_argument("--not-found", metavar="VALUE", help="rank of what was not found")
+    parser.add_argument(
+        "--not-found",
+        metavar="VALUE",
+        help="rank of what was not found; items: the size of the gallery; none: no value",
+    )
     parser.add_argument(
         "--numbers", choices=number_formats.FORMATS, help="what whole numbers of a file stand for"
     )
@@ -178,8 +182,8 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.items:
         others = ("name", "images", "captions", "matrix", "ranks", "out")
         if given := [name for name in others if vars(arguments)[name]]:
-            do = "first --items, then the rest"
-            raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
+            advice = "first --items, then the rest"
+            raise UserError("--items", "a folder alone", f"--{given[0]}, too", advice)
         if arguments.annotations:
             raw = arguments.annotations.parent
         else:
@@ -218,8 +222,8 @@ def season_of(arguments: argparse.Namespace) -> Params:
     except UserError as error:
         if arguments.dataset not in datasets.names():
             raise
-        do = f"add --annotations FILE, which needs no season; or {error.do}"
-        raise UserError(error.where, error.expected, error.found, do) from error
+        advice = f"add --annotations FILE, which needs no season; or {error.do}"
+        raise UserError(error.where, error.expected, error.found, advice) from error
     return params
 
 
@@ -430,8 +434,8 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
             "--depth", "--ranks or --matrix, of which it tells", "none", "remove --depth"
         )
     if arguments.numbers and arguments.ranks:
-        do = "remove --numbers"
-        raise UserError("--numbers", "--images with --captions, or --matrix", "--ranks", do)
+        expected, advice = "--images with --captions, or --matrix", "remove --numbers"
+        raise UserError("--numbers", expected, "--ranks", advice)
     for name in ("first_rank", "not_found"):
         if vars(arguments)[name] is not None and not arguments.ranks:
             option = f"--{name.replace('_', '-')}"
@@ -611,45 +615,56 @@ def _fill_of(where: str, matrix: np.ndarray) -> str:
     share = (sample == middle).mean()
     if share < FILLED:
         return ""
-    found = f"{middle:g} in {share:.0%} of the scores"
+    fill = f"{middle:g} in {share:.0%} of the scores"
     if matrix.min() < middle:
-        do = "save -inf for what was not retrieved"
-        raise UserError(where, "scores of all pairs", f"{found}, above others", do)
-    return f"{where}: {found}, the lowest; if that is what was not retrieved, save -inf"
+        advice = "save -inf for what was not retrieved"
+        raise UserError(where, "scores of all pairs", f"{fill}, above others", advice)
+    return f"{where}: {fill}, the lowest; if that is what was not retrieved, save -inf"
 
 
 def _of_retrieved(
-    path: Path, data: Prepared, matrices: dict[str, np.ndarray], depth: int, notes: list[str]
+    path: Path,
+    data: Prepared,
+    matrices: dict[str, np.ndarray],
+    depth: int,
+    notes: list[str],
 ) -> External:
-    """Of scores that are -infinity for what was not retrieved. Raises UserError where the first
-    items of a query may be missing among those that have scores."""
+    """Of scores that are -infinity for what was not retrieved. Raises UserError where the
+    first items of a query may be missing among those that have scores."""
     split = data.split(SPLIT)
     relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
+    names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
     lists = {}
     for way in data.card["ways"]:
         scores_QG, relevant_QG = matrices.get(way, matrices["i2t"]), relevant_IC
         if way == "t2i":
             scores_QG, relevant_QG = scores_QG.T, relevant_QG.T
-        queries = _names(data)[("i2t", "t2i").index(way)][0]
-        is_listed_QG = np.isfinite(scores_QG)
-        lengths_Q = is_listed_QG.sum(1)
-        shortest, longest = int(lengths_Q.min()), int(lengths_Q.max())
-        if not shortest or depth > shortest or (shortest < longest and not depth):
-            expected = "as many retrieved items, which are not -inf, for each query"
-            found = f"{shortest} for {queries[lengths_Q.argmin()]!r}, up to {longest}"
-            do = "save the lists of each direction in one .npz, i2t and t2i"
-            if shortest:
-                do += f", say --depth K if each has its first K (at most {shortest})"
-            do += ", or a finite number if -inf is the score"
-            raise UserError(f"{path}: {way}", expected, found, do)
+        queries, is_listed_QG = names[way][0], np.isfinite(scores_QG)
+        known = _known_depth(f"{path}: {way}", queries, is_listed_QG.sum(1), depth)
         lowest = np.nextafter(scores_QG[is_listed_QG].min(), -np.inf)
-        ranks_Q = ranks_of(np.where(is_listed_QG, scores_QG, lowest), relevant_QG).best
-        known = depth or shortest
+        filled_QG = np.where(is_listed_QG, scores_QG, lowest)
+        ranks_Q = ranks_of(filled_QG, relevant_QG).best
         is_lost_Q = ~(is_listed_QG & relevant_QG).any(1) | (ranks_Q >= known)
         lists[way] = Lists(queries, scores_QG.shape[1], ranks_Q, is_lost_Q, known)
     notes.append(f"{path}: -inf is taken for what was not retrieved")
     external = _of_lists("scores", path, lists, notes)
-    return external._replace(depths={way: of_way.depth for way, of_way in lists.items()})
+    depths = {way: of_way.depth for way, of_way in lists.items()}
+    return external._replace(depths=depths)
+
+
+def _known_depth(where: str, queries: list[str], lengths_Q: np.ndarray, depth: int) -> int:
+    """How many items each query has in its list: so many as it has scores, if all have as
+    many; else `depth`, if all have no fewer. Raises UserError where neither holds."""
+    shortest, longest = int(lengths_Q.min()), int(lengths_Q.max())
+    if 0 < depth <= shortest or 0 < shortest == longest and not depth:
+        return depth or shortest
+    expected = "as many retrieved items, which are not -inf, for each query"
+    actual = f"{shortest} for {queries[lengths_Q.argmin()]!r}, up to {longest}"
+    advice = "save the lists of each direction in one .npz, i2t and t2i"
+    if shortest:
+        advice += f", say --depth K if each has its first K (at most {shortest})"
+    advice += ", or a finite number if -inf is the score"
+    raise UserError(where, expected, actual, advice)
 
 
 def of_ranks(
@@ -661,41 +676,44 @@ def of_ranks(
     not_found: str | None = None,
     order: str = ORDER,
 ) -> External:
-    """Of the best relevant items. `first_rank` is the number of the first rank, `not_found` what
-    stands for an item that was not found; without them, ranks are from 0, and UserError is raised
-    where they may be others. Where some were not found, metrics that reach beyond the ranks that
-    are known, or listed, are left out."""
+    """Of the best relevant items. Where some were not found, metrics that reach beyond the
+    ranks that are known, or listed, are left out.
+
+    `first_rank` is the number of the first rank, `not_found` what stands for an item that
+    was not found. Without them ranks are from 0; raises UserError where they may be others.
+    """
     table, notes = _rank_table(path), []
     for way, count in table["direction"].value_counts().items():
         if way not in ("i2t", "t2i"):
-            found = f"{way!r} in {count} rows"
-            raise UserError(f"{path}: direction", "i2t or t2i", found, "name them so")
+            rows = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
         if way not in data.card["ways"]:
-            notes.append(f"{path}: not used: {count} ranks {way}, which this dataset does not ask")
+            unused = f"{count} ranks {way}, which this dataset does not ask"
+            notes.append(f"{path}: not used: {unused}")
     names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
     items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
     lists = {}
     for way in data.card["ways"]:
-        of_way, queries = table[table["direction"] == way], names[way][0]
+        rows, queries, where = table[table["direction"] == way], names[way][0], f"{path}: {way}"
         named = "image_id" if way == "i2t" else "caption_id"
-        at = embedding_files.found(of_way["query"].tolist(), named, names[way])
-        if (at < 0).any() or len(of_way) != len(queries):
+        at = embedding_files.found(rows["query"].tolist(), named, names[way])
+        if (at < 0).any() or len(rows) != len(queries):
             expected = f"one row for each of the {len(queries)} test queries"
-            found = f"{len(of_way)} rows"
+            actual = f"{len(rows)} rows"
             if (at < 0).any():
-                found += f", none for {queries[(at < 0).argmax()]!r}"
-            is_twice = of_way["query"].duplicated()
+                actual += f", none for {queries[(at < 0).argmax()]!r}"
+            is_twice = rows["query"].duplicated()
             if is_twice.any():
-                found += f", {of_way['query'][is_twice].iloc[0]!r} twice"
-            raise UserError(f"{path}: {way}", expected, found, order)
-        texts, start = of_way["rank"].iloc[at], first_rank or 0
+                actual += f", {rows['query'][is_twice].iloc[0]!r} twice"
+            raise UserError(where, expected, actual, order)
+        texts, start = rows["rank"].iloc[at], first_rank or 0
         lost_value = str(items[way] + start) if not_found == ALL_ITEMS else not_found
         values = embedding_files.ranks_of(texts, start, lost_value).to_numpy()
         is_lost = np.isinf(values)
         is_wrong = ~(is_lost | (values < items[way]))
         if is_wrong.any() or is_lost.all():
             query = queries[is_wrong.argmax()]
-            raise _wrong_rank(f"{path}: {way}", texts[is_wrong], query, start, items[way])
+            raise _wrong_rank(where, texts[is_wrong], query, start, items[way])
         depth = max(int(values[~is_lost].max()) + 1, least_depth)
         lists[way] = Lists(queries, items[way], values, is_lost, depth)
     _refuse_other_conventions(path, lists, first_rank, not_found)
@@ -710,8 +728,9 @@ def of_ranks(
 def _rank_table(path: Path) -> pd.DataFrame:
     """The direction, query and rank of each row, as text."""
     if path.suffix.lower() not in TABLES:
-        do = "of a TREC run take the rank of each query's best relevant item"
-        raise UserError(path, f"ranks as {', '.join(TABLES)}", path.suffix or "no ending", do)
+        advice = "of a TREC run take the rank of each query's best relevant item"
+        expected, ending = f"ranks as {', '.join(TABLES)}", path.suffix or "no ending"
+        raise UserError(path, expected, ending, advice)
     heads = ["direction", "query", "rank"]
     with readable(path, "a table of ranks", "save it again, or correct the path"):
         table = embedding_files.table_of(path)
@@ -721,13 +740,19 @@ def _rank_table(path: Path) -> pd.DataFrame:
         return table[heads].astype(object).map(embedding_files.text_of)
 
 
-def _wrong_rank(where: str, texts: pd.Series, query: str, first_rank: int, items: int) -> UserError:
-    """The error for values that are no ranks, of which `query` has the first one; for none, if
-    nothing was found at all."""
+def _wrong_rank(
+    where: str,
+    texts: pd.Series,
+    query: str,
+    first_rank: int,
+    items: int,
+) -> UserError:
+    """The error for values that are no ranks, of which `query` has the first one; for none,
+    if nothing was found at all."""
     expected = f"whole ranks from {first_rank} below {items + first_rank}"
-    do = "correct them, or leave empty what was not found"
+    advice = "correct them, or leave empty what was not found"
     if texts.empty:
-        return UserError(where, expected, "none", do)
+        return UserError(where, expected, "none", advice)
     value, options = texts.iloc[0], []
     if not first_rank and value == str(items):
         options.append("--first-rank 1 if these are positions from 1")
@@ -737,54 +762,60 @@ def _wrong_rank(where: str, texts: pd.Series, query: str, first_rank: int, items
             lost_value = f"{ALL_ITEMS} (their number)"
         elif not first_rank and value == str(items + 1):
             lost_value = f"{ALL_ITEMS} --first-rank 1"
-        options.append(f"--not-found {lost_value} if it means that")
+        join = "=" if lost_value.startswith("-") else " "
+        options.append(f"--not-found{join}{lost_value} if it means that")
     if options:
-        do = f"say {', or '.join(options)}; or {do}"
-    return UserError(where, expected, f"{value} for {query!r} ({len(texts)} such)", do)
+        advice = f"say {', or '.join(options)}; or {advice}"
+    return UserError(where, expected, f"{value} for {query!r} ({len(texts)} such)", advice)
 
 
 def _refuse_other_conventions(
-    path: Path, lists: dict[str, Lists], first_rank: int | None, not_found: str | None
+    path: Path,
+    lists: dict[str, Lists],
+    first_rank: int | None,
+    not_found: str | None,
 ) -> None:
-    """Raise UserError for ranks that may be positions from 1, and for a number that may mean "not
-    found", unless the options say."""
+    """Raise UserError for ranks that may be positions from 1, and for a number that may mean
+    "not found", unless the options say."""
     known = {way: of_way.ranks[~of_way.is_lost] for way, of_way in lists.items()}
     has_first = any((ranks == 0).any() for ranks in known.values())
     if first_rank is None and not has_first:
-        do = "say --first-rank 1 if these are positions from 1, or --first-rank 0"
-        raise UserError(path, "rank 0 for some query, whose best item is first", "none", do)
+        expected = "rank 0 for some query, whose best item is first"
+        advice = "say --first-rank 1 if these are positions from 1, or --first-rank 0"
+        raise UserError(path, expected, "none", advice)
     if not_found is not None or any(of_way.is_lost.any() for of_way in lists.values()):
         return
     for way, ranks in known.items():
         if largest_may_mean_lost(ranks):
             largest = int(ranks.max())
             count, value = int((ranks == largest).sum()), largest + (first_rank or 0)
-            found = f"{value} in {count} of {len(ranks)} rows"
-            do = f"say --not-found {value} if it means that, or --not-found {NO_VALUE}"
-            raise UserError(f"{path}: {way}", "ranks that fall off", found, do)
+            actual = f"{value} in {count} of {len(ranks)} rows"
+            advice = f"say --not-found {value} if it means that, or --not-found {NO_VALUE}"
+            raise UserError(f"{path}: {way}", "ranks that fall off", actual, advice)
     sizes = {way: of_way.items for way, of_way in lists.items()}
     if first_rank is None and zero_may_mean_lost(known, sizes):
         largest = int(max(ranks.max() for ranks in known.values()))
-        found = f"0 to {largest}, which may be positions from 1 with 0 for what was not found"
-        do = "say --first-rank 1 --not-found 0, or --first-rank 0 if 0 is the best rank"
-        raise UserError(path, "ranks from 0", found, do)
+        other = "positions from 1 with 0 for what was not found"
+        advice = "say --first-rank 1 --not-found 0, or --first-rank 0 if 0 is the best rank"
+        raise UserError(path, "ranks from 0", f"0 to {largest}, which may be {other}", advice)
 
 
 def _of_lists(given: str, path: Path, lists: dict[str, Lists], notes: list[str]) -> External:
-    """Of the best relevant items that lists tell. Metrics that reach beyond what the lists of a
-    direction know are left out, if some items were not found."""
+    """Of the best relevant items that lists tell. Metrics that reach beyond what the lists
+    of a direction know are left out, if some items were not found."""
     ranks, lost, unknown = {}, {}, {"rsum"}
     for way, of_way in lists.items():
         is_lost, depth = of_way.is_lost, of_way.depth
         ranks[way] = Ranks.of_best(np.where(is_lost, of_way.items - 1, of_way.ranks))
         lost[way] = is_lost
         if is_lost.any():
-            beyond = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
-            median = rank_metrics(way, ranks[way])[f"{way}_medr"]
-            unknown |= beyond | {f"{way}_meanr"} | ({f"{way}_medr"} if median > depth else set())
+            unknown |= {f"{way}_r{k}" for k in SUMMED_K if k > depth}
+            unknown.add(f"{way}_meanr")
+            if rank_metrics(way, ranks[way])[f"{way}_medr"] > depth:
+                unknown.add(f"{way}_medr")
             query = of_way.queries[is_lost.argmax()]
-            few = f"{way}: {is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
-            note = f"{few}; ranks are known below {depth}"
+            few = f"{is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
+            note = f"{way}: {few}; ranks are known below {depth}"
             if given == "ranks":
                 note += " (--depth, if more were listed)"
             notes.append(note)
@@ -792,7 +823,8 @@ def _of_lists(given: str, path: Path, lists: dict[str, Lists], notes: list[str])
     if unknown.isdisjoint(rsum_terms(ranks)):
         unknown.remove("rsum")
     bounds = [f"{x} {metrics[x]:.2f}" for x in rsum_terms(ranks) if x in unknown]
-    notes += [f"at least: {', '.join(bounds)}"] * bool(bounds)
+    if bounds:
+        notes.append(f"at least: {', '.join(bounds)}")
     metrics = {name: value for name, value in metrics.items() if name not in unknown}
     result = Evaluation(metrics=metrics, scores=results.Scores(ranks=ranks))
     return External(given, [path], result, notes=notes, lost=lost)

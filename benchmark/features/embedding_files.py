@@ -109,7 +109,7 @@ def read_scores(path: Path, way: str, numbers: str | None = None) -> Rows:
     rows = _stored_rows(path, way)
     whole = number_formats.whole_numbers(path, rows.values)
     if whole is None:
-        return _as_floats(rows, lowest=-np.inf)
+        return _as_floats(rows, may_lack=True)
     values = number_formats.decoded_scores(rows.values, whole, numbers)
     return _as_floats(replace(rows, values=values, whole=whole))
 
@@ -124,9 +124,10 @@ def _stored_rows(path: Path, what: str) -> Rows:
         rows = READERS[ending](path, what)
         ids = rows.ids | beside(path)
     values = rows.values
-    if values.dtype.kind == "V" and values.dtype.itemsize != HALF_BYTES:
-        found = f"{values.dtype}, a type that NumPy does not know"
-        raise UserError(path, "numbers (N, F)", found, "save x.astype(numpy.float32)")
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "V" and (values.dtype.names or size != HALF_BYTES):
+        actual = f"{values.dtype}, a type that NumPy does not know"
+        raise UserError(path, "numbers (N, F)", actual, "save x.astype(numpy.float32)")
     if values.ndim not in (2, 3) or 0 in values.shape or values.dtype.kind not in NUMBERS:
         found = f"{values.dtype} {values.shape}"
         raise UserError(path, "numbers (N, F)", found, "save one row per item")
@@ -137,23 +138,25 @@ def _stored_rows(path: Path, what: str) -> Rows:
     return replace(rows, ids=ids)
 
 
-def _as_floats(rows: Rows, lowest: float = np.finfo(np.float64).min) -> Rows:
-    """In single or double precision. Raises UserError for numbers that are not finite, but for
-    -infinity where that is the lowest that is allowed."""
+def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
+    """In single or double precision. Raises UserError for numbers that are not finite,
+    but for -infinity if some may lack a score."""
     values = rows.values
     if values.dtype.kind == "V":
         raise UserError(rows.path, "numbers (N, F)", values.dtype, "save them as float32")
     is_single = values.dtype.itemsize <= (4 if values.dtype.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-    is_bad = ~(np.isfinite(values) | (values == lowest)).reshape(len(values), -1).all(1)
+    is_number, expected = np.isfinite(values), "finite numbers"
+    if may_lack:
+        is_number |= np.isneginf(values)
+        expected += ", or -inf for what was not retrieved"
+    is_bad = ~is_number.reshape(len(values), -1).all(1)
     if is_bad.any():
         row, ids = int(is_bad.argmax()), rows.ids.values()
         name = next((f", {x[row]!r}" for x in ids if len(x) == len(values)), "")
-        found = f"NaN or infinity in row {row}{name} ({int(is_bad.sum())} such rows)"
-        expected = "finite numbers"
-        if np.isneginf(lowest):
-            expected += ", or -inf for what was not retrieved"
-        raise UserError(rows.path, expected, found, "compute it again")
+        count = f"({int(is_bad.sum())} such rows)"
+        actual = f"NaN or infinity in row {row}{name} {count}"
+        raise UserError(rows.path, expected, actual, "compute it again")
     return replace(rows, values=values)
 
 
@@ -224,8 +227,8 @@ def places(
         if first[name] != row and (values[row] != values[first[name]]).any():
             apart = np.abs(values[row] - values[first[name]]).max()
             twice = f"{name!r} twice, with numbers that differ by up to {apart:.2g}"
-            do = "keep one row of each id, or correct the ids"
-            raise UserError(rows.path, "every id once", twice, do)
+            advice = "keep one row of each id, or correct the ids"
+            raise UserError(rows.path, "every id once", twice, advice)
     if (lacks := at < 0).any():
         lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
         lacking += f": {where or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
@@ -238,16 +241,20 @@ def places(
 
 
 def _not_repeated(
-    path: Path, values: np.ndarray, repeats: np.ndarray, expected: str, do: str
+    path: Path,
+    values: np.ndarray,
+    repeats: np.ndarray,
+    expected: str,
+    order: str,
 ) -> UserError:
-    """The error for rows of images that are as many as the captions, but not equal for each
-    image."""
+    """The error for rows of images that are as many as the captions, but not equal for
+    each image. `order` tells how to get their ids."""
     first, counts = np.unique(repeats, return_index=True, return_counts=True)[1:]
     apart = np.abs(values - values[first[repeats]]).max()
     count = f"{len(values)}, the number of captions"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        found = f"{count}, and rows of one image differ by up to {apart:.2g}"
-        return UserError(path, expected, found, f"name the file of the images; {do}")
+        actual = f"{count}, and rows of one image differ by up to {apart:.2g}"
+        return UserError(path, expected, actual, f"name the file of the images; {order}")
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
         keep += f", x[::{counts[0]}]"
@@ -323,13 +330,14 @@ def _odd(names: Sequence[str]) -> str | None:
 
 
 def _tensors(path: Path, what: str) -> Rows:
-    found = weight_files.read_tensors(path, SAVE_TENSOR)
-    tensors, arrays = found if isinstance(found, dict) else {"rows": found}, {}
+    tensors, arrays = weight_files.read_tensors(path, SAVE_TENSOR), {}
+    if not isinstance(tensors, dict):
+        tensors = {"rows": tensors}
     for name, tensor in tensors.items():
         if tensor.layout != torch.strided or tensor.is_quantized:
-            found = f"{name!r}, {tensor.layout}, {tensor.dtype}"
-            do = "save x.to_dense(), or x.dequantize()"
-            raise UserError(path, "a dense tensor", found, do)
+            actual = f"{name!r}, {tensor.layout}, {tensor.dtype}"
+            advice = "save x.to_dense(), or x.dequantize()"
+            raise UserError(path, "a dense tensor", actual, advice)
         if tensor.numel() > tensor.untyped_storage().nbytes():  # one number stands for many
             raise ValueError("a tensor that is larger than what it holds")
         is_half = tensor.is_floating_point() and tensor.element_size() < 4
@@ -411,13 +419,18 @@ def text_of(cell: object) -> str:
     return text.strip()
 
 
-def ranks_of(texts: pd.Series, first_rank: int = 0, not_found: str | None = None) -> pd.Series:
-    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found"; NaN for what
-    is none. `first_rank` is the number of the first rank."""
+def ranks_of(
+    texts: pd.Series,
+    first_rank: int = 0,
+    not_found: str | None = None,
+) -> pd.Series:
+    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found"; NaN
+    for what is none. `first_rank` is the number of the first rank."""
     number = pd.to_numeric(texts, errors="coerce").astype(float)
     is_lost = (texts == "") | (number == -1)
     if not_found is not None:
-        is_lost |= (texts == not_found) | (number == pd.to_numeric(not_found, errors="coerce"))
+        lost_number = pd.to_numeric(not_found, errors="coerce")
+        is_lost |= (texts == not_found) | (number == lost_number)
     rank = number - first_rank
     is_rank = (rank >= 0) & (rank < NOWHERE) & (rank % 1 == 0)
     return rank.where(is_rank).mask(is_lost, np.inf)
@@ -505,9 +518,10 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
         is_counter = len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = is_whole[name] and len(np.unique(column)) == len(column) > 2
         if is_counter or (is_distinct and not all(is_whole.values())):
-            found = f"{column[0]:g}, {column[1]:g}, {column[2]:g}, ... without a name"
-            do = "name all columns: image_id or caption_id, x0, x1, ..."
-            raise UserError(f"{path}: {name}", "one number of each row", found, do)
+            first = ", ".join(f"{number:g}" for number in column[:3])
+            actual = f"{first}, ... without a name"
+            advice = "name all columns: image_id or caption_id, x0, x1, ..."
+            raise UserError(f"{path}: {name}", "one number of each row", actual, advice)
 
 
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
@@ -542,14 +556,15 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     texts = texts.str.replace(SCALAR, r"\1", regex=True)
     rows = [text[1:-1].replace(",", " ").split() for text in texts]
     lengths = {len(row) for row in rows}
-    found = ""
+    actual = ""
     if any("..." in row for row in rows):
-        found = "lists that are abbreviated with ..."
+        actual = "lists that are abbreviated with ..."
     elif len(lengths) > 1:
-        found = f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
-    if found:
-        do = "save the array with numpy.save, or the column of lists as .parquet"
-        raise UserError(f"{path}: column {name!r}", "all numbers of each row", found, do)
+        actual = f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
+    if actual:
+        where, expected = f"{path}: column {name!r}", "all numbers of each row"
+        advice = "save the array with numpy.save, or the column of lists as .parquet"
+        raise UserError(where, expected, actual, advice)
     return np.array(rows, object)
 
 

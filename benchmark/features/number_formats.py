@@ -1,16 +1,17 @@
-"""What the whole numbers of a file stand for: coordinates, packed bits, or numbers of 16 bits.
+"""What the whole numbers of a file stand for: coordinates, bits, numbers of 16 bits.
 
-Embeddings are floating-point numbers. Where a file has whole numbers instead, several readings are
-possible, and each but one gives wrong scores:
+Embeddings are floating-point numbers. Where a file has whole numbers instead, several
+readings are possible, and each but one gives wrong scores:
 
-    bits       eight to a byte as numpy.packbits packs them, or 0 and 1: read as -1 and +1, whose
-               cosines order as Hamming distances do
+    bits       eight to a byte as numpy.packbits packs them, or 0 and 1: read as -1 and
+               +1, whose cosines order as Hamming distances do
     bfloat16   the 16 bits of such a number, as torch's view(torch.int16) gives them
-    float16    the same of numpy's float16
+    float16    the same of NumPy's float16
     integers   coordinates, as they are
 
-int8 of both signs is read as coordinates, which is what quantised embeddings are, if the numbers
-gather around 0, as packed bits do not. So are codes of -1, 0 and +1 of any type.
+int8 of both signs is read as coordinates, which is what quantised embeddings are, if
+the numbers gather around 0, as packed bits do not. So are codes of -1, 0 and +1 of any
+type.
 
 N = rows, F = numbers of a row.
 """
@@ -53,14 +54,19 @@ class WholeNumbers:
         return self.low >= 0 and self.high <= 1
 
     @property
+    def has_both_signs(self) -> bool:
+        return self.low < 0 < self.high
+
+    @property
     def may_be_int8(self) -> bool:
         """Whether they are int8, or floating-point numbers of the same values."""
-        is_narrow = _narrowest(self.low, self.high) == np.int8
-        return self.dtype == np.int8 or (self.dtype.kind == "f" and is_narrow)
+        if self.dtype.kind == "f":
+            return _narrowest(self.low, self.high) == np.int8
+        return self.dtype == np.int8
 
     @property
     def bits(self) -> int:
-        """Of a number, if it holds bits: the fewest of 1, 8, 16, 32 and 64 that hold all."""
+        """Of a number that holds bits: the fewest of 1, 8, 16, 32 and 64 for all."""
         if self.is_zero_or_one:
             return 1
         return 8 * _narrowest(self.low, self.high).itemsize
@@ -83,25 +89,27 @@ class WholeNumbers:
 
 
 def whole_numbers(path: Path, values: np.ndarray) -> WholeNumbers | None:
-    """The whole numbers of an array of any shape; None for floating-point numbers, unless each is
-    whole although some are small enough to have fractions."""
+    """The whole numbers of an array of any shape; None for floating-point numbers,
+    unless each is whole although some are small enough to have fractions."""
     if values.dtype.kind != "f":
         numbers = _patterns(values) if values.dtype.kind == "V" else values
-        return WholeNumbers(path, values.dtype, int(numbers.min()), int(numbers.max()))
+        low, high = int(numbers.min()), int(numbers.max())
+        return WholeNumbers(path, values.dtype, low, high)
     low, high = float(values.min()), float(values.max())
-    if not (-(2.0**63) <= low and high < 2.0**64) or (values % 1 != 0).any():  # or NaN
+    fit_a_word = -(2.0**63) <= low and high < 2.0**64  # NaN does not
+    if not fit_a_word or (values % 1 != 0).any():
         return None
-    may_have_fractions = (values != 0) & (np.abs(values) < 1 / np.finfo(values.dtype).eps)
-    if not may_have_fractions.any():
+    without_fractions = 1 / np.finfo(values.dtype).eps  # what is larger has none
+    if not ((values != 0) & (np.abs(values) < without_fractions)).any():
         return None
     return WholeNumbers(path, values.dtype, int(low), int(high))
 
 
 def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.ndarray:
-    """The embeddings (N, ...) that whole numbers stand for. `numbers` is one of FORMATS, or None.
+    """The embeddings (N, ...) that whole numbers stand for, by one of FORMATS.
 
-    Raises UserError without a format where several readings are possible, and for a format that
-    the numbers cannot have.
+    Raises UserError without a format where several readings are possible, and for a
+    format that the numbers cannot have.
     """
     if numbers is None:
         _refuse_doubtful(values, whole)
@@ -109,9 +117,13 @@ def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.
     return _as_format(values, whole, numbers)
 
 
-def decoded_scores(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.ndarray:
-    """The same of scores, which may be whole numbers of any type. Raises UserError without a
-    format for what looks like numbers of 16 bits, and for bits."""
+def decoded_scores(
+    values: np.ndarray,
+    whole: WholeNumbers,
+    numbers: str | None,
+) -> np.ndarray:
+    """The same of scores, which may be whole numbers of any type. Raises UserError
+    without a format for what looks like numbers of 16 bits, and for bits."""
     if numbers == BITS:
         raise UserError("--numbers", "another format for scores", BITS, "leave it out")
     if numbers is not None:
@@ -123,45 +135,53 @@ def decoded_scores(values: np.ndarray, whole: WholeNumbers, numbers: str | None)
 
 
 def narrowed(values: np.ndarray) -> np.ndarray:
-    """Whole numbers of text, which have no type, in the narrowest that holds them; others as they
-    are."""
+    """Whole numbers of text, which have no type, in the narrowest that holds them;
+    others as they are."""
     if values.dtype.kind not in "iu" or not values.size:
         return values
     return values.astype(_narrowest(int(values.min()), int(values.max())))
 
 
 def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> None:
-    """Raise UserError if no file has whole numbers although a format is given, or if files of bits
-    are not packed alike: their distances would compare other bits."""
+    """Raise UserError if no file has whole numbers although a format is given, or if
+    files of bits are not packed alike: their distances would compare other bits."""
     given = [whole for whole in files if whole is not None]
     if numbers is not None and not given:
-        found = "floating-point numbers alone"
-        raise UserError("--numbers", "files of whole numbers", found, "leave it out")
+        actual = "floating-point numbers alone"
+        raise UserError("--numbers", "files of whole numbers", actual, "leave it out")
     if numbers != BITS:
         return
-    first, expected, do = given[0], "bits that are packed alike", "pack all files in one way"
+    first = given[0]
     if len(given) < len(files):
-        found = f"{first.path}, and a file of floating-point numbers"
-        raise UserError("--numbers bits", expected, found, do)
-    for whole in given:
-        is_offset = {first.low < 0, whole.low < 0} == {True, False} and first.bits > 1
-        fills_upper_half = max(first.high, whole.high) >= 1 << (first.bits - 1)
-        if whole.bits != first.bits or (is_offset and fills_upper_half):
-            found = f"{first} in {first.path}, {whole} in {whole.path}"
-            raise UserError("--numbers bits", expected, found, do)
+        raise _unlike(f"{first.path}, and a file of floating-point numbers")
+    for whole in given[1:]:
+        if not _are_packed_alike(first, whole):
+            raise _unlike(f"{first} in {first.path}, {whole} in {whole.path}")
+
+
+def _are_packed_alike(first: WholeNumbers, second: WholeNumbers) -> bool:
+    if first.bits != second.bits:
+        return False
+    is_signed = {first.low < 0, second.low < 0}
+    fills_upper_half = max(first.high, second.high) >= 1 << (first.bits - 1)
+    return first.bits == 1 or len(is_signed) == 1 or not fills_upper_half
+
+
+def _unlike(actual: str) -> UserError:
+    expected, advice = "bits that are packed alike", "pack all files in one way"
+    return UserError("--numbers bits", expected, actual, advice)
 
 
 def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:
-    has_both_signs = whole.low < 0 < whole.high
-    if has_both_signs and max(-whole.low, whole.high) == 1:
+    if whole.has_both_signs and max(-whole.low, whole.high) == 1:
         return
     if whole.is_zero_or_one:
         raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
-    if not has_both_signs or not whole.may_be_int8:
+    if not whole.has_both_signs or not whole.may_be_int8:
         raise _unclear(COORDINATES, whole, str(whole), whole.choices)
     if not _spread_as_coordinates(values):
-        found = f"{whole}, spread as packed bits or numbers with a zero point are"
-        raise _unclear(COORDINATES, whole, found, whole.choices)
+        actual = f"{whole}, spread as packed bits or numbers with a zero point are"
+        raise _unclear(COORDINATES, whole, actual, whole.choices)
 
 
 def _spread_as_coordinates(values: np.ndarray) -> bool:
@@ -172,16 +192,24 @@ def _spread_as_coordinates(values: np.ndarray) -> bool:
     return bool(is_far.mean() < EVEN and is_balanced)
 
 
-def _unclear(expected: str, whole: WholeNumbers, found: str, choices: Sequence[str]) -> UserError:
-    *others, last = choices
-    do = f"say --numbers {', '.join(others)} or {last}, or save floating-point numbers"
-    return UserError(whole.path, expected, found, do)
+def _unclear(
+    expected: str,
+    whole: WholeNumbers,
+    actual: str,
+    choices: Sequence[str],
+) -> UserError:
+    options = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    other = "the numbers before they are packed or rounded"
+    if whole.has_no_type:
+        other = "x.astype(numpy.float32)"
+    advice = f"say --numbers {options}, or save {other}"
+    return UserError(whole.path, expected, actual, advice)
 
 
 def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
     if numbers not in whole.choices:
-        do = f"choose {' or '.join(whole.choices)}"
-        raise UserError(f"{whole.path}: --numbers {numbers}", "others", whole, do)
+        where, advice = f"{whole.path}: --numbers {numbers}", " or ".join(whole.choices)
+        raise UserError(where, "other numbers", whole, f"choose {advice}")
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:
@@ -208,7 +236,7 @@ def _patterns(values: np.ndarray) -> np.ndarray:
 
 
 def _integers(values: np.ndarray) -> np.ndarray:
-    """Whole floating-point numbers as integers: a cast to a narrower type keeps their last bits."""
+    """Whole floating-point numbers as integers; a narrower type keeps the last bits."""
     if values.dtype.kind != "f":
         return values
     return values.astype(np.uint64 if values.min() >= 0 else np.int64)
@@ -229,7 +257,8 @@ def _look_like_16_bits(values: np.ndarray) -> bool:
 
 
 def _narrowest(low: int, high: int) -> np.dtype:
-    """The smallest type that holds these whole numbers; signed if one of them is negative."""
+    """The smallest type of these whole numbers; signed if one of them is negative."""
     if low >= 0:
         return np.min_scalar_type(high)
-    return np.promote_types(np.min_scalar_type(low), np.min_scalar_type(-max(high, 0) - 1))
+    kinds = np.min_scalar_type(low), np.min_scalar_type(-max(high, 0) - 1)
+    return np.promote_types(*kinds)
