@@ -21,7 +21,7 @@ from benchmark.boards.eee_export import write_eee
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic, read_json, replaced, write_json
-from benchmark.data import prepared_tables, results
+from benchmark.data import prepared_tables
 from benchmark.report.__main__ import ROOT, tables_of
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.relevance import queries_of
@@ -84,9 +84,8 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
     for board in boards:
         queries = queries_of(prepared_tables.read(board.dataset))
         for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
-            record, scores = outcome.record, results.read_scores(outcome.folder)
-            cell = {key: getattr(record, key) for key in COLUMNS[:4]}
-            for name, ranks in scores.ranks.items():
+            cell = {key: getattr(outcome.record, key) for key in COLUMNS[:4]}
+            for name, ranks in outcome.scores.ranks.items():
                 tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)
 

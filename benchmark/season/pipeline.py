@@ -1,6 +1,6 @@
 """The DVC pipelines of a season, and the digests that make its stages stale.
 
-    seasons/<name>/dvc.yaml     trainings, evaluations and the report of a season
+    seasons/<name>/dvc.yaml     trainings, evaluations, what git keeps of them, and the report
     seasons/<name>/cells.yaml   a digest for each cell: its options, and the code of its method
     seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets: seasons share them
     seasons/shared/params.yaml  settings of the datasets and feature sets
@@ -21,7 +21,10 @@ import yaml
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
+from benchmark.data import results
+from benchmark.data.results import RESULTS
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
+from benchmark.season.parameters import CELLS as CELL_FILES
 from benchmark.season.parameters import DRAWN, RETRIEVED, SAMPLES, Cell, Fusion, Params
 from benchmark.season.plugins import code_files, method_digest, plugin_digest
 
@@ -79,8 +82,15 @@ def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[st
     maker = {path: name for name, stage in stages.items() for path in outputs(stage)}
     ordered: dict[str, tuple[str, ...]] = {}
 
+    def makers(path: str) -> list[str]:
+        """Of a file or folder, or of what is in a folder."""
+        if path in maker:
+            return [maker[path]]
+        return [name for other, name in maker.items() if other.startswith(f"{path}/")]
+
     def add(name: str) -> None:
-        needs = tuple(maker[path] for path in stages[name].get("deps", []) if path in maker)
+        paths = stages[name].get("deps", [])
+        needs = tuple(dict.fromkeys(other for path in paths for other in makers(path)))
         for other in needs:
             if other not in ordered:
                 add(other)
@@ -118,6 +128,12 @@ def cell_digest(cell: Cell | Fusion) -> str:
     return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
 
 
+def _digest_of_names(params: Params, dataset: str) -> str:
+    """Of which cells a dataset has."""
+    names = "\n".join(sorted(cell.name for cell in params.on(dataset)))
+    return _short(hashlib.sha256(names.encode()).hexdigest())
+
+
 def _short(sha256: str) -> str:
     """Never a number for YAML, as hexadecimal digits may be."""
     return f"sha256-{sha256[:16]}"
@@ -133,6 +149,7 @@ def _contents(params: Params) -> dict[Path, dict]:
     pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
     digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
     own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
+    own["collected"] = {dataset: _digest_of_names(params, dataset) for dataset in params.datasets}
     contents = {SHARED: shared, folder / CELLS: own | {"cells": digests}}
     for path, stages in pipelines.items():
         contents[path] = {"stages": {n: {"wdir": "../.."} | stage for n, stage in stages.items()}}
@@ -284,7 +301,20 @@ def _stages(params: Params) -> dict[str, dict]:
             "cmd": f"python -m benchmark.evaluate {key} --season {name}",
             "params": [{VERSIONS: ["evaluate"]}, digest],
             "deps": inputs,
-            "outs": [_in_git(cell.folder), *elsewhere],
+            "outs": [cell.folder, *elsewhere],
+        }
+    for dataset in dict.fromkeys(cell.dataset for cell in params.everything.values()):
+        kinds = results.kinds(params.keeps(dataset))
+        kept = results.kept_files(RESULTS / name / dataset, kinds)
+        stages[f"collect-{dataset}"] = {
+            "cmd": f"python -m benchmark.collect {dataset} --season {name}",
+            "params": [
+                {VERSIONS: ["collect"]},
+                {str(folder / CELLS): [f"collected.{dataset}"]},
+            ],
+            "deps": [f"{CELL_FILES}/{name}/{dataset}"],
+            # It reads what it wrote before, and DVC would delete that.
+            "outs": [{path: {"cache": False, "persist": True}} for path in kept],
         }
     pages = f"reports/{name}"
     added = [folder / file for file in ("tuning.csv", EXTERNAL)]  # by `tune` and `score`
