@@ -43,7 +43,7 @@ def collect(params: Params, dataset: str, only: Iterable[str] | None = None) -> 
                 cells[cell.name] = _collected(params, cell, before.get(cell.name))
             elif cell.name in before:
                 cells[cell.name] = before[cell.name]
-        results.write_folder(folder, cells, results.kinds(params.keeps(dataset)))
+        results.write_folder(folder, cells)
 
 
 def _collected(params: Params, cell: Cell | Fusion, kept: CellResult | None) -> CellResult:

@@ -59,9 +59,9 @@ def main(arguments: argparse.Namespace) -> int:
     params = files.resolved(arguments.season)
     files.check_kept(params.season)
     chosen = files.cells_like(params, arguments.only, "--only")
-    last = [f"evaluate-{key}" for key in chosen]
+    last = [pipeline.evaluation_of(params, key) for key in chosen]
     if arguments.only == "*":
-        last += ["cells", "report", "metrics"]
+        last += ["cells", "report"]
     file = f"{files.SEASONS}/{params.season}/dvc.yaml"
     if arguments.dry:  # of the season file as it is now, against the pipelines as they are
         edited = pipeline.edited(params)
@@ -94,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
     for cell in cells:
         record = kept[cell.dataset].get(cell.name)
         if record and record.status != "ok":
-            is_new = f"evaluate-{cell.key}" in records.run
+            is_new = pipeline.evaluation_of(params, cell.key) in records.run
             has_failed |= is_new and record.status == "failed"
             when = "" if is_new else " (of an earlier run)"
             print(f"{cell.key}: {record.status}: {' '.join(record.reason.split())}{when}")

@@ -28,6 +28,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.data.results import RESULTS, read_costs
 from benchmark.season.parameters import Fusion, Params
+from benchmark.season.pipeline import TRAIN
 
 LOGS = Path(".scratch/log")
 ATTEMPTS = 3  # of a task whose process dies; it may have died of another task's memory
@@ -51,11 +52,12 @@ def of_stage(
     """The task of a stage: computed as its cell asks for, if it is of one; of a method file of the
     user's, or of all of them as the report is, in a process of its own. `seconds` of trainings by
     the keys of their cells, as `training_seconds` has them."""
-    key = name.partition("-")[2]
+    key = name.partition("@")[2]
     if key not in params.everything:
-        return Task(command, needs, is_apart=bool(params.methods) and not key)
+        reads_all = name in ("cells", "report") or name.startswith("collect")
+        return Task(command, needs, is_apart=bool(params.methods) and reads_all)
     cell = params.everything[key]
-    took = seconds.get(key, math.inf) if name.startswith("train-") else 0.0
+    took = seconds.get(key, math.inf) if name.startswith(TRAIN) else 0.0
     members = cell.members if isinstance(cell, Fusion) else [cell.folder]
     methods = [each.method for each in params.cells.values() if each.folder in members]
     is_own = any(method.endswith(".py") for method in methods)

@@ -71,7 +71,7 @@ def main(arguments: argparse.Namespace) -> int:
     for cell in cells:
         made = folder / cell.folder
         result = results.read_cell(made) if results.has_record(made) else None
-        failure = failed.get(f"evaluate-{cell.key}")
+        failure = failed.get(pipeline.evaluation_of(params, cell.key))
         rows.append((cell.key, *compared(committed[cell.key], result, failure)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -130,7 +130,7 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
     stages = pipeline.all_stages(params)
-    ordered = pipeline.in_order(stages, [f"evaluate-{key}" for key in chosen])
+    ordered = pipeline.in_order(stages, [pipeline.evaluation_of(params, key) for key in chosen])
     seconds = tasks.training_seconds(params)
     return {
         name: tasks.of_stage(params, name, stages[name]["cmd"], needs, seconds)

@@ -24,7 +24,7 @@ formats. Knows no torch.
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,7 @@ from benchmark.data.prepared_tables import Prepared, has_sibling
 RANKS, RETRIEVED, SAMPLES = "scores/ranks.npz", "scores/retrieved.npz", "scores/samples.npz"
 RECORDS, COSTS = "records.json", "costs.json"
 ARCHIVES = {RANKS: "ranks.zip", RETRIEVED: "answers.zip", SAMPLES: "samples.zip"}
+KEPT_FILES = (RECORDS, COSTS, *ARCHIVES.values())
 RESULTS, ELSEWHERE = Path("results"), Path("data/samples")  # roots of what git keeps, and of more
 EXTERNAL = "external"  # folder beside the files of a dataset, of rows that `score` added
 DIGITS = 16  # of the sha256 in the name of a file of costs
@@ -221,17 +222,6 @@ class CellResult:
         return ELSEWHERE / self.place / Path(name).name
 
 
-def kinds(names: Iterable[str]) -> list[str]:
-    """RANKS, and those of RETRIEVED and SAMPLES whose files have these names."""
-    return [kind for kind in ARCHIVES if kind == RANKS or Path(kind).name in names]
-
-
-def kept_files(folder: Path, kinds: Iterable[str]) -> list[str]:
-    """The paths of what git keeps of a dataset, with the archives of these kinds."""
-    names = [RECORDS, COSTS, *(ARCHIVES[kind] for kind in kinds)]
-    return [str(folder / name) for name in names]
-
-
 def read_cell(folder: Path) -> CellResult:
     """The result in a cell's own folder, without costs. Raises UserError where there is none."""
     paths = {name: folder / name for name in ARCHIVES}
@@ -282,27 +272,21 @@ def read_costs(folder: Path) -> dict[str, Costs]:
     return {name: checked(Costs, facts, f"{path}: {name}") for name, facts in content.items()}
 
 
-def write_folder(
-    folder: Path, cells: Mapping[str, CellResult], kinds: Iterable[str] = ARCHIVES
-) -> None:
-    """Write records.json, costs.json and the archives of these kinds; those of others are removed.
-    Equal results give equal bytes."""
+def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
+    """Write records.json, costs.json and the archives. Equal results give equal bytes."""
     records = {name: cell.record.model_dump(mode="json") for name, cell in cells.items()}
     costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
     write_text(folder / RECORDS, text_of(records))
     write_text(folder / COSTS, _text_of_costs(costs))
     for kind, archive in ARCHIVES.items():
         files = {f"{n}.npz": cell.arrays[kind] for n, cell in cells.items() if kind in cell.arrays}
-        if kind in kinds:
-            write_archive(folder / archive, files)
-        else:
-            remove(folder / archive)
+        write_archive(folder / archive, files)
 
 
 def write_external(folder: Path, rows: Mapping[str, CellResult]) -> None:
     """Write the rows that `score` added; without any the folder is removed."""
     if rows:
-        write_folder(folder, rows, (RANKS, RETRIEVED))
+        write_folder(folder, rows)
     else:
         remove(folder)
 

@@ -23,7 +23,7 @@ from benchmark.core.files import read_object, sha256, write_arrays
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
-from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
+from benchmark.data.results import ELSEWHERE, RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
     SPLIT,
@@ -78,6 +78,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         folder = Path(cell.folder)
         retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
         results.write_scores(folder / RANKS, result.scores)
+        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)  # empty if git keeps both
         results.write_retrieved(retrieved, result.retrieved)
         write_arrays(samples, result.samples)
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}

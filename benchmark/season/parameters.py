@@ -309,7 +309,3 @@ class Params(Strict):
     def on(self, dataset: str) -> list[Cell | Fusion]:
         """The cells and fusions on a dataset."""
         return [cell for cell in self.everything.values() if cell.dataset == dataset]
-
-    def keeps(self, dataset: str) -> set[str]:
-        """Which of SAMPLES and RETRIEVED git keeps of some cell on a dataset."""
-        return {name for cell in self.on(dataset) for name in cell.keeps}
