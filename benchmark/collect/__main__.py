@@ -49,7 +49,7 @@ def collect(params: Params, dataset: str, only: Iterable[str] | None = None) -> 
 def _collected(params: Params, cell: Cell | Fusion, kept: CellResult | None) -> CellResult:
     """The result of a cell with its costs."""
     folder = Path(cell.folder)
-    result = results.read_cell(folder)
+    result = results.read_cell(folder, cell.inside)
     if kept and kept.costs and is_same(result.record, kept.record):
         costs = kept.costs
     else:

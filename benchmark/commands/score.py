@@ -26,7 +26,6 @@ import argparse
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -622,11 +621,10 @@ def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
 def result_of(season: str, row: Brought, data: Prepared, external: External) -> CellResult:
     """The result of a row whose scores were made elsewhere, by the digests of their files."""
     split = data.split(SPLIT)
-    with tempfile.TemporaryDirectory() as made:
-        ranks, retrieved = Path(made, "ranks.npz"), Path(made, "retrieved.npz")
-        results.write_scores(ranks, external.result.scores)
-        results.write_retrieved(retrieved, external.result.retrieved)
-        arrays = {results.RANKS: ranks.read_bytes(), results.RETRIEVED: retrieved.read_bytes()}
+    arrays = {
+        results.RANKS: results.scores_npz(external.result.scores),
+        results.RETRIEVED: results.retrieved_npz(external.result.retrieved),
+    }
     names = [path.name for path in external.files]
     if len(set(names)) < len(names):  # of two folders
         names = [f"{path.parent.name}/{path.name}" for path in external.files]

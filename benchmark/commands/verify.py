@@ -70,7 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
     rows = [("cell", "committed", "new", "")]
     for cell in cells:
         made = folder / cell.folder
-        result = results.read_cell(made) if results.has_record(made) else None
+        result = results.read_cell(made, cell.inside) if results.has_record(made) else None
         failure = failed.get(pipeline.evaluation_of(params, cell.key))
         rows.append((cell.key, *compared(committed[cell.key], result, failure)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

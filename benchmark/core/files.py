@@ -369,6 +369,19 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez_compressed(file, **arrays)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes, atomically."""
+    with atomic(path) as part:
+        part.write_bytes(content)
+
+
+def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes that `write_arrays` writes."""
+    npz = io.BytesIO()
+    np.savez_compressed(npz, **arrays)
+    return npz.getvalue()
+
+
 def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
     """Write files into one, atomically, as they are: equal files give equal bytes."""
     with atomic(path) as part, zipfile.ZipFile(part, "w") as archive:

@@ -22,6 +22,7 @@ formats. Knows no torch.
 """
 
 import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -33,14 +34,13 @@ import numpy as np
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import (
-    atomic,
+    npz_of,
     parse_arrays,
     read_archive,
     read_object,
     remove,
     sha256,
     write_archive,
-    write_arrays,
     write_json,
     write_text,
 )
@@ -127,8 +127,8 @@ def of_layer(direction: str, layer: str) -> str:
     return f"{direction}{LAYER}{layer}"
 
 
-def write_scores(path: Path, scores: Scores) -> None:
-    """Write a ranks.npz. Equal scores give equal bytes."""
+def scores_npz(scores: Scores) -> bytes:
+    """The bytes of a ranks.npz. Equal scores give equal bytes."""
     arrays: dict[str, np.ndarray] = {}
     for direction, ranks in scores.ranks.items():
         arrays[direction if ranks.knows_all else f"{direction}{BEST}"] = packed(ranks.values)
@@ -140,7 +140,7 @@ def write_scores(path: Path, scores: Scores) -> None:
         arrays["unmatched"] = packed(scores.histograms.unmatched)
     if scores.replicates is not None:
         arrays["overlap_replicates"] = scores.replicates.astype(np.float32)
-    write_arrays(path, arrays)
+    return npz_of(arrays)
 
 
 def scores_of(npz: bytes, where: object = RANKS) -> Scores:
@@ -162,14 +162,16 @@ def scores_of(npz: bytes, where: object = RANKS) -> Scores:
     return Scores(ranks=ranks, histograms=histograms, replicates=arrays.get("overlap_replicates"))
 
 
-def write_retrieved(path: Path, retrieved: Mapping[str, np.ndarray]) -> None:
-    """Write a retrieved.npz, atomically: rows by LZMA, in the smallest type that holds them, take
-    three tenths less than by `write_arrays`."""
-    with atomic(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_LZMA) as file:
+def retrieved_npz(retrieved: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of a retrieved.npz: rows by LZMA, in the smallest type that holds them, take three
+    tenths less than by `npz_of`."""
+    npz = io.BytesIO()
+    with zipfile.ZipFile(npz, "w", zipfile.ZIP_LZMA) as file:
         for way, rows_QK in retrieved.items():
             with file.open(f"{way}.npy", "w") as stored:
                 kind = np.min_scalar_type(rows_QK.max(initial=0))
                 np.lib.format.write_array(stored, rows_QK.astype(kind), allow_pickle=False)
+    return npz.getvalue()
 
 
 # Results of cells ---------------------------------------------------------------------------------
@@ -222,11 +224,10 @@ class CellResult:
         return ELSEWHERE / self.place / Path(name).name
 
 
-def read_cell(folder: Path) -> CellResult:
+def read_cell(folder: Path, place: str) -> CellResult:
     """The result in a cell's own folder, without costs. Raises UserError where there is none."""
     paths = {name: folder / name for name in ARCHIVES}
     arrays = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    place = "/".join(folder.parts[-4:])
     return CellResult(place=place, record=read_record(folder), arrays=arrays)
 
 
@@ -238,23 +239,25 @@ def has_record(folder: Path) -> bool:
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     """The results that git keeps of a dataset of a season, those of external rows among them, by
     PRESET/SEED. Raises UserError for damaged files."""
-    folder = RESULTS / season / dataset
-    return read_folder(folder) | read_folder(folder / EXTERNAL)
+    folder, place = RESULTS / season / dataset, f"{season}/{dataset}"
+    return read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
 
 
-def read_folder(folder: Path) -> dict[str, CellResult]:
-    """The results in records.json and the files beside it; none where there are no files."""
+def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
+    """The results in records.json and the files beside it; none where there are no files. `place`
+    is SEASON/DATASET, by default the last parts of the path."""
     records = read_records(folder)
     costs = read_costs(folder)
     files = {name: folder / archive for name, archive in ARCHIVES.items()}
     archives = {name: read_archive(path) for name, path in files.items() if path.is_file()}
-    season, dataset = folder.relative_to(RESULTS).parts[:2]
+    place = place or "/".join(folder.parts[-2:])
     cells = {}
     for name, record in records.items():
         member = f"{name}.npz"
         arrays = {kind: npz[member] for kind, npz in archives.items() if member in npz}
-        place = f"{season}/{dataset}/{name}"
-        cells[name] = CellResult(place=place, record=record, costs=costs.get(name), arrays=arrays)
+        cells[name] = CellResult(
+            place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
+        )
     return cells
 
 

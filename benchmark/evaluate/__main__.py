@@ -19,7 +19,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, now, provenance
 from benchmark.core.errors import entry
-from benchmark.core.files import read_object, sha256, write_arrays
+from benchmark.core.files import read_object, sha256, write_arrays, write_bytes
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
@@ -77,9 +77,9 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
         retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
-        results.write_scores(folder / RANKS, result.scores)
+        write_bytes(folder / RANKS, results.scores_npz(result.scores))
         Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)  # empty if git keeps both
-        results.write_retrieved(retrieved, result.retrieved)
+        write_bytes(retrieved, results.retrieved_npz(result.retrieved))
         write_arrays(samples, result.samples)
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
