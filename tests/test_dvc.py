@@ -158,6 +158,18 @@ def test_nothing_is_stale_after_everything_ran_nor_written_again(repository):
     assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
+def test_stages_of_cells_are_spelt_out_as_dvc_does(repository):
+    stages = pipeline.all_stages(read_params("small"))
+    with Repo() as repo:
+        known = {stage.name: stage for stage in repo.index.stages}
+    assert set(stages) < set(known)
+    for name, stage in stages.items():
+        assert known[name].cmd == stage["cmd"], name
+        assert {str(out) for out in known[name].outs} == set(pipeline.outputs(stage)), name
+        files = {str(dep) for dep in known[name].deps if not hasattr(dep, "params")}
+        assert files == set(stage.get("deps", [])), name
+
+
 PRESETS = [preset for preset in SEASON["presets"] if preset != "scan_t2i_avg_i2t_lse"]
 TRAININGS = {f"train@shapes-{preset}-0" for preset in PRESETS}
 EVALUATIONS = {f"evaluate@shapes-{preset}-0" for preset in PRESETS} | {FUSION}

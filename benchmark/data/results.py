@@ -276,14 +276,15 @@ def read_costs(folder: Path) -> dict[str, Costs]:
 
 
 def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
-    """Write records.json, costs.json and the archives. Equal results give equal bytes."""
-    records = {name: cell.record.model_dump(mode="json") for name, cell in cells.items()}
-    costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
-    write_text(folder / RECORDS, text_of(records))
-    write_text(folder / COSTS, _text_of_costs(costs))
+    """Write the archives, costs.json and, last, records.json: others than it names are refused.
+    Equal results give equal bytes."""
     for kind, archive in ARCHIVES.items():
         files = {f"{n}.npz": cell.arrays[kind] for n, cell in cells.items() if kind in cell.arrays}
         write_archive(folder / archive, files)
+    costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
+    write_text(folder / COSTS, _text_of_costs(costs))
+    records = {name: cell.record.model_dump(mode="json") for name, cell in cells.items()}
+    write_text(folder / RECORDS, text_of(records))
 
 
 def write_external(folder: Path, rows: Mapping[str, CellResult]) -> None:
@@ -305,7 +306,6 @@ def _text_of_costs(costs: Mapping[str, Costs]) -> str:
 
 
 # Costs --------------------------------------------------------------------------------------------
-
 
 # DVC brings back an earlier result where inputs are as they were then. So the name of a file of
 # costs has the digest of what was made, and each result finds its own.
