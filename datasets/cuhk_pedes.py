@@ -5,9 +5,10 @@ or a folder `CUHK-PEDES` with them. The JSON is a list with one item per picture
 
     {"split": "train", "captions": ["...", "..."], "file_path": "cam_a/1.jpg", "id": 7}
 
-where `file_path` is below imgs/ and `id` is the person, which is the group here; other keys are
-ignored. A few pictures have more than two captions: Zheng et al. (2020), Dual-path, keep them all,
-the evaluator of the dataset's authors takes the first two.
+where `file_path` is below imgs/ and `id` is the person, which is the group here. Other keys than
+these and the release's `processed_tokens` are named in the notes. A few pictures have more than two
+captions: Zheng et al. (2020), Dual-path, keep them all, the evaluator of the dataset's authors
+takes the first two.
 
 Two later datasets of persons come in the same layout and are read with the option `release`:
 
@@ -27,10 +28,20 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, Tables, UserError
-from benchmark.readers import archives, check_text, image_files, inside, option_checks, parse_json
+from benchmark.readers import (
+    archives,
+    check_text,
+    image_files,
+    inside,
+    nested_keys,
+    option_checks,
+    parse_json,
+    reader_notes,
+)
 
 PICTURES = "imgs"
 SPLITS = ("train", "val", "test")
+KEYS = {"split", "captions", "id", "processed_tokens"}  # that are read, or are no news
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +127,7 @@ class Entry:
     split: str
     person: str
     captions: list[str]
+    unread: tuple[nested_keys.Key, ...]
 
 
 def card(options: Options = Options()) -> Card:
@@ -171,7 +183,10 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     notes = [
         f"The group of an image is its person; persons: {counts}.",
         f"{more} images have more than two captions; used of each image: {used}.",
+        *_left_out(entries, options),
     ]
+    annotations = RELEASES[options.release].annotations
+    notes += reader_notes.unread(annotations, (key for e in entries for key in e.unread))
     if options.val:
         notes.append(f"The annotations have no val: {options.val} persons of train, by the sha256.")
     return Tables(
@@ -179,6 +194,17 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
         notes=tuple(notes),
     )
+
+
+def _left_out(entries: list[Entry], options: Options) -> list[str]:
+    """A note on the captions that are not used, if there are any."""
+    each = options.captions_per_image
+    more = [entry for entry in entries if each and len(entry.captions) > each]
+    if not more:
+        return []
+    dropped = sum(len(entry.captions) - each for entry in more)
+    images = [_image_id(entry.file) for entry in more]
+    return [reader_notes.left_out(f"{dropped} captions", images)]
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -246,7 +272,9 @@ def _entry(item: object, where: str, release: Release) -> Entry:
             raise UserError(place, "one line without tabs", f"{caption!r:.60}")
         check_text(caption, place, "")
     person = _member(item, "id", int, where_file)
-    return Entry(where, str(path), split, str(person), captions)
+    unread: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(unread, item, KEYS | {release.file})
+    return Entry(where, str(path), split, str(person), captions, tuple(unread))
 
 
 def _member(item: object, key: str, kind: type, where: str):

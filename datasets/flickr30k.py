@@ -12,7 +12,7 @@ The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.z
 
     karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip; or, with
                     the option annotations: precomp, f30k_precomp/ of SCAN
-    all others      results_20130124.token, or flickr30k.tar.gz with it, and
+    all others      results_20130124.token, flickr30k.tar.gz with it, or Kaggle's results.csv; and
     entities        train.txt, val.txt, test.txt: one image id per line
     flickr8k_based  Flickr_8k.devImages.txt and Flickr_8k.testImages.txt, or Flickr8k_text.zip
     m_rnn           m_rnn_train.txt, m_rnn_val.txt, m_rnn_test.txt: one image id or name per line
@@ -24,14 +24,24 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import flickr_captions, image_files, karpathy, option_checks, precomp
+from benchmark.readers import (
+    flickr_captions,
+    image_files,
+    karpathy,
+    option_checks,
+    precomp,
+    reader_notes,
+)
 from benchmark.readers.flickr_captions import TEXT_ZIP
 
 IMAGE_FOLDER = "flickr30k-images"
 IMAGE_ZIP = f"{IMAGE_FOLDER}.zip"
 TOKENS = "results_20130124.token"
 TOKENS_TAR = "flickr30k.tar.gz"
+TABLE = "results.csv"  # the same captions, as Kaggle passes them on
 KARPATHY = "dataset_flickr30k.json"
 PRECOMP = "f30k_precomp"
 FLICKR8K = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # its lists
@@ -149,15 +159,15 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         return _read_precomp(raw, options)
     present = _store(raw).names() if options.with_pictures else []
     if options.kind == "karpathy":
-        entries = _entries(raw)
-        split_of = {entry.file: entry.split for entry in entries}
-        captions = flickr_captions.karpathy_captions(entries)
+        annotations = _annotations(raw)
+        split_of = {entry.file: entry.split for entry in annotations.entries}
+        captions = flickr_captions.karpathy_captions(annotations.entries)
         notes = [f"The captions are the raw sentences of {KARPATHY}."]
+        notes += reader_notes.unread(KARPATHY, annotations.unread)
         if others := len(set(present) - set(split_of)):
             notes.append(f"{others} pictures are in no split; they are left out.")
     else:
-        captions = flickr_captions.captions(_tokens_file(raw), TOKENS)
-        notes = [f"The captions are those of {TOKENS}, verbatim."]
+        captions, notes = _official_captions(_tokens_file(raw))
         images = dict.fromkeys(captions["file"])
 
         def image_of(line: str) -> str:
@@ -166,7 +176,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
             return file if file in images else ""
 
         lists = _lists(raw, options.split)
-        expected = f"the id of another image of {TOKENS}"
+        expected = f"the id of another image of {_tokens_file(raw).name}"
         split_of = flickr_captions.listed(lists, image_of, expected)
         rest = [file for file in images if file not in split_of]
         if rest and "train" in lists:
@@ -188,7 +198,10 @@ def _checklist(options: Options) -> tuple[Needed, ...]:
     """What belongs in the raw folder."""
     texts = {
         "karpathy": [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))],
-        "official": [Needed("captions", ((TOKENS,), (TOKENS_TAR,))), *_needed_lists(options.split)],
+        "official": [
+            Needed("captions", ((TOKENS,), (TOKENS_TAR,), (TABLE,))),
+            *_needed_lists(options.split),
+        ],
         "precomp": precomp.needed(PRECOMP, precomp.STEMS.values()),
     }[options.kind]
     if not options.with_pictures:
@@ -217,7 +230,19 @@ def _store(raw: Path) -> image_files.Store:
     return image_files.needed(raw, **STORE, do=do)
 
 
-def _entries(raw: Path) -> list[karpathy.Entry]:
+def _official_captions(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """The captions, and notes on them."""
+    if path.name != TABLE:
+        captions = flickr_captions.captions(path, TOKENS)
+        return captions, [f"The captions are those of {TOKENS}, verbatim."]
+    captions, torn = flickr_captions.table_captions(path)
+    notes = [f"The captions are those of {TABLE}."]
+    if torn:
+        notes.append(f"{torn} lines of {TABLE} lack their second separator and are read as whole.")
+    return captions, notes
+
+
+def _annotations(raw: Path) -> karpathy.Annotations:
     return karpathy.read(_karpathy_file(raw), KARPATHY, tuple(IMAGES["karpathy"]))
 
 
@@ -227,10 +252,11 @@ def _karpathy_file(raw: Path) -> Path:
 
 
 def _tokens_file(raw: Path) -> Path:
-    for path in (raw / TOKENS, raw / TOKENS_TAR):
+    for path in (raw / TOKENS, raw / TOKENS_TAR, raw / TABLE):
         if path.is_file():
             return path
-    raise UserError(raw, f"{TOKENS} or {TOKENS_TAR}", "no captions", "place one of them there")
+    expected = f"{TOKENS}, {TOKENS_TAR} or {TABLE}"
+    raise UserError(raw, expected, "no captions", "place one of them there")
 
 
 def _lists(raw: Path, split: str) -> dict[str, tuple[Path, str]]:
@@ -256,7 +282,7 @@ def _read_precomp(raw: Path, options: Options) -> Tables:
     """The tables. Raises UserError where the JSON of names is there and has other splits."""
     parts, files = precomp.layout(raw / PRECOMP), {}
     if _are_named(raw, options):
-        entries = {str(entry.number): entry for entry in _entries(raw)}
+        entries = {str(entry.number): entry for entry in _annotations(raw).entries}
         for image_id, split in ((i, part.split) for part in parts for i in part.ids):
             other = entries[image_id].split if image_id in entries else "no split"
             if other != split:

@@ -29,7 +29,14 @@ from xml.etree.ElementTree import Element
 import pandas as pd
 
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import archives, content, flickr_captions, image_files, readable
+from benchmark.readers import (
+    archives,
+    content,
+    flickr_captions,
+    image_files,
+    readable,
+    reader_notes,
+)
 
 FORM = "https://forms.illinois.edu/sec/229675"
 RELEASE = "https://github.com/BryanPlummer/flickr30k_entities/raw/master"
@@ -147,9 +154,11 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     notes = [f"The captions are the lines of {SENTENCES}, verbatim but for the markup."]
     if not options.unrelated:
         dropped = _unrelated(raw, split_of)
+        listed = captions[captions["caption_id"].isin(dropped)]
         captions = captions[~captions["caption_id"].isin(dropped)].reset_index(drop=True)
         phrases = phrases[~phrases["caption_id"].isin(dropped)]
-        notes.append(f"{len(dropped)} captions that {UNRELATED} lists are left out.")
+        what = f"{len(dropped)} captions that {UNRELATED} lists"
+        notes.append(reader_notes.left_out(what, dict.fromkeys(listed["image_id"])))
     regions = phrases.loc[phrases["fate"] == "kept", REGION].reset_index(drop=True)
     if regions.empty:
         expected = f"phrases of {SENTENCES} with boxes in {ANNOTATIONS}"

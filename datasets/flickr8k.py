@@ -23,7 +23,14 @@ import numpy as np
 import pandas as pd
 
 from benchmark.contracts.datasets import Card, Layer, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import archives, flickr_captions, image_files, karpathy, option_checks
+from benchmark.readers import (
+    archives,
+    flickr_captions,
+    image_files,
+    karpathy,
+    option_checks,
+    reader_notes,
+)
 from benchmark.readers.flickr_captions import LISTS, TEXT_ZIP
 
 RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # a public copy
@@ -91,10 +98,12 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables; pictures in no split are "unused"."""
     present = _store(raw).names() if options.with_pictures else []
     if _annotations(raw, options) == "karpathy":
-        entries = karpathy.read(karpathy.needed(raw, KARPATHY, PLACE), KARPATHY, tuple(LISTS))
-        split_of = {entry.file: entry.split for entry in entries}
-        captions = flickr_captions.karpathy_captions(entries)
+        path = karpathy.needed(raw, KARPATHY, PLACE)
+        annotations = karpathy.read(path, KARPATHY, tuple(LISTS))
+        split_of = {entry.file: entry.split for entry in annotations.entries}
+        captions = flickr_captions.karpathy_captions(annotations.entries)
         notes = [f"The captions are the raw sentences of {KARPATHY}."]
+        notes += reader_notes.unread(KARPATHY, annotations.unread)
     else:
         lists = {split: (_official_file(raw, name), name) for split, name in LISTS.items()}
         split_of = flickr_captions.listed(

@@ -16,15 +16,17 @@ Where none lies beside the images:
     .tar                  WebDataset: 000.jpg with 000.txt (a caption a line) or 000.json
     .txt                  beside each image: a.jpg and a.txt, a caption a line
     corpus, queries       as .jsonl or .tsv, the one of images, the other of captions, and
-                          qrels/test.tsv: which of them belong together
+                          qrels/test.tsv: which of them belong together, in columns query-id,
+                          corpus-id and score
 
 The split is that of the lines, else the last word of a file's path that names one. The other words
 of a path do not count. An image in a tar or parquet file is called as its line says, else by the
 path of the file and its member, or its row from 0.
 
 `NAMES` lists what else the image, the caption and the split may be called, in any case. More
-captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell. Keys that
-say nothing here are named in the notes. Two keys for one thing are refused unless they agree.
+captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell; a caption may
+be an object with a text, whose split and group are those of its image. Keys that are not read are
+named in the notes, at every depth. Two keys for one thing are refused unless they agree.
 
 Paths are relative to the folder. A picture that is not there may have its name in another Unicode
 form or case, or all of them may be in one folder below; where that is no single file, nothing is
@@ -61,14 +63,20 @@ from benchmark.readers import (
     image_files,
     inside,
     is_file,
+    nested_keys,
     opened,
     option_checks,
     parse_json,
+    qrels,
     readable,
+    reader_notes,
+    text_tables,
 )
 from benchmark.readers import packed_images as packed
 from benchmark.readers.flickr_captions import TOKEN_LINE, token_lines
+from benchmark.readers.nested_keys import Key
 from benchmark.readers.segmenters import segmenter
+from benchmark.readers.text_tables import IMAGES, lines_of
 
 CARD = Card(
     title="A folder of pictures and captions",
@@ -93,6 +101,9 @@ NAMES = {  # what a key says -> its names
     "id": ("id",),
 }
 OTHER_CAPTIONS = ("text", "raw", "sentence", "sentences", "comment", "reference_strs")  # else
+CAPTION_IDS = ("captionid", "sentid", "sentenceid", "annid", "annotationid")  # but for - and _
+IMAGE_IDS = ("cocoid", "imageid", "imgid")  # further names of an image, the first that is there
+NUMBERS = ("#", "comment_number")  # which caption of its image: a.jpg#0; Flickr30k's table
 NUMBERED = re.compile(r"(?P<stem>.*[^\d ._-])[ ._-]*\d+")
 SPLITS = {"validation": "val", "valid": "val", "dev": "val", "training": "train"}
 SPLITS |= {"restval": "train"}  # Karpathy's: the rest of COCO's validation set
@@ -101,21 +112,24 @@ LIST = re.compile(  # texts, written as one: a list, a tuple, or COCO's {"raw": 
     r"""\s*(?:\[\s*['"\[{].*\]|\(\s*['"].*['"]\s*,?\s*\)|\{\s*['"]\w+['"]\s*:.*\})\s*""", re.DOTALL
 )
 FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
+SHARED = ("split", "group")  # those that may be said of its captions, too
 SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
-CORRECT = "correct the annotation file"
+CORRECT = text_tables.CORRECT
 SAMPLE = "correct the sample, or get the file again"
 CHOOSE = "name one: rematch init DIR --captions FILE, in a season file the option captions"
 ONE_FILE = "write the captions beside the images into one .csv: columns image and caption"
 BY_SPLIT = "write them into one file, as one list with a column or key split"
 FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
-NAMED = 5  # of what a line lists
-IMAGES = ("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "ppm")
 TEXTS = ("txt", "caption", "captions", "text")  # of a sample
+COMMON = 0.5  # share of names with an ending from which on one without is no image
+MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
+NUMBERED_IMAGE = re.compile(rf"(?P<file>{text_tables.IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
+SEPARATOR = re.compile(r"[,;|\t]")
 NO_ANNOTATIONS = re.compile(r"dataset_infos?\.json|dataset_dict\.json|.*_stats\.json")
 SIDES = ("corpus", "queries")
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
+ITEM_IDS = ("_id", "id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,15 +152,105 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Form:
+    """What is known of a format beside the names of columns.
+
+    captions  the key of captions, where a format has one for them; "": the names above
+    usual     keys that say nothing here and that most files of the format have
+    """
+
+    captions: str = ""
+    usual: frozenset[Key] = frozenset()
+
+
+def _keys(text: str) -> frozenset[Key]:
+    return frozenset(tuple(key.split(".")) for key in text.split())
+
+
+PLAIN = Form()
+BLIP = Form(usual=_keys("image_id"))
+KARPATHY = Form(
+    usual=_keys(
+        """
+        imgid cocoid sentids sentences.tokens sentences.imgid sentences.sentid
+        """
+    )
+)
+COCO = Form(
+    captions="annotations",
+    usual=_keys(
+        """
+        image_id license coco_url flickr_url date_captured height width annotations.id
+        info.description info.url info.version info.year info.contributor
+        info.date_created licenses.id licenses.name licenses.url
+        """
+    ),
+)
+TEXTCAPS = Form(
+    usual=_keys(
+        """
+        image_id image_classes image_width image_height flickr_original_url
+        flickr_300k_url caption_id caption_tokens reference_strs reference_tokens
+        """
+    )
+)
+HUGGING_FACE = Form(usual=KARPATHY.usual | _keys("img_id"))
+IMG2DATASET = Form(
+    usual=_keys(
+        """
+        key url status error_message width height original_width original_height exif
+        md5 sha256
+        """
+    )
+)
+
+
+OUTSIDE = {  # key of the images -> keys beside it that are read or say nothing
+    "images": {"images", "annotations", "dataset", "type"},
+    "data": {"data", "dataset_name", "dataset_type", "dataset_version"},
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line or item of an annotation file."""
+
+    where: str
+    facts: dict
+    form: Form = PLAIN
+    places: tuple[str, ...] = ()  # where each caption stands, if not in the item itself
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A caption, and what the file calls it."""
+
+    text: str
+    own_id: str | None = None
+    number: str | None = None  # among those of its image
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A caption as it stands in a record: in an object, beside other facts, or alone."""
+
+    where: str
+    path: Key  # of the object
+    text: str
+    facts: dict
+
+
+@dataclass(frozen=True)
 class Entry:
     """What one line or item of the annotation file says of one image; `where` locates it."""
 
     where: str
     file: str
-    captions: list[str]
+    captions: list[Caption]
     image_id: str | None = None
     split: str | None = None
     group: str | None = None
+    own_id: str | None = None  # what else the file calls the image
     is_packed: bool = False  # in a tar or parquet file
 
 
@@ -157,13 +261,18 @@ class Annotations:
     paths: list[Path]
     name: str
     entries: list[Entry] = field(default_factory=list)
-    used: dict[str, None] = field(default_factory=dict)  # keys, or columns, that say something
-    keys: dict[str, None] = field(default_factory=dict)  # all of them
+    used: dict[Key, None] = field(default_factory=dict)  # keys, or columns, that say something
+    ids: dict[Key, None] = field(default_factory=dict)  # those of further names
+    usual: set[Key] = field(default_factory=set)
+    keys: dict[Key, None] = field(default_factory=dict)  # all of them
     notes: list[str] = field(default_factory=list)
+    is_regrouped: bool = False  # captions stand in another order than that of their images
+    is_one_file: bool = False  # beside the images, or above them
 
-    @property
-    def unused(self) -> list[str]:
-        return [key or "without a name" for key in self.keys if key not in self.used]
+    def unused(self, *, with_ids: bool = True) -> list[Key]:
+        """The keys that are not read. Further names are read by `score` alone."""
+        read = {*self.used, *self.usual, *(() if with_ids else self.ids)}
+        return [key for key in self.keys if key not in read]
 
 
 Reader = Callable[[Path, list[str], Annotations], Iterator[Entry]]
@@ -184,25 +293,66 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
 def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables of the annotation files."""
     read = _annotations(raw, options)
-    name = read.name
-    if not read.entries:
-        raise UserError(name, "at least one image", "none", CORRECT)
-    images = pd.DataFrame(_merged(read.entries).values())
-    split, notes = _splits(images, name, options)
-    notes += read.notes
+    images = _images(read)
+    split, notes = _splits(images, read.name, options)
+    notes += reader_notes.unread(read.name, read.unused())
+    return _tables(read, images.assign(split=split), notes, options)
+
+
+def read_for_score(raw: Path, options: Options = Options()) -> Tables:
+    """The tables for scores that were made elsewhere, for which no image is trained on.
+
+    The images of the split test are scored. Where the annotations name no split, or one
+    alone, all images are: they become test. Raises UserError for several splits without
+    test, and as `read` does.
+    """
+    read = _annotations(raw, options)
+    images = _images(read)
+    if read.is_one_file:
+        _check_endings(read.entries)
+    split, notes = _scored_splits(images, read.name)
+    notes += reader_notes.unread(read.name, read.unused(with_ids=False))
+    places = pd.Series([entry.file for entry in read.entries]).factorize()[0]
+    if read.is_regrouped or (places[1:] < places[:-1]).any():
+        notes.append(
+            "Captions of one image are not all in consecutive rows: without ids, rows are "
+            "taken image by image, in the order of the images."
+        )
+    return _tables(read, images.assign(split=split), notes, options)
+
+
+def _tables(read: Annotations, images: pd.DataFrame, notes: list[str], options: Options) -> Tables:
+    """The tables. The index of images is `imgid` and that of captions `sentid`, where the
+    file has such names for all of them."""
+    notes = [*notes, *read.notes]
     image_id = dict(zip(images["file"], images["image_id"], strict=True))
-    rows = [(image_id[entry.file], text) for entry in read.entries for text in entry.captions]
-    captions = pd.DataFrame(rows, columns=["image_id", "text"], dtype="str")
-    number = captions.groupby("image_id").cumcount().astype(str)
+    rows = [
+        (image_id[entry.file], caption.text, caption.own_id, caption.number)
+        for entry in read.entries
+        for caption in entry.captions
+    ]
+    captions = pd.DataFrame(rows, columns=["image_id", "text", "own_id", "number"])
+    captions = captions.astype({"image_id": "str", "text": "str"})
+    number = captions["number"]
+    if number.isna().any() or captions.duplicated(["image_id", "number"]).any():
+        number = captions.groupby("image_id").cumcount().astype(str)
     captions.insert(0, "caption_id", captions["image_id"] + "#" + number)
     if options.tokeniser:
         captions["text"] = captions["text"].map(segmenter(options.tokeniser))
         notes.append(f"Captions are the words that {options.tokeniser} finds, with spaces between.")
     return Tables(
-        images=images.assign(split=split)[["image_id", "file", "split", "group"]],
-        captions=captions,
+        images=_called(images, "imgid")[["image_id", "file", "split", "group"]],
+        captions=_called(captions, "sentid")[["caption_id", "image_id", "text"]],
         notes=tuple(notes),
     )
+
+
+def _called(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The table with the column own_id as its index, if that names every row."""
+    own_id = table["own_id"]
+    if own_id.isna().any() or own_id.duplicated().any():
+        return table
+    return table.set_index(pd.Index(own_id.astype(str), name=name))
 
 
 def has_splits(raw: Path, options: Options = Options()) -> bool:
@@ -215,9 +365,10 @@ def told(raw: Path, options: Options = Options()) -> str:
     read = _annotations(raw, options)
     named = {*read.paths, *(raw / entry.file for entry in read.entries)}
     others = [file for file in _files(raw) if raw / file not in named]
-    left = [f"the key {key}" for key in read.unused]
-    left += [f"the files {_listed(others)}"] if others else []
-    return f"read {read.name}: {', '.join(read.used)}; not used: {', '.join(left) or 'nothing'}"
+    used = ", ".join(map(nested_keys.text_of, read.used))
+    left = [f"the key {nested_keys.text_of(key)}" for key in read.unused()]
+    left += [f"the files {reader_notes.listed(others)}"] if others else []
+    return f"read {read.name}: {used}; not used: {', '.join(left) or 'nothing'}"
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -236,12 +387,6 @@ def missing(raw: Path, file: str) -> UserError:
     return UserError(raw / file, "an image, as the annotations name it", found, do)
 
 
-def _listed(names: object) -> str:
-    names = list(names)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
-
-
 def _files(raw: Path) -> list[str]:
     """The paths of all files of the folder that are not hidden."""
     paths = []
@@ -255,7 +400,8 @@ def _files(raw: Path) -> list[str]:
 def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     """How the annotations are read, and the files that hold them."""
     expected = f"one annotation file ({', '.join(KINDS)})"
-    if options.captions is None and (asked := _qrels_files(raw)):
+    asked = _qrels_files(raw)
+    if asked and options.captions in (None, *asked):
         return _of_qrels, asked
     named = sorted(p.name for p in raw.glob("[!.]*") if p.suffix.lower() in KINDS)
     beside = {text for text, _ in _texts_beside(raw)} if len(named) > 1 else ()
@@ -264,7 +410,7 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
         if not is_file(raw / name):
-            found = f"nothing ({_listed(files) or 'no such file'} could be read)"
+            found = f"nothing ({reader_notes.listed(files) or 'no such file'} could be read)"
             raise UserError(raw / name, expected, found, "correct its name")
         kind = PurePosixPath(name).suffix.lower()
         if kind not in (*KINDS, *PACKED):
@@ -278,7 +424,7 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
         if len(layouts) == 1:
             return next(iter(layouts.items()))
         if layouts:
-            found = " and ".join(map(_listed, layouts.values()))
+            found = " and ".join(reader_notes.listed(names) for names in layouts.values())
             raise UserError(raw, "one kind of annotations", found, f"keep one kind, or {CHOOSE}")
         if len(named) == 1:
             return _of_text, named
@@ -286,10 +432,10 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     if several := files or named or below:
         count = f"{len(files)}: " if files else f"none {'of columns' if named else 'here'}, but "
         is_by_split = len(several) > 1 and all(map(_split_of, several))
-        do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > NAMED else CHOOSE
-        raise UserError(raw, expected, f"{count}{_listed(several)}", do)
+        do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > MANY else CHOOSE
+        raise UserError(raw, expected, f"{count}{reader_notes.listed(several)}", do)
     kinds = Counter(PurePosixPath(name).suffix or name for name in _files(raw))
-    found = "none" + (f" (files of {_listed(kinds)})" if kinds else "")
+    found = "none" + (f" (files of {reader_notes.listed(kinds)})" if kinds else "")
     raise UserError(raw, expected, found, "write a .csv with the columns image and caption")
 
 
@@ -319,12 +465,14 @@ def _annotations(raw: Path, options: Options) -> Annotations:
         _ = [image_files.Folder(raw).path_of(name) for name in files]
     more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
     name = f"{files[0]}{more}" if more else (raw / files[0]).name
-    seen = Annotations([raw / file for file in files], name)
+    seen = Annotations([raw / file for file in files], name, is_one_file=read is _of_text)
     entries = _once(raw, list(read(raw, files, seen)))
+    if not entries:
+        raise UserError(name, "at least one image", "none", CORRECT)
+    _check_lines(entries)
     named = dict.fromkeys(entry.file for entry in entries if not entry.is_packed)
     moved = _on_disk(raw, list(named))
-    if seen.unused:
-        seen.notes.append(f"{name}: not used: {_listed(seen.unused)}.")
+    seen.notes += _unread_tables(raw, files)
     for given, there in list(moved.items())[:1]:
         note = f"{len(moved)} images are not there as named, but as {there} for {given}."
         seen.notes.append(note)
@@ -334,6 +482,20 @@ def _annotations(raw: Path, options: Options) -> Annotations:
             entry = replace(entry, file=file, image_id=given)
         seen.entries.append(entry)
     return seen
+
+
+def _unread_tables(raw: Path, read: list[str]) -> list[str]:
+    """A note on further tables of the kind that is read, which look like no annotations."""
+    kind = PurePosixPath(read[0]).suffix.lower()
+    others = []
+    if kind == ".parquet":
+        tables = [name for name in _files(raw) if name.lower().endswith(packed.PARQUETS)]
+        others = [name for name in tables if not _has_captions(raw, name)]
+    elif kind in (".csv", ".tsv"):
+        tables = sorted(path for path in raw.glob("[!.]*") if path.suffix.lower() == kind)
+        others = [path.name for path in tables if not _is_annotation(path)]
+    what = "tables without columns of images and captions are not read"
+    return [f"{len(others)} {what}: {reader_notes.listed(others)}."] if others else []
 
 
 def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
@@ -355,40 +517,55 @@ def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
 
 def _of_text(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """One annotation file beside the images, or above them."""
-    for where, record in _records(raw / files[0], (raw / files[0]).name):
-        yield _entry(where, record, seen)
+    for record in _records(raw / files[0], (raw / files[0]).name, seen):
+        yield _entry(record, seen)
 
 
-def _records(path: Path, name: str) -> Iterator[tuple[str, dict]]:
+def _records(path: Path, name: str, seen: Annotations) -> Iterator[Record]:
     with readable(name, "UTF-8 text", "save the file as UTF-8"):
         text = _decoded(content(path))
     kind, is_json = path.suffix.lower(), text.lstrip()[:1] in ("[", "{")
-    records = _rows if not is_json and kind not in (".json", ".jsonl") else _json
-    return (_lines if kind == ".jsonl" else records)(text, name)
+    if kind == ".jsonl":
+        return _lines(text, name)
+    if is_json or kind == ".json":
+        return _json(text, name, seen)
+    return _rows(text, name)
 
 
 def _of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """Hugging Face's image folder: metadata of each split, with files in the folder of that."""
     for name in files:
         folder = PurePosixPath(name).parent
-        for where, record in _records(raw / name, name):
-            entry = _entry(where, record, seen, path=str(folder))
+        for record in _records(raw / name, name, seen):
+            entry = _entry(record, seen, path=str(folder))
             yield replace(entry, file=str(folder / entry.file))
+    if others := [name for name in _metadata_files(raw) if name not in files]:
+        what = "files of metadata are in a folder that names no split, and are not read"
+        seen.notes.append(f"{len(others)} {what}: {reader_notes.listed(others)}.")
 
 
 def _split_files(raw: Path) -> list[str]:
-    files = [file for file in map(PurePosixPath, _files(raw)) if file.name.lower() in METADATA]
-    split_of = {str(file): split for file in files if (split := _split_of(str(file.parent)))}
+    folder_of = {file: str(PurePosixPath(file).parent) for file in _metadata_files(raw)}
+    split_of = {file: _split_of(folder) for file, folder in folder_of.items()}
+    split_of = {file: split for file, split in split_of.items() if split}
     return list(split_of) if len(set(split_of.values())) > 1 else []
+
+
+def _metadata_files(raw: Path) -> list[str]:
+    return [file for file in _files(raw) if PurePosixPath(file).name.lower() in METADATA]
 
 
 def _of_parquet(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """Hugging Face's parquet files."""
     for name in files:
+        images, _ = packed.columns(raw / name)
+        seen.keys |= dict.fromkeys(packed.keys_of_columns(raw / name))
+        seen.used |= {(column,): None for column in images}
         rows = packed.parquet_records(raw / name, _says_something)
-        for where, record, row in rows:
+        for where, facts, row in rows:
+            record = Record(where, facts, HUGGING_FACE)
             file = f"{name}/{row}" if row else None
-            yield _entry(where, record, seen, file, name, is_packed=file is not None)
+            yield _entry(record, seen, file, name, is_packed=file is not None)
 
 
 def _parquet_files(raw: Path) -> list[str]:
@@ -407,7 +584,8 @@ def _has_captions(raw: Path, name: str) -> bool:
 
 
 def _says_something(key: str) -> bool:
-    return bool(_caption_name(key)) or any(_folded(key) in names for names in NAMES.values())
+    is_id = _plain(key).removesuffix("s") in CAPTION_IDS
+    return is_id or bool(_role(key)) or bool(_caption_name(key))
 
 
 def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
@@ -429,7 +607,8 @@ def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
                 found = ", ".join(f".{kind}" for kind in sample)
                 raise UserError(where, f"an image (.{', .'.join(IMAGES)})", found, SAMPLE)
             rest = [kind for kind in sample if kind not in (*IMAGES, *TEXTS, "json")]
-            facts = {f".{kind}": None for kind in rest}
+            seen.keys |= {(f".{kind}",): None for kind in rest}
+            facts = {}
             if "json" in sample:
                 said = parse_json(_text(path, sample["json"], where), f"{where}.json", SAMPLE)
                 facts |= {"caption": said} if isinstance(said, str | list) else _object(said, where)
@@ -440,7 +619,8 @@ def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
                     found = f"{captions!r:.60}, but {told!r:.60} in the .json"
                     raise UserError(f"{where}: caption", "the same captions", found, SAMPLE)
                 facts["caption"] = captions
-            yield _entry(where, facts, seen, f"{name}/{image}", name, is_packed=True)
+            record = Record(where, facts, IMG2DATASET)
+            yield _entry(record, seen, f"{name}/{image}", name, is_packed=True)
 
 
 def _of_kinds(sample: dict[str, str], kinds: Container[str], where: str) -> str | None:
@@ -460,19 +640,19 @@ def _text(path: Path, member: str | None, where: str, most: int = TEXT) -> str:
 
 def _lines_of(text: str) -> list[str]:
     """The captions of a text of one image: a line each."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [line.strip() for line in lines_of(text) if line.strip()]
 
 
 def _of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """A text of the same name beside each image, with a caption a line."""
     image_of = dict(_texts_beside(raw))
     for name in files:
-        captions = {"caption": _lines_of(_text(raw / name, None, name))}
-        yield _entry(name, captions, seen, image_of[name], str(PurePosixPath(name).parent))
+        record = Record(name, {"caption": _lines_of(_text(raw / name, None, name))})
+        yield _entry(record, seen, image_of[name], str(PurePosixPath(name).parent))
     there = [name for name in _files(raw) if _is_image(name) and name not in image_of.values()]
     if there:
         what = f"{len(there)} images have no .txt beside them and are left out"
-        seen.notes.append(f"{what}: {_listed(there)}.")
+        seen.notes.append(f"{what}: {reader_notes.listed(there)}.")
 
 
 def _texts_beside(raw: Path) -> list[tuple[str, str]]:
@@ -528,14 +708,13 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
     split_of: dict[str, str | None] = {}
     for name in files[2:]:
         split = _split_of(PurePosixPath(name).name)
-        for where, query, answer in _judged(raw / name, name):
-            for key, side, file in ((query, sides[1], files[1]), (answer, sides[0], files[0])):
-                if key not in side:
-                    raise UserError(where, f"an id of {file}", f"{key!r:.80}", CORRECT)
-            image, caption = (query, answer) if at else (answer, query)
+        for pair in _judgements(raw / name, name, files, sides):
+            if pair.score <= 0:
+                continue
+            image, caption = (pair.query, pair.item) if at else (pair.item, pair.query)
             if split_of.setdefault(image, split) != split:
-                found = f"{split} and {split_of[image]}"
-                raise UserError(f"{where}: {image}", "one split per image", found, CORRECT)
+                found, where = f"{split} and {split_of[image]}", f"{pair.where}: {image}"
+                raise UserError(where, "one split per image", found, CORRECT)
             images_of[caption][image] = None
     members = {image: [image] for image in images}
     for first, *others in filter(None, images_of.values()):  # what shares a caption is a group
@@ -543,13 +722,13 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
             if members[other] is not members[first]:
                 members[first] += members[other]
                 members |= dict.fromkeys(members[other], members[first])
-    dealt: dict[str, list[str]] = {image: [] for image in images}
+    dealt: dict[str, list[Caption]] = {image: [] for image in images}
     for caption, shared in images_of.items():
         group = members[next(iter(shared))] if shared else []
         if alone := [image for image in group if image not in shared]:
             expected = f"{alone[0]}, too, as others of its captions belong to {next(iter(shared))}"
             do = "judge all captions of a group right for all of it, or each for one image"
-            raise UserError(f"{files[2]}: {caption}", expected, _listed(shared), do)
+            raise UserError(f"{files[2]}: {caption}", expected, reader_notes.listed(shared), do)
         for image in sorted(group, key=lambda image: len(dealt[image]))[:1]:  # each in turn
             dealt[image] += captions[caption].captions
     otherwise = "unused" if any(split_of.values()) else None
@@ -562,7 +741,27 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
         (idle, "captions have no image in qrels and are left out"),
         ([i for i in images if i not in split_of], "images have no caption in qrels: unused"),
     ):
-        seen.notes += [f"{len(left)} {what}: {_listed(left)}."] if left else []
+        seen.notes += [f"{len(left)} {what}: {reader_notes.listed(left)}."] if left else []
+
+
+def _judgements(
+    path: Path, name: str, files: list[str], sides: list[dict[str, Entry]]
+) -> list[qrels.Judgement]:
+    """The judgements of a file. Raises UserError for ids that the corpus or the queries lack,
+    and where nothing tells which column has those of which."""
+    corpus, queries = sides
+    judged = qrels.read(_text(path, None, name, MOST), name)
+    for pair in judged.judgements:
+        ids = (pair.query, queries, files[1]), (pair.item, corpus, files[0])
+        for key, side, file in ids:
+            if key not in side:
+                raise UserError(pair.where, f"an id of {file}", f"{key!r:.80}", CORRECT)
+    fits_swapped = all(pair.query in corpus and pair.item in queries for pair in judged.judgements)
+    if fits_swapped and not judged.has_names:
+        expected, found = "names of the columns", "ids that corpus and queries both have"
+        do = "write query-id, corpus-id and score, between tabs, into the first line"
+        raise UserError(f"{name}:1", expected, found, do)
+    return judged.judgements
 
 
 def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
@@ -574,49 +773,34 @@ def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
         for short in {file, path.name, path.stem, str(path.with_suffix(""))}:
             called.setdefault(short, []).append(file)
     text, items = _text(raw / name, None, name, MOST), {}
-    for where, record in (_lines if name.endswith(".jsonl") else _tabbed)(text, name):
-        key = next((column for column in ("_id", "id") if column in record), "_id")
-        value = record.get(key)
+    for record in _lines(text, name) if name.endswith(".jsonl") else _tabbed(text, name):
+        where, facts = record.where, record.facts
+        key = next((column for column in ITEM_IDS if column in facts), "_id")
+        value = facts.get(key)
         if type(value) not in (str, int) or str(value) in items:
             raise UserError(f"{where}: {key}", "an id that occurs once", f"{value!r:.80}", CORRECT)
-        seen.keys |= dict.fromkeys(record)
-        seen.used[key] = None
-        said = {k: v for k, v in record.items() if k != key and v not in ("", None)}
+        nested_keys.gather(seen.keys, facts)
+        seen.used[key,] = None
+        said = {k: v for k, v in facts.items() if k != key and v not in ("", None)}
         said = {k: v for k, v in said.items() if _caption_name(k) or _folded(k) in NAMES["image"]}
         if not any(map(_caption_name, said)):
             said["caption"] = []
         files = called.get(str(value), [])
         named = any(_folded(column) in NAMES["image"] for column in said)
         file = None if named else files[0] if len(files) == 1 else str(value)
-        entry = _entry(where, said, seen, file)
+        entry = _entry(replace(record, facts=said), seen, file)
+        if len(entry.captions) == 1:
+            captions = [replace(entry.captions[0], own_id=str(value))]
+            entry = replace(entry, captions=captions)
         items[str(value)] = replace(entry, image_id=str(value))
     return items
 
 
-def _judged(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
-    """Where each judgement of qrels stands, its query and its answer, if it is above 0: query,
-    answer and score between tabs, below a line of names; or TREC's, with a 0 after the query."""
-    for number, line in enumerate(_text(path, None, name, MOST).splitlines(), start=1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if number == 1 and not NUMBER.fullmatch(cells[-1].strip()):
-            continue
-        if len(cells) not in (3, 4) or not NUMBER.fullmatch(cells[-1].strip()):
-            expected = "query, answer and a score, separated by tabs"
-            raise UserError(f"{name}:{number}", expected, f"{line!r:.80}", CORRECT)
-        if float(cells[-1]) > 0:
-            yield f"{name}:{number}", cells[0].strip(), cells[-2].strip()
-
-
-def _tabbed(text: str, name: str) -> Iterator[tuple[str, dict]]:
-    """The rows of a table whose columns, named in the first line, are separated by tabs."""
-    header, *lines = text.splitlines() or [""]
-    columns = [column.strip() for column in header.split("\t")]
-    for number, line in enumerate(lines, start=2):
-        cells = line.split("\t")
-        if len(cells) != len(columns) or len(set(columns)) < len(columns):
-            expected = f"{len(columns)} columns of different names, as in the first line"
-            raise UserError(f"{name}:{number}", expected, len(cells), CORRECT)
-        yield f"{name}:{number}", dict(zip(columns, cells, strict=True))
+def _tabbed(text: str, name: str) -> Iterator[Record]:
+    """The rows of a table of items whose columns are separated by tabs."""
+    table = text_tables.read(text, name, "\t", lambda column: column in ITEM_IDS)
+    for row in table.rows:
+        yield Record(f"{name}:{row.line}", dict(zip(table.columns, row.cells, strict=True)))
 
 
 def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
@@ -648,13 +832,26 @@ def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
     return whole[0] if len(whole) == 1 else placed("")
 
 
+@lru_cache(maxsize=4096)  # the same few keys in every record
 def _folded(text: str) -> str:
     return normalize("NFC", text.strip()).casefold()
 
 
+@lru_cache(maxsize=4096)
+def _plain(key: str) -> str:
+    return re.sub(r"[\s_-]", "", _folded(key))
+
+
+@lru_cache(maxsize=4096)
+def _role(key: str) -> str:
+    """What a key says, as NAMES has it, or the id of an image; "" for others."""
+    if _plain(key) in IMAGE_IDS:
+        return "image_id"
+    return next((role for role, names in NAMES.items() if _folded(key) in names), "")
+
+
 def _entry(
-    where: str,
-    record: dict,
+    record: Record,
     seen: Annotations,
     file: str | None = None,
     path: str = "",
@@ -662,57 +859,186 @@ def _entry(
 ) -> Entry:
     """What a record says of an image. Its `file` is the one that it names if it is not given; its
     split that of `path` if none is named. The name of an image in a packed file is its id."""
-    seen.keys.update(dict.fromkeys(record))
-    used, roles = seen.used, ("image", "id", "split", "group")
-    facts = {role: _fact(where, record, role, used) for role in roles}
-    if not (facts["image"] or file):
+    where, facts = record.where, record.facts
+    nested_keys.gather(seen.keys, facts)
+    seen.usual |= record.form.usual
+    said = {role: _fact(where, facts, role, seen) for role in ("image", "id", *SHARED)}
+    if not (said["image"] or file):
         expected = f"a string ({', '.join(NAMES['image'])})"
-        raise UserError(f"{where}: image", expected, f"None, but {_listed(record)}", CORRECT)
-    keys = _caption_keys(record, where)
-    captions = [text for key in keys for text in _texts(record[key], f"{where}: {key}")]
-    if len(keys) > 1:  # images may have fewer captions than there are columns
-        captions = [text for text in captions if text.strip()]
-    used.update(dict.fromkeys(keys))
-    for caption in captions:
-        if not caption.strip():
+        raise UserError(
+            f"{where}: image", expected, f"None, but {reader_notes.listed(facts)}", CORRECT
+        )
+    sentences = _sentences(record, seen)
+    for sentence in sentences:
+        if not sentence.text.strip():
             raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
-        check_text(caption, f"{where}: caption", CORRECT)
-    for role in ("split", "group"):
-        check_text(facts[role] or "", f"{where}: {role}", CORRECT, LONGEST_PATH)
-    file = _inside((file or facts["image"]).replace("\\", "/"), f"{where}: image")
-    name = facts["id"]
-    if is_packed and not name and facts["image"]:
-        name = _inside(facts["image"].replace("\\", "/"), f"{where}: image")
+        check_text(sentence.text, f"{where}: caption", CORRECT)
+    roles = {_role(key) for sentence in sentences for key in sentence.facts}
+    if roles & {"image", "image_id"}:
+        _check_owner(said["image"], facts, sentences, seen)
+    for role in SHARED:
+        if role in roles:
+            said[role] = _shared(role, said[role], sentences, seen)
+        check_text(said[role] or "", f"{where}: {role}", CORRECT, LONGEST_PATH)
+    file = _inside((file or said["image"]).replace("\\", "/"), f"{where}: image")
+    captions = _captions(record, sentences, seen)
+    if (numbered := NUMBERED_IMAGE.fullmatch(file)) and len(captions) == 1:
+        file = numbered["file"]
+        captions = [replace(captions[0], number=numbered["number"])]
+    name = said["id"]
+    if is_packed and not name and said["image"]:
+        name = _inside(said["image"].replace("\\", "/"), f"{where}: image")
     check_text(name or "", f"{where}: id", CORRECT, LONGEST_PATH)
-    split = facts["split"] or _split_of(path)
-    return Entry(where, file, captions, name, split, facts["group"], is_packed)
+    return Entry(
+        where=where,
+        file=file,
+        captions=captions,
+        image_id=name,
+        split=said["split"] or _split_of(path),
+        group=said["group"],
+        own_id=_own_id(facts, IMAGE_IDS, (), seen),
+        is_packed=is_packed,
+    )
 
 
-def _fact(where: str, record: dict, role: str, used: dict) -> str | None:
+def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
+    """The captions of a record. Of several keys some may be blank: images may have fewer
+    captions than there are columns."""
+    form, facts = record.form, record.facts
+    keys = [form.captions] if form.captions else _caption_keys(facts, record.where)
+    sentences: list[Sentence] = []
+    for key in keys:
+        items = _items(facts[key], f"{record.where}: {key}")
+        if (key,) in seen.keys:  # texts, which may be objects that were written as text
+            seen.used[key,] = None
+            for item in items:
+                nested_keys.gather(seen.keys, item, (key,))
+        for number, item in enumerate(items):
+            where = f"{record.where}: {key}[{number}]"
+            if record.places:
+                where = record.places[number]
+            sentences.append(_sentence(item, where, key, seen))
+    if len(keys) > 1:
+        sentences = [sentence for sentence in sentences if sentence.text.strip()]
+    return sentences
+
+
+def _sentence(item: str | dict, where: str, key: str, seen: Annotations) -> Sentence:
+    if isinstance(item, str):
+        return Sentence(where, (key,), item, {})
+    text = _text_key(item)
+    facts = {str(inner): value for inner, value in item.items() if inner != text}
+    seen.used[key, text] = None
+    return Sentence(where, (key,), item[text], facts)
+
+
+def _check_owner(
+    image: str | None, facts: dict, sentences: list[Sentence], seen: Annotations
+) -> None:
+    """Raise UserError for a caption that names another image than its own."""
+    ids = {_plain(key): value for key, value in facts.items() if _role(key) == "image_id"}
+    for sentence in sentences:
+        other = _fact(sentence.where, sentence.facts, "image", seen, sentence.path)
+        if None not in (image, other) and not _agree(other, image, "image"):
+            found = f"{other!r:.60}"
+            raise UserError(f"{sentence.where}: image", f"{image!r:.60}", found, CORRECT)
+        for key, value in sentence.facts.items() if ids else ():
+            if _role(key) == "image_id" and str(ids.get(_plain(key), value)) != str(value):
+                expected = f"{ids[_plain(key)]!r:.60}, as of its image"
+                found = f"{value!r:.60}"
+                raise UserError(f"{sentence.where}: {key}", expected, found, CORRECT)
+
+
+def _shared(
+    role: str, value: str | None, sentences: list[Sentence], seen: Annotations
+) -> str | None:
+    """A fact of an image that its captions may also state, on which all must agree."""
+    place = "its image"
+    for sentence in sentences:
+        other = _fact(sentence.where, sentence.facts, role, seen, sentence.path)
+        if None not in (value, other) and _meaning(role, value) != _meaning(role, other):
+            expected = f"{value!r:.60} as of {place}"
+            do = f"{CORRECT}: all captions of an image have one {role}"
+            raise UserError(f"{sentence.where}: {role}", expected, f"{other!r:.60}", do)
+        if value is None and other is not None:
+            value, place = other, f"{sentence.where}, a caption of the same image"
+    return value
+
+
+def _meaning(role: str, value: str) -> str:
+    """What a value says: of a split, whatever it is called."""
+    plain = value.strip().casefold()
+    return SPLITS.get(plain, plain) if role == "split" else value
+
+
+def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> list[Caption]:
+    """The captions, with the ids that the file gives to each, or to all in a list."""
+    facts = record.facts
+    ids = [_own_id(x.facts, (*CAPTION_IDS, "id"), x.path, seen) for x in sentences]
+    for key, value in facts.items():
+        if _plain(key).removesuffix("s") in CAPTION_IDS and not any(ids):
+            values = value if isinstance(value, list) else [value]
+            if len(values) == len(ids) and all(type(each) in (int, str) for each in values):
+                ids = [str(each) for each in values]
+                seen.ids[key,] = None
+    number = None
+    for key in (key for key in NUMBERS if key in facts and len(sentences) == 1):
+        if str(facts[key]).isdecimal():
+            number = str(facts[key])
+            seen.used[key,] = None
+    return [
+        Caption(sentence.text, own_id, number)
+        for sentence, own_id in zip(sentences, ids, strict=True)
+    ]
+
+
+def _own_id(facts: dict, names: tuple[str, ...], path: Key, seen: Annotations) -> str | None:
+    """The first of the ids of these names, a text or a whole number."""
+    keys = [key for key in facts if _plain(key) in names]
+    keys = [key for key in keys if type(facts[key]) in (int, str) and facts[key] != ""]
+    for key in keys:
+        seen.ids[*path, key] = None
+    first = min(keys, key=lambda key: names.index(_plain(key)), default=None)
+    return None if first is None else str(facts[first])
+
+
+def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()) -> str | None:
     """The string of one role, None where there is none; a whole number is taken as its digits.
     Several keys may say it if they agree: a path, and its end."""
     values = []
-    for key in (key for key in record if _folded(key) in NAMES[role]):
+    for key in (key for key in record if _role(key) == role):
         value = str(record[key]) if type(record[key]) is int else record[key]
-        used[key] = None
+        seen.used[*path, key] = None
         if value in (None, ""):
             continue
         if not isinstance(value, str):
             raise UserError(f"{where}: {role}", "a string", f"{value!r:.60}", CORRECT)
-        values.append((value, key))
+        if value.strip():
+            values.append((value.strip(), key))
     if not values:
         return None
     longest = max(values, key=lambda pair: len(pair[0]))[0]
-    if any(not f"/{longest}".endswith(f"/{value}") for value, _ in values):
+    if len(values) > 1 and not all(_agree(value, longest, role) for value, _ in values):
         found = " and ".join(f"{key} {value!r:.60}" for value, key in values)
         raise UserError(where, f"one {role}", found, "keep the key that is right")
     if role == "image" and record.get("filepath") and "sentences" in record:  # Karpathy's COCO
-        used["filepath"] = None
+        seen.used["filepath",] = None
         return f"{record['filepath']}/{longest}"
     inside_it = [value for value, _ in values if not value.startswith("/")]
     return max(inside_it, key=len) if inside_it else longest
 
 
+def _agree(a: str, b: str, role: str) -> bool:
+    """Whether one of two texts is a path and the other its end; of images, also without
+    the ending of the file name."""
+    value, path = sorted((a, b), key=len)
+    ends = [path]
+    if role == "image":
+        ends.append(path.removesuffix(PurePosixPath(path).suffix))
+    return any(f"/{end}".endswith(f"/{value}") for end in ends)
+
+
+@lru_cache(maxsize=4096)
 def _caption_name(key: str) -> str:
     """What a key would be called without a number, if it is one of captions; else ""."""
     numbered = NUMBERED.fullmatch(_folded(key))
@@ -726,54 +1052,80 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
     names = dict.fromkeys(name_of.values())
     chosen = [name for name in names if name in NAMES["caption"]] or list(names)
     if len(chosen) != 1:
-        found = f"both ({' and '.join(chosen)})" if chosen else f"neither, but {_listed(keys)}"
+        found = (
+            f"both ({' and '.join(chosen)})"
+            if chosen
+            else f"neither, but {reader_notes.listed(keys)}"
+        )
         raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
-    return [key for key, name in name_of.items() if name == chosen[0]]
+    chosen_keys = [key for key, name in name_of.items() if name == chosen[0]]
+    return sorted(chosen_keys, key=_number_of)
 
 
-def _texts(value: object, where: str) -> list[str]:
-    """The captions of one key: a text, or a list of texts or of {"raw": text}."""
-    texts = [value] if isinstance(value, str) else _plain_texts(value)
-    if texts is None:
+def _number_of(key: str) -> tuple[int, str]:
+    """What sorts keys by the number at their end; those without one come first."""
+    digits = re.search(r"\d*$", key.strip())[0]
+    number = digits.lstrip("0")
+    return (len(number) + 1 if digits else 0), number
+
+
+def _items(value: object, where: str) -> list[str | dict]:
+    """The captions of one key: a text, an object with a text, or a list of these."""
+    items = [value] if isinstance(value, str) else _plain_items(value)
+    if items is None:
         raise UserError(where, "text", f"{value!r:.60}", CORRECT)
-    return [text for item in texts for text in _unlisted(item, where)]
+    captions: list[str | dict] = []
+    for item in items:
+        captions += _unlisted(item, where) if isinstance(item, str) else [item]
+    return captions
 
 
-def _plain_texts(items: object) -> list[str] | None:
-    """The texts of a list or tuple of texts or of {"raw": text}, or of one such object; None for
-    anything else."""
+def _plain_items(items: object) -> list[str | dict] | None:
+    """The items of a list or tuple of texts or of objects with a text, or one such object;
+    None for anything else."""
     items = [items] if isinstance(items, dict) else items
     if not isinstance(items, list | tuple):
         return None
-    texts = [item.get("raw") if isinstance(item, dict) else item for item in items]
-    return texts if all(isinstance(text, str) for text in texts) else None
+    is_text = [isinstance(item, str) or _text_key(item) is not None for item in items]
+    return list(items) if all(is_text) else None
 
 
-def _unlisted(text: str, where: str) -> list[str]:
-    """The texts of a list that was written as one text, in JSON's or Python's way."""
+def _text_key(item: object) -> str | None:
+    """The key of the text of an object that is a caption, as COCO's {"raw": text}; None
+    for anything else."""
+    if not isinstance(item, dict):
+        return None
+    keys = [key for key in item if isinstance(key, str) and _caption_name(key)]
+    if len(keys) > 1:
+        keys = [key for key in keys if _caption_name(key) in NAMES["caption"]] or keys
+    return keys[0] if len(keys) == 1 and isinstance(item[keys[0]], str) else None
+
+
+def _unlisted(text: str, where: str) -> list[str | dict]:
+    """The captions of a list that was written as one text, in JSON's or Python's way."""
     if not LIST.fullmatch(text):
         return [text]
     try:
-        texts = json.loads(text)
+        items = json.loads(text)
     except (ValueError, RecursionError):
         try:  # Python would join texts without a comma between them, as NumPy writes them
-            texts = ast.literal_eval(text.strip())
-            if isinstance(texts, str):  # a sentence in brackets
+            items = ast.literal_eval(text.strip())
+            if isinstance(items, str):  # a sentence in brackets
                 return [text]
-            texts = texts if "".join(repr(texts).split()) == "".join(text.split()) else None
+            items = items if "".join(repr(items).split()) == "".join(text.split()) else None
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            texts = None
-    if (texts := _plain_texts(texts)) is None:
+            items = None
+    if (items := _plain_items(items)) is None:
         do = 'write it as ["...", "..."]'
         raise UserError(where, "a sentence, or a list of sentences", f"{text!r:.80}", do)
-    return texts
+    return items
 
 
-def _lines(text: str, name: str) -> Iterator[tuple[str, dict]]:
+def _lines(text: str, name: str) -> Iterator[Record]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             where = f"{name}:{number}"
-            yield where, _object(parse_json(line, where, CORRECT), where)
+            yield Record(where, _object(parse_json(line, where, CORRECT), where))
 
 
 def _object(item: object, where: str) -> dict:
@@ -782,12 +1134,14 @@ def _object(item: object, where: str) -> dict:
     return item
 
 
-def _rows(text: str, name: str) -> Iterator[tuple[str, dict]]:
+def _rows(text: str, name: str) -> Iterator[Record]:
     """A table with a first line that names the columns, or the lines of Flickr's token files."""
     separator = _separator(text)
     if separator is None and TOKEN_LINE.match(text):
-        for where, match in token_lines(text.splitlines(), name):
-            yield where, {"image": match["file"], "caption": match["text"]}
+        for where, match in token_lines(lines_of(text), name):
+            number = match["caption_id"].rpartition("#")[2]
+            facts = {"image": match["file"], "caption": match["text"], "#": number}
+            yield Record(where, facts)
         return
     if separator is None:
         captions = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
@@ -795,29 +1149,16 @@ def _rows(text: str, name: str) -> Iterator[tuple[str, dict]]:
         found = f"{text.partition(chr(10))[0].strip()!r:.80}"
         expected = f"a first line that names the columns {columns} between , ; | or tabs"
         raise UserError(f"{name}:1", expected, found, CORRECT)
-    is_padded = re.match(rf"[^\n{re.escape(separator)}]*{re.escape(separator)} ", text) is not None
-    lines = io.StringIO(text, newline="")
-    rows = csv.reader(lines, delimiter=separator, skipinitialspace=is_padded, strict=True)
-    try:
-        header = [column.strip() for column in next(rows)]
-        named = [column for column in header if column]
-        if len(set(named)) < len(named):
-            raise UserError(f"{name}:1", "every column once", header, CORRECT)
-        captions = _caption_keys(header, f"{name}:1")
-        for row in rows:
-            where = f"{name}:{rows.line_num}"
-            if len(row) != len(header) and any(row):
-                expected = f"as many entries as columns ({len(header)}), separated by {separator!r}"
-                do = f"put quotation marks around captions with {separator!r}, or correct the line"
-                raise UserError(where, expected, len(row), do)
-            if separator in "\t|" and any("\n" in cell for cell in row):
-                raise UserError(where, "one line per row", "more in quotes", "close the quotes")
-            record = dict(zip(header, row, strict=False))
-            if any(row):
-                yield where, record | {key: [record[key]] for key in captions}
-    except csv.Error as error:
-        where, found = f"{name}:{rows.line_num}", f"something else ({error})"
-        raise UserError(where, f"CSV, separated by {separator!r}", found, CORRECT) from error
+    table = text_tables.read(text, name, separator, _is_image_name)
+    captions = _caption_keys(table.columns, f"{name}:1")
+    for row in table.rows:
+        facts = dict(zip(table.columns, row.cells, strict=True))
+        lists = {key: [facts[key]] for key in captions}
+        yield Record(f"{name}:{row.line}", facts | lists)
+
+
+def _is_image_name(column: str) -> bool:
+    return _folded(column) in NAMES["image"]
 
 
 def _separator(text: str) -> str | None:
@@ -828,13 +1169,12 @@ def _separator(text: str) -> str | None:
             header = next(rows, [])
         except csv.Error:
             continue
-        has_image = any(_folded(column) in NAMES["image"] for column in header)
-        if has_image and any(map(_caption_name, header)):
+        if any(map(_is_image_name, header)) and any(map(_caption_name, header)):
             return separator
     return None
 
 
-def _json(text: str, name: str) -> Iterator[tuple[str, dict]]:
+def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     try:
         data = parse_json(text, name, CORRECT)
     except UserError as error:
@@ -845,29 +1185,32 @@ def _json(text: str, name: str) -> Iterator[tuple[str, dict]]:
     if not isinstance(data, dict | list):
         raise UserError(name, FORMATS, f"{data!r:.60}", CORRECT)
     if isinstance(data, dict) and "annotations" in data:
-        yield from _coco(data, name)
+        yield from _coco(data, name, seen)
         return
-    if isinstance(data, dict) and any(_folded(key) in NAMES["image"] for key in data):
-        data = [data]
-    elif isinstance(data, dict) and "images" not in data and "data" not in data:
-        if not all(isinstance(v, str) or _plain_texts(v) is not None for v in data.values()):
+    form, key, items = BLIP, "", data
+    if isinstance(data, dict) and any(map(_is_image_name, data)):
+        form, items = PLAIN, [data]
+    elif isinstance(data, dict) and ("images" in data or "data" in data):
+        key = "images" if "images" in data else "data"
+        form, items = KARPATHY if key == "images" else TEXTCAPS, data[key]
+        nested_keys.gather_unread(seen.keys, data, OUTSIDE[key])
+    elif isinstance(data, dict):
+        if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
-            raise UserError(name, FORMATS, f"the keys {_listed(data)}", do)
-        data = [{"image": k, "captions": [v] if type(v) is str else v} for k, v in data.items()]
-    key = "" if isinstance(data, list) else "images" if "images" in data else "data"
-    items = data[key] if key else data
+            raise UserError(name, FORMATS, f"the keys {reader_notes.listed(data)}", do)
+        form, items = PLAIN, [{"image": file, "captions": data[file]} for file in data]
     if not isinstance(items, list):
         raise UserError(f"{name}: {key}", "a list", f"{items!r:.60}", CORRECT)
     for row, item in enumerate(items):
         where = f"{name}: {key}[{row}]"
-        yield where, _object(item, where)
+        yield Record(where, _object(item, where), form)
 
 
 class CocoImage(BaseModel, strict=True, extra="allow"):
     id: int | str
 
 
-class CocoCaption(BaseModel, strict=True):
+class CocoCaption(BaseModel, strict=True, extra="allow"):
     image_id: int | str
     caption: str
 
@@ -879,50 +1222,109 @@ class Coco(BaseModel):
     annotations: list[CocoCaption]
 
 
-def _coco(data: dict, name: str) -> Iterator[tuple[str, dict]]:
+def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
-    coco, by_id = checked(Coco, data, name), {}
+    coco = checked(Coco, data, name)
+    nested_keys.gather_unread(seen.keys, data, OUTSIDE["images"])
+    rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
-        facts = {**image.model_extra, "captions": []}
-        if by_id.setdefault(str(image.id), facts) is not facts:
+        if str(image.id) in rows_of:
             where = f"{name}: images[{row}]: id"
             raise UserError(where, "every id once", repr(image.id), CORRECT)
+        rows_of[str(image.id)] = []
     for row, annotation in enumerate(coco.annotations):
-        if str(annotation.image_id) not in by_id:
+        if str(annotation.image_id) not in rows_of:
             where, found = f"{name}: annotations[{row}]: image_id", repr(annotation.image_id)
             raise UserError(where, "the id of an image", found, CORRECT)
-        by_id[str(annotation.image_id)]["captions"].append(annotation.caption)
-    for row, facts in enumerate(by_id.values()):
-        yield f"{name}: images[{row}]", facts
+        rows_of[str(annotation.image_id)].append(row)
+    order = [row for rows in rows_of.values() for row in rows]
+    seen.is_regrouped |= order != sorted(order)
+    for number, image in enumerate(coco.images):
+        rows = rows_of[str(image.id)]
+        captions = [
+            {"caption": coco.annotations[row].caption} | coco.annotations[row].model_extra
+            for row in rows
+        ]
+        facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
+        places = tuple(f"{name}: annotations[{row}]" for row in rows)
+        yield Record(f"{name}: images[{number}]", facts, COCO, places)
 
 
 def _inside(file: str, where: str) -> str:
     return inside(file, where, "make it relative to the folder")
 
 
-def _merged(entries: list[Entry]) -> dict[str, dict]:
-    """file -> row of the images table; split is None if no line names one."""
+def _images(read: Annotations) -> pd.DataFrame:
+    """A row for each image; split is None if no line names one, own_id if lines differ."""
     rows: dict[str, dict] = {}
     file_of: dict[str, str] = {}
-    for entry in entries:
+    for entry in read.entries:
         if entry.image_id and file_of.setdefault(entry.image_id, entry.file) != entry.file:
             expected = f"an id of {entry.file} alone"
             found = f"{entry.image_id!r}, as of {file_of[entry.image_id]}"
             do = f"{CORRECT}; what several images show, such as a person, is called group"
             raise UserError(f"{entry.where}: id", expected, found, do)
+        own_id = entry.own_id
         row = rows.setdefault(entry.file, {"file": entry.file} | dict.fromkeys(FACTS))
         for fact in FACTS:
             value, earlier = getattr(entry, fact), row[fact]
-            if None not in (value, earlier) and value != earlier:
+            is_given = None not in (value, earlier)
+            if is_given and _meaning(fact, value) != _meaning(fact, earlier):
                 expected = f"{earlier!r} as in an earlier line with {entry.file}"
                 do = f"{CORRECT}; an id of each caption is called caption_id"
                 do = do if fact == "image_id" else CORRECT
                 raise UserError(f"{entry.where}: {fact}", expected, repr(value), do)
             row[fact] = value if earlier is None else earlier
+        row["own_id"] = own_id if row.get("own_id", own_id) == own_id else None
     for row in rows.values():
         row["image_id"] = row["image_id"] or row["file"]
         row["group"] = row["group"] or row["image_id"]
-    return rows
+    return pd.DataFrame(rows.values())
+
+
+def _check_lines(entries: list[Entry]) -> None:
+    """Raise UserError for a caption with a line that begins with an image and a
+    separator: it holds rows of a table whose quotation marks were not closed."""
+    files = {entry.file for entry in entries}
+    names = text_tables.Names(files | {PurePosixPath(file).name for file in files})
+    for entry in entries:
+        for caption in entry.captions:
+            for line in lines_of(caption.text)[1:]:
+                start, *rest = SEPARATOR.split(line, maxsplit=1)
+                if rest and start.strip().strip("\"'").strip() in names:
+                    expected = "a caption without rows of a table in it"
+                    found = f"the line {line!r:.60}"
+                    raise UserError(f"{entry.where}: caption", expected, found, CORRECT)
+
+
+def _check_endings(entries: list[Entry]) -> None:
+    """Raise UserError for names without an ending among file names of images: what is
+    taken for a row may be the rest of a caption with a line break."""
+    bare = [entry for entry in entries if not re.search(r"[./]", entry.file)]
+    images = sum(_is_image(entry.file) for entry in entries)
+    if bare and images >= COMMON * len(entries):
+        expected, found = "a file name with an ending, as of the other images", repr(bare[0].file)
+        do = "correct the line, or put quotation marks around a caption with line breaks"
+        raise UserError(f"{bare[0].where}: image", expected, found, do)
+
+
+def _scored_splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str]]:
+    """The split of each image for scores that were made elsewhere, and notes."""
+    split = images["split"]
+    if split.isna().all():
+        note = "The annotations name no split: all images are scored."
+        return ["test"] * len(images), [note]
+    known, notes = _known_splits(images, name)
+    counts = Counter(known)
+    if len(counts) == 1 and "test" not in counts and "unused" not in counts:
+        notes.append(f"The annotations have {known.iloc[0]} alone: all its images are scored.")
+        return ["test"] * len(images), notes
+    if "test" not in counts:
+        expected = "images of the split test, or of one split alone"
+        found = ", ".join(f"{count} of {split}" for split, count in counts.items())
+        do = "write the images that are to be scored into a file of their own"
+        raise UserError(f"{name}: split", expected, found, do)
+    return known.tolist(), notes
 
 
 def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str], list[str]]:
@@ -944,6 +1346,20 @@ def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str
     if options.test:
         found = "splits in the annotations"
         raise UserError("folder: option test", "none", found, "remove val and test")
+    known, notes = _known_splits(images, name)
+    if options.val:
+        if "val" in set(known):
+            raise UserError("folder: option val", "none", "a split val", "remove val")
+        known = _with_taken(known, groups, {"val": options.val})
+        notes.append(
+            f"The annotations have no val: {options.val} of train, by the sha256 of paths."
+        )
+    return known.tolist(), notes
+
+
+def _known_splits(images: pd.DataFrame, name: str) -> tuple[pd.Series, list[str]]:
+    """The splits that the annotations name, in our words, and notes on other words."""
+    split = images["split"]
     if split.isna().any():
         found = f"none for {images[split.isna()].iloc[0]['file']}"
         raise UserError(f"{name}: split", "one for all images or for none", found, CORRECT)
@@ -954,14 +1370,7 @@ def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str
         for other, number in Counter(plain).items()
         if other in SPLITS
     ]
-    if options.val:
-        if "val" in set(known):
-            raise UserError("folder: option val", "none", "a split val", "remove val")
-        known = _with_taken(known, groups, {"val": options.val})
-        notes.append(
-            f"The annotations have no val: {options.val} of train, by the sha256 of paths."
-        )
-    return known.tolist(), notes
+    return known, notes
 
 
 def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:

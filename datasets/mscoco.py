@@ -22,7 +22,7 @@ not in the test split (two of ECCV Caption) is left out.
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,7 +38,15 @@ from benchmark.contracts.datasets import (
     Tables,
     UserError,
 )
-from benchmark.readers import archives, image_files, karpathy, option_checks, parse_json, precomp
+from benchmark.readers import (
+    archives,
+    image_files,
+    karpathy,
+    option_checks,
+    parse_json,
+    precomp,
+    reader_notes,
+)
 
 STORES = ("train2014", "val2014")
 KARPATHY = "dataset_coco.json"
@@ -151,7 +159,10 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     if options.with_pictures:
         _store(raw)
     path = karpathy.needed(raw, KARPATHY, PLACE_KARPATHY)
-    return _tables(karpathy.read(path, KARPATHY, SPLITS), options)
+    annotations = karpathy.read(path, KARPATHY, SPLITS)
+    tables = _tables(annotations.entries, options)
+    unread = reader_notes.unread(KARPATHY, annotations.unread)
+    return replace(tables, notes=(*tables.notes, *unread))
 
 
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
@@ -309,13 +320,13 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
     captions = pd.DataFrame(captions, columns=["caption_id", "image_id", "text", "sentid"])
     if captions["sentid"].notna().all():  # the index, as it is no part of the table
         captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
-    dropped = sum(len(entry.captions) - len(_kept(entry)) for entry in entries)
     others = sum(entry.split == "restval" for entry in entries)
     use = "are used for training" if options.restval else "stay unused"
     notes = (
         f"The captions are the raw sentences of {KARPATHY}.",
         f"{others} images of restval {use}.",
-        f"The first {EACH} captions of every image of val and test are kept, {dropped} dropped.",
+        f"The first {EACH} captions of every image of val and test are kept.",
+        *(_left_out(entries, split) for split in EVALUATED),
     )
     images, captions = images.assign(group=images["image_id"]), captions.drop(columns="sentid")
     return Tables(images=images, captions=captions, notes=notes)
@@ -329,6 +340,18 @@ def _image_id(entry: karpathy.Entry) -> str:
 
 def _kept(entry: karpathy.Entry) -> list[str]:
     return entry.captions[:EACH] if entry.split in EVALUATED else entry.captions
+
+
+def _left_out(entries: list[karpathy.Entry], split: str) -> str:
+    """A note on the captions of a split that are not kept, which other tools count."""
+    of_split = [entry for entry in entries if entry.split == split]
+    count = sum(len(entry.captions) for entry in of_split)
+    more = [entry for entry in of_split if len(entry.captions) > EACH]
+    if not more:
+        return f"{split}: none of {count} captions is left out."
+    dropped = sum(len(entry.captions) - EACH for entry in more)
+    note = f"{split}: {dropped} of {count} captions"
+    return reader_notes.left_out(note, map(_image_id, more))
 
 
 def _read_precomp(raw: Path, options: Options) -> Tables:

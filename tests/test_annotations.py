@@ -61,6 +61,17 @@ COCO = {
 READ = {  # name of the file, content -> captions of each image
     ("semicolons.csv", table("image@caption", "{f}@{c}", ";")): ONE,
     ("bars.csv", table("image_name@ comment_number@ comment", "{f}@ 0@ {c}", "|")): ONE,
+    ("signs.csv", table("image_name@ comment_number@ comment", '{f}@ 0@ " {c} " is said', "|")): {
+        file: [f'" {texts[0]} " is said'] for file, texts in ONE.items()
+    },
+    ("signs.tsv", table("image@caption", '{f}@"{c}" is said', "\t")): {
+        file: [f'"{texts[0]}" is said'] for file, texts in ONE.items()
+    },
+    ("poem.tsv", table("caption@image", '"{c}\n{d}, twice"@{f}', "\t")): {
+        file: [f"{texts[0]}\n{texts[1]}, twice"] for file, texts in TWO.items()
+    },
+    ("numbered_names.csv", table("image,caption", "{f}#0,{c}\n{f}#1,{d}")): BOTH,
+    ("backwards.csv", table("caption_10,caption_9,image", "{d},{c},{f}")): BOTH,
     ("tabs.tsv", table("image@caption", "{f}@{c}", "\t")): ONE,
     ("captions.txt", table("image,caption", "{f},{c}")): PLAIN,
     ("UPPER.CSV", table("Image,Caption", "{f},{c}")): PLAIN,
@@ -164,11 +175,21 @@ CELLS = ("c.csv:2", "a list of sentences")
 REFUSED = {  # name of the file, content -> where, expected, found
     ("c.jsonl", line(file_name="b.jpg")): ("c.jsonl:1", "one image", "image 'a.jpg' and file_name"),
     ("c.csv", "image,Image,caption\na.jpg,b.jpg,A.\n"): ("c.csv:2", "one image", "Image 'b.jpg'"),
+    ("c.csv", f'{HEAD}a.jpg,"A sign\nb.jpg,A wheel of 20"\n'): (
+        *("c.csv:2", "ends before the next one begins", "line 3 is a row of its own"),
+    ),
+    ("c.csv", f'{HEAD}a.jpg,"A sign\nb.jpg,B.\n'): ("c.csv:2", "CSV, separated by ','", "line 3"),
+    ("c.jsonl", line(caption="A.\nb.jpg,B.")): ("c.jsonl:1: caption", "without rows", "'b.jpg,B.'"),
+    ("c.json", json.dumps([{"image": "a.jpg", "caption": 'A.\n"x.png"|B.'}])): (
+        *("c.json: [0]: caption", "without rows of a table", "x.png"),
+    ),
     ("c.csv", "image,text,raw\na.jpg,A.,B.\n"): ("c.csv:1", "either", "text and raw"),
     ("c.csv", f"{HEAD}a.jpg,\"['A' 'B']\"\n"): (*CELLS, "'A' 'B'"),
     ("c.csv", f"{HEAD}a.jpg,\"{{'tokens': ['A']}}\"\n"): (*CELLS, "'tokens'"),
     ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): ("c.csv:3", "separated by '|'", "1"),
-    ("c.tsv", 'image\tcaption\na.jpg\t"A.\nb.jpg\tB."\n'): ("c.tsv:3", "one line per row", "more"),
+    ("c.tsv", '"image"\t"caption"\na.jpg\t"A.\nb.jpg\tB."\n'): (
+        *("c.tsv:2", "ends before the next one begins", "line 3 is a row of its own ('b.jpg"),
+    ),
     ("c.csv", "a.jpg,A.\n"): ("c.csv:1", "a first line that names the columns", "'a.jpg,A.'"),
     ("c.csv", f"{HEAD}/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),
     ("c.csv", f"{HEAD}a.jpg,Caf\xe9.\n".encode("latin-1")): ("c.csv", "UTF-8", "0xe9"),
@@ -261,6 +282,201 @@ def test_keys_and_files_that_are_not_used_are_told(tmp_path):
         "the key without a name, the files notes.md"
     )
     assert "c.csv: not used: img_id, raw, without a name." in folder.read(raw).notes
+
+
+def coco(of_images: dict | None = None, of_captions: dict | None = None, **outside: object) -> str:
+    """COCO's captions with further keys: row -> what is added there."""
+    data = {
+        "images": [{"id": n, "file_name": file} for n, file in enumerate(FILES)],
+        "annotations": [
+            {"id": 10 * n + k, "image_id": n, "caption": text}
+            for n, file in enumerate(FILES)
+            for k, text in enumerate(TWO[file])
+        ],
+    }
+    for part, more in (("images", of_images), ("annotations", of_captions)):
+        for row, facts in (more or {}).items():
+            data[part][row] |= facts
+    return json.dumps(data | outside)
+
+
+def karpathy(of_sentences: dict | None = None, **of_images: object) -> str:
+    """Karpathy's JSON with further keys of every sentence, and of every image."""
+    images = [
+        {"filename": f, "split": s, "imgid": n, "sentids": [2 * n, 2 * n + 1], "cocoid": n}
+        | {
+            "sentences": [
+                {"raw": text, "tokens": text.split(), "imgid": n, "sentid": 2 * n + k}
+                | (of_sentences or {})
+                for k, text in enumerate(TWO[f])
+            ]
+        }
+        | of_images
+        for n, (f, s) in enumerate(zip(FILES, SPLITS, strict=True))
+    ]
+    return json.dumps({"images": images, "dataset": "mine"})
+
+
+NESTED = {"meta": {"split": "test", "by": {"site": "x"}, "empty": {}}, "boxes": [{"xy": [1, 2]}]}
+LISTED = "meta.split, meta.by.site, boxes.xy"
+LEFT = {  # name of the file, content -> keys that are not used, at every depth
+    ("coco.json", coco({0: NESTED}, {1: {"is_rejected": True}, 2: {"by": {"who": 3}}})): (
+        f"{LISTED}, annotations.is_rejected, annotations.by.who"
+    ),
+    ("coco.json", coco(splits={"test": [1]}, info={"year": 1, "split": "val"})): (
+        "splits.test, info.split"
+    ),
+    ("coco.json", coco({0: {"license": 1, "coco_url": "x", "flickr_url": "y", "height": 9}})): "",
+    ("coco.json", coco({0: {"width": 9, "date_captured": "x"}}, info={"year": 2014})): "",
+    ("karpathy.json", karpathy()): "",
+    ("karpathy.json", karpathy({"rejected": False, "by": {"who": 1}}, quality={"blur": 1})): (
+        "sentences.rejected, sentences.by.who, quality.blur"
+    ),
+    ("lines.jsonl", "\n".join(map(json.dumps, items(image=FILE, captions=TEXTS)))): "",
+    (
+        "metadata.jsonl",
+        "\n".join(json.dumps(x | NESTED) for x in items(file_name=FILE, text=TEXTS)),
+    ): LISTED,
+    ("blip.json", json.dumps([x | NESTED for x in items(image=FILE, caption=TEXTS)])): LISTED,
+    ("blip.json", json.dumps(items(image=FILE, caption=TEXTS, image_id=FILE))): "",
+    ("objects.json", json.dumps({f: [{"raw": "A.", "ok": False}] for f in FILES})): "captions.ok",
+    ("objects.csv", table("image,sentences", "{f},\"[{{'raw': '{c}', 'ok': 1}}]\"")): (
+        "sentences.ok"
+    ),
+    ("textcaps.json", json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)})): "",
+    (
+        "textcaps.json",
+        json.dumps({"data": items(image_name=FILE, caption_str=FILE, image_id=FILE, ocr=TEXTS)}),
+    ): "ocr",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), LEFT, ids=range(len(LEFT)))
+def test_keys_that_are_not_used_are_named_at_every_depth(tmp_path, name, text):
+    raw, left = place(tmp_path, name, text), LEFT[name, text]
+    for read in (folder.read, folder.read_for_score):
+        notes = [note for note in read(raw).notes if "not used" in note]
+        assert notes == ([f"{name}: not used: {left}."] if left else [])
+    named = [f"the key {key}" for key in left.split(", ") if key]
+    assert folder.told(raw).endswith(f"not used: {', '.join(named) or 'nothing'}")
+
+
+def test_a_split_of_captions_is_that_of_their_image(tmp_path):
+    """All captions that name one agree, in our words or in others, and with the image."""
+    of_captions = {2 * n: {"split": split} for n, split in enumerate(SPLITS)}
+    of_captions |= {1: {"split": "training"}, 5: {"split": "Validation"}}
+    texts = {
+        "coco.json": coco(of_captions=of_captions),
+        "both.json": coco({n: {"split": s} for n, s in enumerate(SPLITS)}, of_captions),
+        "objects.json": json.dumps(
+            {f: [{"raw": "A.", "split": s}] for f, s in zip(FILES, SPLITS, strict=True)}
+        ),
+    }
+    for name, text in texts.items():
+        raw = place(tmp_path / name, name, text)
+        assert tuple(folder.read(raw).images["split"]) == SPLITS
+        assert "split" in folder.told(raw).partition("not used")[0]
+        assert folder.has_splits(raw)
+
+
+def test_a_group_of_captions_is_that_of_their_image(tmp_path):
+    of_captions = {row: {"group": f"g{row // 4}"} for row in range(8)}
+    raw = place(tmp_path, "c.json", coco(of_captions=of_captions))
+    images = folder.read_for_score(raw).images
+    assert images["group"].tolist() == ["g0", "g0", "g1", "g1"]
+
+
+CONTRADICTIONS = {  # content -> where, expected, found
+    coco(of_captions={4: {"split": "val"}, 5: {"split": "test"}}): (
+        *("annotations[5]: split", "'val' as of c.json: annotations[4]", "'test'"),
+    ),
+    coco({2: {"split": "val"}}, {5: {"split": "test"}}): (
+        *("annotations[5]: split", "'val' as of its image", "'test'"),
+    ),
+    coco(of_captions={6: {"group": "x"}, 7: {"group": "y"}}): (
+        *("annotations[7]: group", "'x' as of c.json: annotations[6]", "'y'"),
+    ),
+    coco(of_captions={3: {"file_name": "c.jpg"}}): ("annotations[3]: image", "'b.jpg'", "'c.jpg'"),
+    coco({0: {"split": "test"}}): ("c.json: split", "one for all images or for none", "none for"),
+    karpathy({"split": "test"}): ("images[0]: sentences[0]: split", "'train' as of its", "'test'"),
+    karpathy({"imgid": 3}): ("images[0]: sentences[0]: imgid", "0, as of its image", "3"),
+}
+
+
+@pytest.mark.parametrize("text", CONTRADICTIONS, ids=range(len(CONTRADICTIONS)))
+def test_captions_of_one_image_that_contradict_are_refused(tmp_path, text):
+    with refused(*CONTRADICTIONS[text]):
+        folder.read(place(tmp_path, "c.json", text))
+
+
+def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
+    """One split alone is scored as a whole; of several, none is guessed."""
+    for words, images, note in (
+        (("val",) * 4, 4, "have val alone"),
+        (("Validation",) * 4, 4, "have val alone"),
+        (("train",) * 4, 4, "have train alone"),
+        (SPLITS, 1, ""),
+        (("test", "unused") * 2, 2, ""),
+    ):
+        rows = [
+            {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
+        ]
+        tables = folder.read_for_score(place(tmp_path, "c.json", json.dumps(rows)))
+        assert (tables.images["split"] == "test").sum() == images
+        assert any(note in text for text in tables.notes) or not note
+    for words, found in (
+        (("train", "val") * 2, "2 of train, 2 of val"),
+        (("unused",) * 4, "4 of unused"),
+    ):
+        rows = [
+            {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
+        ]
+        with refused("c.json: split", "one split alone", found, "a file of their own"):
+            folder.read_for_score(place(tmp_path, "c.json", json.dumps(rows)))
+
+
+def test_the_rest_of_a_caption_is_no_image(tmp_path):
+    """A line break without quotation marks, after which the separator stands as often as in a
+    row. Without pictures, only the name tells."""
+    text = "image,caption\na.jpg,A dog\nred, running\nb.jpg,B.\nc.jpg,C.\n"
+    (tmp_path / "c.csv").write_text(text)
+    with refused("c.csv:3: image", "with an ending", "'red'", "quotation marks"):
+        folder.read_for_score(tmp_path)
+    (tmp_path / "c.csv").write_text(text.replace(".jpg", "").replace("\nred, running", ""))
+    assert len(folder.read_for_score(tmp_path).images) == 3
+
+
+def test_captions_apart_from_each_other_are_told_where_rows_have_no_ids(tmp_path):
+    note = "without ids, rows are taken image by image"
+    apart = "image,caption\n" + "".join(f"{f},A.\n" for f in (*FILES, *FILES))
+    together = "image,caption\n" + "".join(f"{f},A.\n{f},B.\n" for f in FILES)
+    for text, is_told in ((apart, True), (together, False)):
+        notes = folder.read_for_score(place(tmp_path, "c.csv", text)).notes
+        assert any(note in line for line in notes) == is_told
+    (tmp_path / "c.csv").unlink()
+    data = json.loads(coco())
+    for is_told in (False, True):
+        notes = folder.read_for_score(place(tmp_path, "c.json", json.dumps(data))).notes
+        assert any(note in line for line in notes) == is_told
+        data["annotations"].reverse()
+
+
+def test_captions_keep_the_numbers_that_the_file_gives_them(tmp_path):
+    tokens = "".join(f"{f}#{k}\t{f} {k}\n" for f in FILES for k in (1, 0))
+    bars = "image_name| comment_number| comment\n"
+    bars += "".join(f"{f}| {k}| {f} {k}\n" for f in FILES for k in (1, 0))
+    for number, (name, text) in enumerate((("c.token", tokens), ("c.csv", bars))):
+        captions = folder.read(place(tmp_path / str(number), name, text)).captions
+        assert (captions["caption_id"].str.replace("#", " ") == captions["text"]).all()
+    once = folder.read(place(tmp_path, "c.token", tokens.replace("#1", "#0"))).captions
+    assert once["caption_id"].tolist()[:2] == ["a.jpg#0", "a.jpg#1"]  # in their order
+
+
+def test_tables_that_are_not_read_are_told(tmp_path):
+    raw = place(tmp_path, "c.csv", table("image,caption", "{f},{c}"))
+    (raw / "test.csv").write_text("picture;words\ne.jpg;E.\n")
+    note = "1 tables without columns of images and captions are not read: test.csv."
+    assert note in folder.read(raw).notes
 
 
 def test_splits_of_coco(tmp_path):

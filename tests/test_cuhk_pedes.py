@@ -80,6 +80,18 @@ def test_captions_per_image(raw, number, kept):
     assert "4 (train), 2 (val), 1 (test)" in notes
     used = f"used of each image: {number or 'all'}."
     assert f"1 images have more than two captions; {used}" in notes
+    dropped = {1: "29 captions are left out, of the images cam_a/1_45, CUHK01/1, Market/1_c1s1"}
+    dropped |= {2: "8 captions are left out, of the images Market/10_c1s1."}
+    assert dropped.get(number, "") in notes and ("left out" in notes) == (number in dropped)
+
+
+def test_keys_that_are_not_used_are_told(raw):
+    assert not any("not used" in note for note in cuhk_pedes.read(raw).notes)
+    data = items()
+    data[3] |= {"is_rejected": True, "camera": {"id": 2, "night": False}}
+    write(raw, data)
+    note = "reid_raw.json: not used: is_rejected, camera.id, camera.night."
+    assert note in cuhk_pedes.read(raw).notes
 
 
 def test_counts_of_the_card():

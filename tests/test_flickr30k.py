@@ -112,6 +112,62 @@ def test_partitions_and_their_archives(raw, split):
     assert all(path.is_file() for path in flickr30k.inventory(raw, options))
 
 
+def table_of(captions: Path, columns: tuple[str, ...]) -> None:
+    """Kaggle's table in the place of the captions: padded, never quoted, and one line torn."""
+    rows = [
+        {"image_name": f"{i}.jpg", "comment_number": str(k), "comment": text}
+        for i in IDS
+        for k, text in enumerate(layouts.sentences(i))
+    ]
+    rows[7]["comment"] = '" Fresh fish " says a sign .'
+    rows[9]["comment"] = '"Fish"'
+    lines = [columns, *([row[column] for column in columns] for row in rows)]
+    text = "".join("| ".join(line) + "\n" for line in lines)
+    torn = "| ".join((rows[14]["image_name"], "4", rows[14]["comment"]))
+    text = text.replace(torn, torn.replace("| 4| ", "| 4   "))
+    (captions / flickr30k.TABLE).write_text(text)
+    (captions / flickr30k.TOKENS).unlink()
+
+
+@pytest.mark.parametrize("split", ["entities", "flickr8k_based", "m_rnn"])
+def test_the_table_that_kaggle_has(captions, split):
+    options = Options(split=split, with_pictures=False)
+    expected = flickr30k.read(captions, options)
+    table_of(captions, ("image_name", "comment_number", "comment"))
+    tables = flickr30k.read(captions, options)
+    assert splits(tables) == splits(expected)
+    texts = tables.captions.set_index("caption_id")["text"]
+    first, other = IDS[1], IDS[2]
+    assert texts[f"{first}.jpg#2"] == '" Fresh fish " says a sign .'
+    assert texts[f"{first}.jpg#4"] == '"Fish"'
+    assert texts[f"{other}.jpg#4"] == layouts.sentences(other)[4]
+    kept = expected.captions.set_index("caption_id")["text"]
+    same = texts.drop([f"{first}.jpg#2", f"{first}.jpg#4"])
+    assert same.sort_index().to_dict() == kept[same.index].sort_index().to_dict()
+    assert any("1 lines of results.csv lack" in note for note in tables.notes)
+    assert captions / flickr30k.TABLE in flickr30k.inventory(captions, options)
+
+
+def test_the_columns_of_the_table_go_by_their_names(captions):
+    options = Options(split="entities", with_pictures=False)
+    table_of(captions, ("image_name", "comment_number", "comment"))
+    expected = flickr30k.read(captions, options)
+    (captions / flickr30k.TOKENS).write_text("")
+    table_of(captions, ("comment", "image_name", "comment_number"))
+    assert flickr30k.read(captions, options).captions.equals(expected.captions)
+    table = captions / flickr30k.TABLE
+    for old, new, where in (
+        ("comment_number", "number", "results.csv:1"),
+        ("| 1\n", "| 0\n", "results.csv:3"),
+        ("| 1\n", "|\n", "results.csv:3"),
+    ):
+        text = table.read_text()
+        table.write_text(text.replace(old, new, 1))
+        with refused(where, do="unchanged copy"):
+            flickr30k.read(captions, options)
+        table.write_text(text)
+
+
 def test_features_without_pictures(captions):
     tables = flickr30k.read(captions, Options(annotations="precomp"))
     expected = {number: of_lists("karpathy")[image_id] for number, image_id in NAMES.items()}

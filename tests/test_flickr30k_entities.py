@@ -138,7 +138,8 @@ def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):
         before = getattr(whole, name)
         kept = before[~before["caption_id"].isin(lost)].reset_index(drop=True)
         pd.testing.assert_frame_equal(getattr(tables, name), kept)
-    assert "2 captions that UNRELATED_CAPTIONS lists are left out." in tables.notes
+    listed = "2 captions that UNRELATED_CAPTIONS lists are left out, of the images"
+    assert f"{listed} {ODD}, 7." in tables.notes
 
 
 # Boxes -------------------------------------------------------------------------------------

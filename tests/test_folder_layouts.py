@@ -297,6 +297,85 @@ def test_captions_of_several_images_make_them_a_group(tmp_path):
     }
 
 
+def test_judgements_go_by_the_names_of_their_columns(tmp_path):
+    """Ids of both sides are the same numbers: the place of a column says nothing."""
+    (tmp_path / "qrels").mkdir()
+    image_of = {"0": "2", "1": "0", "2": "1"}
+    for number in image_of:
+        (tmp_path / f"{number}.png").write_bytes(b"")
+    rows = [{"_id": number, "image": f"{number}.png"} for number in image_of]
+    write_jsonl(tmp_path / "corpus.jsonl", rows)
+    rows = [{"_id": caption, "text": f"Image {image}."} for caption, image in image_of.items()]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    file = tmp_path / "qrels/test.tsv"
+    for head, line in (
+        ("query-id\tcorpus-id\tscore", "{q}\t{c}\t1"),
+        ("corpus-id\tquery-id\tscore", "{c}\t{q}\t1"),
+        ("score\tcorpus-id\tquery-id", "1\t{c}\t{q}"),
+    ):
+        lines = [line.format(q=q, c=c) for q, c in image_of.items()]
+        file.write_text("\n".join([head, *lines]))
+        for options in (folder.Options(), folder.Options(captions="corpus.jsonl")):
+            captions = folder.read(tmp_path, options).captions
+            expected = [f"Image {image}." for image in captions["image_id"]]
+            assert captions["text"].tolist() == expected
+    file.write_text("\n".join(lines))
+    with refused("qrels/test.tsv:1", "names of the columns", "both have", "query-id, corpus-id"):
+        folder.read(tmp_path)
+
+
+def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    rows = [{"_id": f"k{n}", "text": f"It is {n}.", "metadata": {"split": "val"}} for n in "abc"]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    tables = folder.read_for_score(tmp_path)
+    assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
+    assert tables.captions["image_id"].tolist() == ["a", "b", "c"]
+    assert tables.notes == ("corpus.jsonl and 2 more files: not used: metadata.split.",)
+
+
+def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    (tmp_path / "queries.jsonl").unlink()
+    texts = {"ka": '"Fish" says a sign.', "kb": "Two\u2028lines.", "kc": '20"'}
+    lines = ["text\t_id", *(f"{text}\t{key}" for key, text in texts.items())]
+    (tmp_path / "queries.tsv").write_text("\n".join(lines), encoding="utf-8")
+    assert folder.read(tmp_path).captions["text"].tolist() == list(texts.values())
+
+
+def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
+    names = NAMES[:4]
+    table = {
+        "image": pa.array([image_of(drawn, n, flat(n)) for n in names], IMAGE),
+        "sentences": [[{"raw": f"It is {n}.", "rejected": True, "sentid": 1}] for n in names],
+        "meta": [{"split": "test", "by": {"site": "x"}} for _ in names],
+        "boxes": [[{"x": 1}] for _ in names],
+        "img_id": names,
+    }
+    pq.write_table(pa.table(table), tmp_path / "mine.parquet")
+    left = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
+    note = folder.read(tmp_path).notes[-1]
+    assert note.startswith("mine.parquet: not used: ")
+    assert set(note.partition("not used: ")[2].removesuffix(".").split(", ")) == set(left)
+    assert "read mine.parquet: image, sentences.raw; not used: the key" in folder.told(tmp_path)
+    (tmp_path / "mine.parquet").unlink()
+    members = {}
+    for name in names:
+        facts = {"caption": "A.", "width": 9, "key": "0", "meta": {"split": "test"}}
+        members[f"{name}.json"] = json.dumps(facts).encode()
+        members[f"{name}.png"] = image_of(drawn, name)["bytes"]
+        members[f"{name}.cls"] = b"1"
+    tar(tmp_path / "a.tar", members)
+    assert "a.tar: not used: .cls, meta.split." in folder.read(tmp_path).notes
+
+
+def test_folders_of_metadata_without_a_split_are_told(project, drawn):
+    image_folder_csv(project, drawn)
+    (project / "more").mkdir()
+    write_table(project / "more/metadata.csv", [{"file_name": "a.png", "text": "A."}])
+    assert folder.read(project).notes[-1].endswith("are not read: more/metadata.csv.")
+
+
 def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
     small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
     with refused("qrels/test.tsv: kb", "a, too, as others of its captions belong to b", "b"):
@@ -317,8 +396,14 @@ def test_what_is_not_judged_is_told(tmp_path):
     ("name", "text", "where", "expected", "found"),
     [
         ("qrels/dev.tsv", "ka\ta\t1", "qrels/test.tsv:2: a", "one split per image", "test and dev"),
-        ("qrels/test.tsv", "q\tc\ts\nkx\ta\t1", "test.tsv:2", "an id of queries.jsonl", "'kx'"),
-        ("qrels/test.tsv", "q\tc\ts\nka a", "test.tsv:2", "query, answer and a score", "'ka a'"),
+        (
+            "qrels/test.tsv",
+            "query-id\tcorpus-id\tscore\nkx\ta\t1",
+            "test.tsv:2",
+            "an id of queries.jsonl",
+            "'kx'",
+        ),
+        ("qrels/test.tsv", "qid\tdoc\trel\nka a", "test.tsv:2", "3 cells", "'ka a'"),
         ("corpus.jsonl", '{"_id": "a", "text": "A."}', "", "in none of corpus.jsonl", "3 of 3"),
         ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
     ],

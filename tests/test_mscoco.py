@@ -1,5 +1,6 @@
 """The reader of MSCOCO: Karpathy's partition and SCAN's features, in the real layouts."""
 
+import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -24,6 +25,7 @@ IMAGES = {
     7: ("test", 5),
 }
 SPLITS = {str(number): split for number, (split, _) in IMAGES.items()}
+BARE = Options(with_pictures=False)
 STEMS = {
     "train": ["60623", "483108", "318219", "522418"],
     "dev": ["184613", "554625"],
@@ -106,7 +108,18 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         rows = tables.captions[tables.captions["image_id"] == str(number)]
         assert rows["text"].tolist() == kept
         assert rows["caption_id"].tolist() == [f"{number}#{k}" for k in range(len(kept))]
-    assert any("first 5 captions" in note and "3 dropped" in note for note in tables.notes)
+    assert "val: 1 of 11 captions are left out, of the images 554625." in tables.notes
+    assert "test: 2 of 17 captions are left out, of the images 9." in tables.notes
+
+
+def test_keys_that_karpathy_has_not_are_told(captions):
+    assert not any("not used" in note for note in mscoco.read(captions, BARE).notes)
+    data = json.loads((captions / mscoco.KARPATHY).read_text())
+    data["images"][0]["sentences"][1] |= {"is_rejected": True, "by": {"who": 1}}
+    data["images"][1]["quality"] = 3
+    (captions / mscoco.KARPATHY).write_text(json.dumps(data | {"info": {"year": 1}}))
+    keys = "info.year, sentences.is_rejected, sentences.by.who, quality"
+    assert f"dataset_coco.json: not used: {keys}." in mscoco.read(captions, BARE).notes
 
 
 def test_counts_of_the_cards():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from benchmark.__main__ import main
+from benchmark.contracts import datasets
 from benchmark.stats.significance import score_interval
 
 IMAGES, EACH = 40, 5
@@ -186,6 +188,136 @@ def test_ranks_tell_what_they_reach_and_no_more(capsys):
     assert told.count("R@10") == 2 and "MRR" not in told and "mAP" not in told
     kept = pd.read_parquet("r.parquet")
     assert kept["rank"].tolist() == table["rank"].tolist()
+
+
+# What the annotations call images and captions ---------------------------------------------------
+
+
+def in_other_order(numbers: range | list[int]) -> list[int]:
+    """Numbers in an order of their own: the same for images and captions would prove nothing."""
+    return np.random.default_rng(3).permutation(numbers).tolist()
+
+
+def coco(**facts: object) -> Path:
+    """COCO's captions: the number of an image is not that in its file name, captions lie in
+    another order than their images, and their ids in yet another."""
+    numbers = in_other_order(range(IMAGES))
+    images = [{"id": numbers[n], "file_name": f"{n}.jpg"} for n in range(IMAGES)]
+    ids = in_other_order(range(len(OWNER)))
+    annotations = [
+        {"id": ids[row], "image_id": numbers[OWNER[row]], "caption": f"text {row}"} | facts
+        for row in in_other_order(range(len(OWNER)))
+    ]
+    data = {"images": images, "annotations": annotations}
+    Path("captions.json").write_text(json.dumps(data))
+    return Path("captions.json")
+
+
+def shuffled(name: str, column: str, ids: list[object]) -> str:
+    """The vectors in another order, with an id each."""
+    vectors, order = np.load(name), in_other_order(range(len(ids)))
+    table = pd.DataFrame({column: [ids[row] for row in order], "x": list(vectors[order])})
+    file = name.replace(".npy", ".parquet")
+    table.to_parquet(file)
+    return file
+
+
+def r1(capsys) -> tuple[float, float]:
+    """The printed R@1 of both directions."""
+    told = capsys.readouterr()
+    assert not told.err, told.err
+    return tuple(float(value) for value in re.findall(r"R@1 +([\d.]+)", told.out))
+
+
+def expected_r1() -> tuple[float, float]:
+    ranks = naive()
+    return tuple(round(100 * np.mean(np.array(ranks[way]) < 1), 2) for way in ("i2t", "t2i"))
+
+
+def test_ids_of_coco_name_images_and_captions(capsys):
+    path = coco()
+    data = json.loads(path.read_text())
+    id_of = {item["caption"]: item["id"] for item in data["annotations"]}
+    images = shuffled("a.npy", "image_id", [item["id"] for item in data["images"]])
+    captions = shuffled("b.npy", "caption_id", [id_of[f"text {n}"] for n in range(len(OWNER))])
+    assert score("--images", images, "--captions", captions, path=path) == 0
+    assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
+
+
+@pytest.mark.parametrize("dataset", ["folder", "flickr8k"])
+def test_sentids_of_karpathy_name_captions(capsys, monkeypatch, dataset):
+    path = karpathy("dataset_flickr8k.json")
+    data = json.loads(path.read_text())
+    ids = in_other_order(range(len(OWNER)))
+    for number, image in enumerate(data["images"]):
+        for k, sentence in enumerate(image["sentences"]):
+            sentence |= {"sentid": ids[number * EACH + k], "raw": f"text {number} {k}"}
+    path.write_text(json.dumps(data))
+    module = datasets.load(dataset)
+    monkeypatch.setattr(module, "CARD", replace(module.CARD, expected_images={}))
+    captions = shuffled("b.npy", "sentid", ids)
+    words = ("--images", "a.npy", "--captions", captions)
+    assert score(*words, dataset=dataset, path=path) == 0
+    assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
+
+
+def test_a_column_of_ids_names_the_caption_of_a_row(capsys):
+    names = [f"c{number}" for number in in_other_order(range(len(OWNER)))]
+    rows = [f"{OWNER[n]}.jpg,text {n},{names[n]}" for n in range(len(OWNER))]
+    Path("notes.csv").write_text("\n".join(["image,caption,caption_id", *rows]))
+    captions = shuffled("b.npy", "caption_id", names)
+    assert score("--images", "a.npy", "--captions", captions, path="notes.csv") == 0
+    assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
+
+
+def test_the_names_of_a_corpus_name_images_and_captions(capsys):
+    """BEIR's, and the split is that of its judgements: a file of all is named."""
+    Path("qrels").mkdir()
+    names = [f"q{number}" for number in in_other_order(range(len(OWNER)))]
+    rows = [{"_id": f"d{n}", "image": f"{n}.jpg"} for n in range(IMAGES)]
+    Path("corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [{"_id": names[n], "text": f"text {n}"} for n in range(len(OWNER))]
+    Path("queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [f"d{OWNER[n]}\t{names[n]}\t1" for n in range(len(OWNER))]
+    Path("qrels/test.tsv").write_text("\n".join(["corpus-id\tquery-id\tscore", *rows]))
+    captions = shuffled("b.npy", "caption_id", names)
+    images = shuffled("a.npy", "image_id", [f"d{n}" for n in range(IMAGES)])
+    words = ("--images", images, "--captions", captions)
+    for path in ("corpus.jsonl", "queries.jsonl"):
+        assert score(*words, path=path) == 0
+        assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
+
+
+def test_the_split_of_captions_decides_what_is_scored(capsys):
+    """And what of them is not read is said."""
+    path = coco(is_rejected=False)
+    data = json.loads(path.read_text())
+    number_of = {int(item["file_name"].split(".")[0]): item["id"] for item in data["images"]}
+    tested = {number_of[n] for n in range(8)}
+    for item in data["annotations"]:
+        item["split"] = "test" if item["image_id"] in tested else "train"
+    path.write_text(json.dumps(data))
+    np.save("few.npy", np.load("a.npy")[:8])
+    np.save("fewer.npy", np.load("b.npy")[: 8 * EACH])
+    assert score("--images", "few.npy", "--captions", "fewer.npy", path=path) == 0
+    told = capsys.readouterr().out
+    assert f"8 images, {8 * EACH} captions" in told
+    assert "captions.json: not used: annotations.is_rejected." in told.splitlines()
+    assert "without ids, rows are taken image by image" in told
+
+
+def test_one_split_alone_is_scored(capsys):
+    own("val")
+    assert score() == 0
+    told = capsys.readouterr().out
+    assert f"{IMAGES} images, {len(OWNER)} captions" in told and "have val alone" in told
+
+
+def test_a_caption_that_holds_rows_is_refused(capsys):
+    captions = [f"{number}.jpg,text {number}" for number in range(IMAGES)]
+    captions[7], captions[9] = '7.jpg,"text', '9.jpg,text of 20"'
+    Path("notes.csv").write_text("\n".join(["image,caption", *captions]))
+    stops(capsys, "notes.csv:9: expected a row that ends before the next", path="notes.csv")
 
 
 def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from tiny_cells import METHODS, cell_of, checkpoint_of, enter, evaluated, scores
 
 from benchmark.__main__ import main
 from benchmark.commands import check
+from benchmark.core.devices import make_deterministic
 from benchmark.season.plugins import method_of
 
 AGAIN = "model that is loaded"  # from the checkpoint, to be validated or to score again
@@ -62,6 +63,7 @@ HIDDEN = [  # what the rows of another order give, behind a constant as large as
 def here(tmp_path, monkeypatch):
     enter(tmp_path, monkeypatch)
     folder, threads = Path.cwd(), torch.get_num_threads()
+    make_deterministic()  # as `check` does: it imports what wraps functions of torch
     yield
     vars(torch.nn).pop("first_mean", None)
     torch.set_num_threads(threads)

@@ -242,7 +242,7 @@ def measured(
 
 def annotated(dataset: str, path: Path) -> Prepared:
     """The test split of annotations that were made elsewhere, as if prepared; of a folder that
-    names no splits, all of it. Raises UserError for what cannot be read."""
+    names no split, or one alone, all of it. Raises UserError for what cannot be read."""
     module, raw = datasets.load(dataset), path.parent
     if not is_file(path):
         raise UserError(path, "a file of annotations", "nothing", "correct the path")
@@ -254,12 +254,11 @@ def annotated(dataset: str, path: Path) -> Prepared:
     if dataset != OWN_IMAGES and path not in (files := module.inventory(raw, options)):
         expected = ", ".join(file.name for file in files)
         raise UserError(path, f"annotations as {expected}", path.name, "name the file so")
-    tables, card = module.read(raw, options), module.card(options)
-    notes = list(tables.notes)
-    if dataset == OWN_IMAGES and not module.has_splits(raw, options):
-        tables = replace(tables, images=tables.images.assign(split=SPLIT))
-        notes = [note for note in notes if "split" not in note]
-        notes.append("The annotations name no split: all images are scored.")
+    card = module.card(options)
+    if dataset == OWN_IMAGES:
+        tables = module.read_for_score(raw, options)
+    else:
+        tables = module.read(raw, options)
     images = tables.images[tables.images["split"] == SPLIT]
     if (found := len(images)) != card.expected_images.get(SPLIT, found) or not found:
         expected = card.expected_images.get(SPLIT, "some")
@@ -271,6 +270,8 @@ def annotated(dataset: str, path: Path) -> Prepared:
     images, captions = arranged(of_test)
     if tables.captions.index.name == "sentid":
         captions = captions.merge(tables.captions["caption_id"].reset_index())
+    if tables.images.index.name == "imgid":
+        images = images.merge(tables.images["image_id"].reset_index())
     named = images["file"].where(images["file"] != "", images["image_id"] + ".jpg")
     facts = {"title": card.title, "ways": list(card.ways), "folds": card.folds}
     facts |= {"split": card.split, "counts": {SPLIT: {"images": len(images)}}}
@@ -279,7 +280,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
         card=facts
-        | {"layers": {of.name: {"partial": of.partial} for of in layers}, "notes": notes},
+        | {"layers": {of.name: {"partial": of.partial} for of in layers}, "notes": tables.notes},
         folder=Path(dataset),
         **({"judged": judged_table(layers)} if layers else {}),
     )
@@ -611,11 +612,15 @@ def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
 def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     """What files may call the test images and captions, in the split's order."""
     split = data.split(SPLIT)
+    images = data.images.iloc[split.image_rows]
+    image_forms = embedding_files.forms_of(images)
+    if "imgid" in images:  # what the annotations call them beside that, as COCO's numbers
+        image_forms.insert(3, images["imgid"].tolist())
     captions = data.captions.iloc[split.caption_rows]
     forms = [captions["caption_id"].tolist()]
     if "sentid" in captions:  # Karpathy's, of COCO its annotation ids
         forms += [captions["sentid"].astype(str).tolist()] * 3
-    return embedding_files.forms_of(data.images.iloc[split.image_rows]), forms
+    return image_forms, forms
 
 
 def result_of(season: str, row: Brought, data: Prepared, external: External) -> CellResult:

@@ -96,7 +96,9 @@ class Tables:
 
     images    one row per image: image_id (unique str), file (str; "" for an image that has
               features but no picture), split (one of SPLITS), group (str)
-    captions  one row per caption: caption_id (unique str), image_id, text (not blank)
+              its index may be what else the files call each image, under the name imgid
+    captions  one row per caption: caption_id (unique str), image_id, text (not blank); its index
+              may be what else the files call each caption, under the name sentid
     regions   one row per phrase, with the box that the phrase names: image_id, caption_id, phrase,
               x0, y0, x1, y1 (pixels, half-open), chain (str; phrases of one chain name the same
               things of the same image, in the same box); may be empty

@@ -273,7 +273,7 @@ def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Pa
         expected = "one dataset*.json beside it, for the order of its columns"
         do = f"place it there, or write the image ids into {path.stem}_ids.txt"
         raise UserError(path, expected, len(orders), do)
-    entries = karpathy.read(orders[0], orders[0].name)
+    entries = karpathy.read(orders[0], orders[0].name).entries
     if len(entries) != feats.shape[1] or not feats.size:
         expected = f"{len(entries)} columns, one per image of {orders[0].name}"
         do = "place the JSON that belongs to it beside it"

@@ -1,6 +1,8 @@
 """What Flickr8k, Flickr30k and its Entities have in common: the layout of captions and of lists.
 
 Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its file.
+Flickr30k's are also passed on as a table with the columns image_name, comment_number
+and comment, separated by | and blanks.
 """
 
 import re
@@ -10,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.contracts.datasets import Tables, UserError
-from benchmark.readers import archives
+from benchmark.readers import archives, text_tables
 from benchmark.readers.karpathy import UNCHANGED, Entry
 
 TEXT_ZIP = "Flickr8k_text.zip"
@@ -20,6 +22,9 @@ LISTS = {
     "test": "Flickr_8k.testImages.txt",
 }
 
+TABLE = ("image_name", "comment_number", "comment")  # columns
+# In the table that is passed on, one line lacks its second separator.
+TORN_LINE = re.compile(r"^([^|\n]+\| *\d)( {2,}[^|\n]+)$", re.MULTILINE)
 TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*)")
 
 
@@ -37,6 +42,30 @@ def captions(path: Path, name: str) -> pd.DataFrame:
     """caption_id, file and text of the caption file `name`, which may be in the archive `path`."""
     rows = [match.groupdict() for _, match in token_lines(archives.lines(path, name), name)]
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+
+
+def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
+    """The same columns from a table, and how many lines lacked their second separator.
+    Raises UserError for other columns, and for a number that an image has twice."""
+    text = archives.text(path, path.name).removeprefix("\ufeff")
+    text, torn = TORN_LINE.subn(r"\1|\2", text)
+    table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
+    if sorted(table.columns) != sorted(TABLE):
+        expected, found = f"the columns {', '.join(TABLE)}", ", ".join(table.columns)
+        raise UserError(f"{path.name}:1", expected, found, UNCHANGED)
+    places = [table.columns.index(column) for column in TABLE]
+    rows: dict[str, tuple[str, str]] = {}
+    for row in table.rows:
+        file, number, caption = (row.cells[place] for place in places)
+        caption_id = f"{file}#{number}"
+        if not number.isdecimal() or not file or not caption or caption_id in rows:
+            where, found = f"{path.name}:{row.line}", f"{row.cells!r:.80}"
+            expected = "an image, the number of a caption, once, and the caption"
+            raise UserError(where, expected, found, UNCHANGED)
+        rows[caption_id] = file, caption
+    captions = pd.DataFrame(rows.values(), columns=["file", "text"])
+    captions.insert(0, "caption_id", list(rows))
+    return captions, torn
 
 
 def listed(
@@ -62,13 +91,17 @@ def listed(
 
 
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
-    """The same columns from Karpathy's JSON; its raw sentences are the official captions."""
+    """The same columns from Karpathy's JSON; its raw sentences are the official captions.
+    The index is `sentid`, where every sentence has one."""
     rows = [
-        (f"{entry.file}#{number}", entry.file, text)
+        (f"{entry.file}#{number}", entry.file, text, entry.sentids[number])
         for entry in entries
         for number, text in enumerate(entry.captions)
     ]
-    return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+    captions = pd.DataFrame(rows, columns=["caption_id", "file", "text", "sentid"])
+    if captions["sentid"].notna().all() and not captions["sentid"].duplicated().any():
+        captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
+    return captions.drop(columns="sentid")
 
 
 def tables(

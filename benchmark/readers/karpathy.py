@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from benchmark.contracts.datasets import RemoteFile, UserError
 from benchmark.core.errors import checked
-from benchmark.readers import archives, check_text, inside, parse_json
+from benchmark.readers import archives, check_text, inside, nested_keys, parse_json
 
 ALL = "caption_datasets.zip"
 REMOTE = RemoteFile(
@@ -22,6 +22,9 @@ REMOTE = RemoteFile(
     ),
 )
 UNCHANGED = "place an unchanged copy"
+TOP_KEYS = {"images", "dataset"}
+IMAGE_KEYS = {"filename", "filepath", "split", "sentences", "sentids", "imgid", "cocoid"}
+SENTENCE_KEYS = {"raw", "tokens", "sentid", "imgid"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,14 @@ class Entry:
     number: int | None = None  # imgid: the name of an image of Flickr30k in SCAN's files
     cocoid: int | None = None
     sentids: tuple[int | None, ...] = ()  # of the captions; of COCO, the ids of its annotations
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """The images of a file in its order, and the keys that are in no file of Karpathy's."""
+
+    entries: list[Entry]
+    unread: list[nested_keys.Key]
 
 
 def find(raw: Path, name: str) -> Path | None:
@@ -69,8 +80,8 @@ class _File(BaseModel):
     images: list[_Image]
 
 
-def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> list[Entry]:
-    """The images of the JSON called `name`, in its order.
+def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annotations:
+    """The images of the JSON called `name`.
 
     Raises UserError for a file that occurs twice, a split that is not one of `splits`, and a blank
     caption.
@@ -98,4 +109,14 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> list[E
         entries.append(Entry(where, file, image.split, captions, *numbers))
     if not entries:
         raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
-    return entries
+    return Annotations(entries, _unread(data))
+
+
+def _unread(data: dict) -> list[nested_keys.Key]:
+    keys: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(keys, data, TOP_KEYS)
+    for image in data["images"]:
+        nested_keys.gather_unread(keys, image, IMAGE_KEYS)
+        for sentence in image["sentences"]:
+            nested_keys.gather_unread(keys, sentence, SENTENCE_KEYS, ("sentences",))
+    return list(keys)

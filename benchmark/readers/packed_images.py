@@ -101,6 +101,27 @@ def columns(path: Path) -> tuple[list[str], list[str]]:
         return _columns(table)
 
 
+def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
+    """The names of a parquet file's columns; of structs, and of lists of structs, those
+    of their fields, each after that of its column. A column of images is one name."""
+    with parquet(path) as table:
+        return [key for field in table.schema_arrow for key in _keys_of(field)]
+
+
+def _keys_of(field: pa.Field) -> list[tuple[str, ...]]:
+    kind, own = field.type, []
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    if not pa.types.is_struct(kind):
+        return [(field.name,)]
+    fields = list(kind)
+    if _is_image(kind):
+        own = [(field.name,)]
+        fields = [inner for inner in fields if inner.name not in ("bytes", "path")]
+    inner_keys = [key for inner in fields for key in _keys_of(inner)]
+    return own + [(field.name, *key) for key in inner_keys]
+
+
 def parquet_records(
     path: Path, is_wanted: Callable[[str], bool]
 ) -> Iterator[tuple[str, dict, str]]:

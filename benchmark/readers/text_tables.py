@@ -1,0 +1,265 @@
+"""Tables as text: a first line that names the columns, then rows.
+
+Quotation marks are read in one of two ways:
+
+    enclosing  a field in quotation marks may hold separators, line breaks and doubled
+               quotation marks (RFC 4180). Tables with commas or semicolons are so.
+    letters    every line is a row, and quotation marks belong to its text. Tables with
+               tabs or | are so, if every line is a whole row and no field shows that
+               quotation marks enclose it.
+
+A field that encloses a row of the table is refused: its quotation mark was not closed.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import readable
+
+CORRECT = "correct the annotation file"
+CLOSE = (
+    "close the quotation mark; one that belongs to the text is doubled, in a field in "
+    'quotation marks: "A ""quoted"" word"'
+)
+IMAGES = ("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "ppm")
+IMAGE_NAME = re.compile(rf".*[^/\\]\.(?:{'|'.join(IMAGES)})", re.IGNORECASE)
+ENCLOSED = re.compile(r'"(?:[^"]|"")*"')  # a field in quotation marks
+LINE_BREAK = re.compile(r"\r\n|\r|\n")
+SHORTEST = 3  # letters and digits of a name that is known by its pattern
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cells of a row, and the line in which it begins, from 1."""
+
+    line: int
+    cells: list[str]
+
+
+@dataclass
+class Table:
+    """The names of the columns, and the rows that are not empty, up to the first fault."""
+
+    columns: list[str]
+    rows: list[Row] = field(default_factory=list)
+    fault: UserError | None = None
+    fault_line: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file separates its columns, and which of them name what a row is about."""
+
+    name: str
+    separator: str
+    is_padded: bool  # with blanks after the separators
+    keys: tuple[int, ...]  # places of the columns
+
+    def error(self, line: int, expected: str, found: object, do: str) -> UserError:
+        return UserError(f"{self.name}:{line}", expected, found, do)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without their ends. Other characters at which
+    `str.splitlines` splits may stand in a caption."""
+    lines = LINE_BREAK.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) -> Table:
+    """The table in the text of the file `name`.
+
+    is_key  whether a column of this name says what a row is about, for example an image
+
+    Raises UserError, with the line in which a row begins, for a row whose cells are not
+    as many as the columns, for a quotation mark that is not closed, for a field that
+    encloses a row, for a second line of names, and for columns of one name.
+    """
+    lines = list(io.StringIO(text, newline="")) or [""]
+    with readable(f"{name}:1", "the names of columns", CORRECT):
+        heads = next(csv.reader(lines[:1], delimiter=separator), [])
+    columns = [head.strip() for head in heads]
+    named = [column for column in columns if column]
+    if len(set(named)) < len(named):
+        raise UserError(f"{name}:1", "every column once", columns, CORRECT)
+    layout = Layout(
+        name=name,
+        separator=separator,
+        is_padded=lines[0].partition(separator)[2].startswith(" "),
+        keys=tuple(at for at, column in enumerate(columns) if is_key(column)),
+    )
+    if separator in ",;":
+        return _without_fault(_enclosing(lines, columns, layout))
+    letters = _letters(lines, columns, layout)
+    if letters.fault is None and not _shows_enclosing(lines[0], letters, layout):
+        return letters
+    enclosing = _enclosing(lines, columns, layout)
+    if letters.fault_line > enclosing.fault_line > 0:  # the reading that gets further
+        return _without_fault(letters)
+    return _without_fault(enclosing)
+
+
+def _without_fault(table: Table) -> Table:
+    if table.fault:
+        raise table.fault
+    return table
+
+
+# Quotation marks as letters -----------------------------------------------------------
+
+
+def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
+    """The table if every line is a row."""
+    table = Table(columns)
+    for number, line in enumerate(lines[1:], start=2):
+        cells = line.rstrip("\r\n").split(layout.separator)
+        if layout.is_padded:
+            cells = [cell.strip() for cell in cells]
+        if not any(cells):
+            continue
+        if fault := _fault_of(number, cells, columns, layout):
+            table.fault, table.fault_line = fault, number
+            return table
+        table.rows.append(Row(number, cells))
+    return table
+
+
+def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
+    """Whether quotation marks enclose fields: a name of a column, a field with doubled
+    ones, or all fields of a column. In padded tables, only the first of these tells."""
+    heads = first.strip().split(layout.separator)
+    if any(ENCLOSED.fullmatch(head.strip()) for head in heads):
+        return True
+    if layout.is_padded:
+        return False
+    for at in range(len(table.columns)):
+        cells = [row.cells[at] for row in table.rows if row.cells[at]]
+        enclosed = [cell for cell in cells if ENCLOSED.fullmatch(cell)]
+        if any('""' in cell[1:-1] for cell in enclosed) or 0 < len(enclosed) == len(cells):
+            return True
+    return False
+
+
+def _fault_of(line: int, cells: list[str], columns: list[str], layout: Layout) -> UserError | None:
+    """The error for a row with other cells than the columns, or with their names."""
+    if len(cells) == len(columns):
+        if sorted(cell.strip() for cell in cells) != sorted(columns):
+            return None
+        do = "remove it; where its order is another one, save the tables as two files"
+        return layout.error(line, "a row", "a second line with the names of the columns", do)
+    separator = layout.separator
+    expected = f"as many entries as columns ({len(columns)}), separated by {separator!r}"
+    do = f"put quotation marks around captions with {separator!r}, or correct the line"
+    if layout.is_padded and separator == "|":
+        do = "correct the line, or save the table with commas and quotation marks"
+    return layout.error(line, expected, len(cells), do)
+
+
+# Enclosing quotation marks ------------------------------------------------------------
+
+
+def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
+    """The table if fields may be enclosed in quotation marks."""
+    table, several, is_padded = Table(columns), [], layout.is_padded
+    if is_padded:  # csv allows blanks before a quotation mark alone
+        behind = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
+        rows = [behind.sub('"', line) for line in lines]
+    else:
+        rows = lines
+    rows = csv.reader(rows, delimiter=layout.separator, skipinitialspace=is_padded, strict=True)
+    start = 1
+    try:
+        for number, cells in enumerate(rows):
+            first, start = start, rows.line_num + 1
+            if number == 0 or not any(cells):
+                continue
+            if fault := _fault_of(first, cells, columns, layout):
+                table.fault, table.fault_line = fault, first
+                break
+            table.rows.append(Row(first, cells))
+            if start - first > 1:
+                several.append(table.rows[-1])
+    except csv.Error as error:
+        table.fault_line = start
+        found = f"something else ({error}) in line {rows.line_num}"
+        expected = f"CSV, separated by {layout.separator!r}"
+        table.fault = layout.error(start, expected, found, CLOSE)
+    _refuse_enclosed_rows(table, several, lines, layout)
+    return table
+
+
+def _refuse_enclosed_rows(
+    table: Table, several: list[Row], lines: list[str], layout: Layout
+) -> None:
+    """Set the fault of a table in which a field encloses a row.
+
+    several  rows that take several lines
+
+    A line is a row if it has enough separators, and an image in the place of one.
+    """
+    if not several:
+        return
+    starts = {row.line for row in several}
+    alone = [row for row in table.rows if row.line not in starts]
+    names = Names({row.cells[key].strip() for row in alone for key in layout.keys})
+    for row in several:
+        own = _line_of_key(row, layout)
+        breaks = sum(len(LINE_BREAK.findall(cell)) for cell in row.cells)
+        for number in range(row.line, row.line + breaks + 1):
+            line = lines[number - 1].strip()
+            if number != own and _is_row(line, len(table.columns), names, layout):
+                found = f"lines {row.line} to {row.line + breaks} in one, of which line {number} "
+                found += f"is a row of its own ({line!r:.60})"
+                expected = "a row that ends before the next one begins"
+                table.fault = layout.error(row.line, expected, found, CLOSE)
+                table.fault_line = row.line
+                return
+
+
+def _line_of_key(row: Row, layout: Layout) -> int:
+    """The line in which the name stands of what the row is about."""
+    before = row.cells[: min(layout.keys, default=0)]
+    return row.line + sum(len(LINE_BREAK.findall(cell)) for cell in before)
+
+
+def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
+    cells = [cell.strip().strip('"').strip() for cell in line.split(layout.separator)]
+    if len(cells) < columns:
+        return False
+    places = [place for key in layout.keys for place in (key, key - columns)]
+    return any(cells[place] in names for place in places)
+
+
+class Names:
+    """Names of images or other items, and what is likely to be one: a file name of an
+    image, one with an ending that they have, or a text of the same letters and digits."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.known = set(names)
+        self.endings = {_ending(name) for name in self.known} - {""}
+        self.patterns = {_pattern(name) for name in self.known if _has_pattern(name)}
+
+    def __contains__(self, text: str) -> bool:
+        return (
+            text in self.known
+            or IMAGE_NAME.fullmatch(text) is not None
+            or _ending(text) in self.endings
+            or (_has_pattern(text) and _pattern(text) in self.patterns)
+        )
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.casefold()
+
+
+def _has_pattern(name: str) -> bool:
+    return len(name) >= SHORTEST and any(character.isdigit() for character in name)
+
+
+def _pattern(name: str) -> str:
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", name))
