@@ -150,8 +150,8 @@ def on_machines(first: str, second: str, jobs: int = 1) -> Board:
     rows = [timed("a", 3, numerics={"fingerprint": first})]
     rows += [timed("b", 6, numerics={"fingerprint": second})]
     for cell in (cell for row in rows for cell in row.outcomes):
-        facts = cell.record.cost.scoring.model_copy(update={"jobs": jobs})
-        object.__setattr__(cell.record.cost, "scoring", facts)
+        facts = cell.scoring.model_copy(update={"jobs": jobs})
+        object.__setattr__(cell.kept.costs, "scoring", facts)
     return board(*rows)
 
 

@@ -87,7 +87,7 @@ def phrase_cell(**changes: object) -> Cell:
         "options": options,
         "images": str(PROPOSALS),
         "texts": str(PHRASES),
-        "folder": "results/phrases",
+        "folder": "data/cells/phrases",
         "network": None,
     }
     return cell_of("two_branch").model_copy(update=facts | changes)
@@ -378,7 +378,7 @@ def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.nd
 
 
 def test_regions_weigh_as_is_best_for_validation(monkeypatch):
-    whole, phrases = cell_of("two_branch", folder="results/whole"), phrase_cell()
+    whole, phrases = cell_of("two_branch", folder="data/cells/whole"), phrase_cell()
     fusion = fusion_of(whole, phrases, how="weighted")
     for cell in (whole, phrases):
         train_cell(cell)

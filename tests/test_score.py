@@ -19,9 +19,9 @@ from benchmark.__main__ import main
 from benchmark.commands import score as command
 from benchmark.core import files
 from benchmark.core.files import read_json, write_json
-from benchmark.core.records import read_record
+from benchmark.data import results
 from benchmark.data.prepared_tables import JUDGED
-from benchmark.data.results import read_scores
+from benchmark.data.results import CellResult
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
 CAPTION_IDS = [f"c{number}" for number in range(CAPTIONS)]
@@ -53,7 +53,11 @@ def score(*words: object, name: str = "clip") -> int:
 
 
 def record(name: str = "clip", seed: int = 0):
-    return read_record(Path(f"results/try/open/{name}/{seed}"))
+    return result(name, seed).record
+
+
+def result(name: str = "clip", seed: int = 0) -> CellResult:
+    return results.read_kept("try", "open")[f"{name}/{seed}"]
 
 
 def save_pair(images: np.ndarray, captions: np.ndarray) -> tuple[str, ...]:
@@ -68,7 +72,7 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     scores = np.array([[float(np.dot(a, b)) for b in captions] for a in images])
     scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
     relevant = np.array([[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)])
-    kept = read_scores(Path("results/try/open/clip/0"))
+    kept = result().scores
     assert kept.best("i2t").tolist() == ranked(scores, relevant)
     t2i = kept.best("t2i").tolist()
     assert t2i == ranked(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
@@ -196,7 +200,7 @@ def test_scores_of_double_precision_do_not_tie(season):
     for offset, name in ((0, "near"), (1e9, "far")):
         np.save("m.npy", matrix + offset)
         score("--matrix", "m.npy", name=name)
-    ranks = [read_scores(Path(f"results/try/open/{name}/0")) for name in ("near", "far")]
+    ranks = [result(name).scores for name in ("near", "far")]
     assert ranks[0].best("t2i").tolist() == ranks[1].best("t2i").tolist()
 
 
@@ -223,7 +227,7 @@ def test_queries_that_were_not_found_leave_out_what_is_not_known(season, capsys)
     own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
     assert own_row.split() == ["own", "91.7", "-", "-", "0.0", "95.8", "-", "-"]
     assert "no row is" in told
-    assert not Path("results/try/open/clip").exists()
+    assert not Path("results/try/open/external").exists()
     assert score("--ranks", "r.csv", "--depth", "10") == 0
     metrics = record().metrics
     assert metrics["t2i_r10"] == pytest.approx(100 * 23 / 24) and metrics["t2i_medr"] == 5
@@ -250,7 +254,7 @@ def test_what_does_not_fit_is_refused(season):
     for file, reason in reasons.items():
         error = str(refusal(command, *words, file))
         assert file in error and reason in error
-    assert not Path("results/try/open/x").exists()
+    assert not Path("results/try/open/external").exists()
 
 
 def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys):
@@ -293,7 +297,7 @@ def test_files_in_each_others_place_and_turned_ones_are_told(season, capsys):
         assert score("--matrix", name) == 2
         told = capsys.readouterr().err
         assert "12 images (rows) by 24 captions (columns), found captions by images" in told
-    assert not Path("results/try/open/clip").exists()
+    assert not Path("results/try/open/external").exists()
 
 
 def test_a_doubt_fits_what_was_seen(season, capsys):
@@ -378,7 +382,7 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
     units = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images, captions, *bank)]
     numbers = {name[2:]: value for name, value in zip(given[::2], given[1::2], strict=True)}
     relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
-    kept = read_scores(Path("results/try/open/clip/0"))
+    kept = result().scores
     for way, queries, items, asking, right in (
         ("i2t", units[0], units[1], units[2], relevant),
         ("t2i", units[1], units[0], units[3], relevant.T),

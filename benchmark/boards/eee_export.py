@@ -52,7 +52,7 @@ def _log(board: Board, row: Row, season: str) -> dict:
     commits = json.dumps(sorted({facts.git_commit for facts in row.costs}))
     of_library = {"protocol": str(record.protocol_version), "commits": commits}
     relation = "other" if row.is_external else "first_party" if row.is_own else "third_party"
-    engine = record.cost.scoring.packages.get("torch", "unknown")
+    engine = row.outcomes[0].scoring.packages.get("torch", "unknown")
     of_data = {key: str(card[key]) for key in ("source", "licence", "split", "manifest")}
     source = {"dataset_name": board.title, "source_type": "other", "additional_details": of_data}
     metrics = [METRICS[n] for n in row.means() if n in METRICS and METRICS[n].in_tables]

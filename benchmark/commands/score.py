@@ -27,6 +27,7 @@ that a tool lists (--not-found VALUE: this value, too).
 """
 
 import argparse
+import hashlib
 import os
 import re
 import shlex
@@ -48,11 +49,11 @@ from benchmark.core.command_line import alone, lock_of
 from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked, entry, short
 from benchmark.core.files import atomic, is_file, readable, sha256, write_text
-from benchmark.core.records import Costs, Record, write_record
+from benchmark.core.records import Costs, Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, Split, judged_table
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import Ranks
+from benchmark.data.results import CellResult, Ranks
 from benchmark.features import embedding_files, number_formats
 from benchmark.features.embedding_files import (
     ORDER,
@@ -204,15 +205,14 @@ def main(arguments: argparse.Namespace) -> None:
     if "rsum" not in external.result.metrics:
         print("no row is written: leaderboards need R@10 of every query")
         return
-    folder = Path(row.folder)
-    with alone(lock_of(row.folder), f"score {row.key}"):
-        results.write_scores(folder / results.RANKS, external.result.scores)
-        results.write_retrieved(folder / results.RETRIEVED, external.result.retrieved)
-        record = record_of(params.season, row, data, external)
-        write_record(folder, record)
+    folder = results.RESULTS / params.season / row.dataset / results.EXTERNAL
+    with alone(lock_of(str(folder)), f"score {row.key}"):
+        rows = results.read_folder(folder)
+        rows[row.name] = result_of(params.season, row, data, external)
+        results.write_external(folder, rows)
         write_brought(params.season, row)
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
-    print(f"{folder}/record.json: external {external.given}{earlier}")
+    print(f"{folder}/{results.RECORDS}: {row.name}, external {external.given}{earlier}")
     print(f"next: rematch report --season {params.season}, or dvc repro")
 
 
@@ -403,8 +403,7 @@ def row_of(params: Params, arguments: argparse.Namespace) -> Brought:
     if arguments.name is None:
         raise UserError("--name", "what the row is called", "nothing", "add --name NAME")
     name, dataset = arguments.name, arguments.dataset
-    folder = f"results/{params.season}/{dataset}/{name}/{arguments.seed}"
-    facts = {"dataset": dataset, "preset": name, "seed": arguments.seed, "folder": folder}
+    facts = {"dataset": dataset, "preset": name, "seed": arguments.seed}
     row = checked(Brought, facts, "--name and --seed")
     cells = {**params.cells, **params.fusions}
     other = {**cells, **params.brought}.get(row.key)  # row b-c on a has the key of row c on a-b
@@ -930,9 +929,13 @@ def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     return image_forms, forms
 
 
-def record_of(season: str, row: Brought, data: Prepared, external: External) -> Record:
-    """The record of a row whose scores were made elsewhere, by the digests of their files."""
-    split, folder = data.split(SPLIT), Path(row.folder)
+def result_of(season: str, row: Brought, data: Prepared, external: External) -> CellResult:
+    """The result of a row whose scores were made elsewhere, by the digests of their files."""
+    split = data.split(SPLIT)
+    arrays = {
+        results.RANKS: results.scores_npz(external.result.scores),
+        results.RETRIEVED: results.retrieved_npz(external.result.retrieved),
+    }
     names = [path.name for path in external.files]
     if len(set(names)) < len(names):  # of two folders
         names = [f"{path.parent.name}/{path.name}" for path in external.files]
@@ -940,7 +943,7 @@ def record_of(season: str, row: Brought, data: Prepared, external: External) -> 
     lines = [f"{name}, sha256 {digest[:12]}" for name, digest in digests.items()]
     encoder = {"encoder": f"{row.preset}, external"}
     cost = provenance(torch.device("cpu"), external.seconds, "float32")
-    return Record(
+    record = Record(
         protocol_version=scoring.VERSION,
         season=season,
         dataset=row.dataset,
@@ -962,6 +965,8 @@ def record_of(season: str, row: Brought, data: Prepared, external: External) -> 
         status="ok",
         metrics=external.result.metrics,
         numerics=computed(),
-        files={name: sha256(folder / name) for name in (results.RANKS, results.RETRIEVED)},
-        cost=Costs(scoring=cost),
+        files={name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()},
     )
+    place = f"{season}/{row.dataset}/{row.name}"
+    costs = Costs(scoring=cost)
+    return CellResult(place=place, record=record, costs=costs, arrays=arrays)

@@ -19,7 +19,7 @@ from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
-from benchmark.data import prepared_tables
+from benchmark.data import prepared_tables, results
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
@@ -46,9 +46,10 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell; write its checkpoint and, beside it, its history and cost. A cell whose dataset
-    lacks what its method takes, one whose loss diverges and one whose method raises leave a
-    checkpoint that says so. What a kill left of the same training is gone on from."""
+    """Train a cell; write its checkpoint and, beside it, its history, and elsewhere what it cost. A
+    cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
+    raises leave a checkpoint that says so. What a kill left of the same training is gone on from.
+    """
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
         identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
@@ -60,9 +61,10 @@ def train_cell(params: Params, cell: Cell) -> None:
         except OF_A_METHOD as error:
             checkpoint = Checkpoint(identity=identity, **checkpoints.outcome(error, cell.folder))
         checkpoints.save(Path(cell.checkpoint), checkpoint)
-        cost = provenance(device, {"training": progress.seconds}, cell.precision)
-        history = {"history": columns_of(progress.history), "cost": cost.model_dump(mode="json")}
+        history = {"history": columns_of(progress.history)}
         write_json(Path(cell.history), history | ({"notes": notes} if notes else {}))
+        cost = provenance(device, {"training": progress.seconds}, cell.precision)
+        results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
         shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
         checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
 
