@@ -10,10 +10,11 @@ from typing import Literal
 
 import pandas as pd
 
+from benchmark.core.departures import Departure
 from benchmark.core.errors import Strict, checked
 from benchmark.core.files import json_text, read_object, write_text
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 RECORD = "record.json"
 
 
@@ -64,7 +65,8 @@ class Record(Strict):
     scaled: list[str]  # options that the season set to fit its budget
     image_features: dict  # the feature card's encoder, settings and weights
     text_features: dict
-    deviations: list[str]  # sentences: where this cell departs from the paper by its data
+    departures: list[Departure] = []  # from what the paper feeds the method
+    starts_alike: bool = False  # every seed of the method starts from the same weights
     parameters: int
     selected_epoch: int | None  # whose weights were evaluated: the best on validation, or the last
     status: Literal["ok", "failed", "not_applicable"]
