@@ -959,7 +959,6 @@ def result_of(season: str, row: Brought, data: Prepared, external: External) -> 
         scaled=[],
         image_features=encoder | {"weights": {"file": names[0], "sha256": digests[names[0]]}},
         text_features=encoder | {"vectors": lines[-1]},
-        deviations=[f"external {external.given}, not trained here: {', '.join(lines)}"],
         parameters=0,
         selected_epoch=None,
         status="ok",
