@@ -266,6 +266,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: npy(TRUE.astype(np.float16).view("V2")[:, :1].view("V1")),
         "|V1, a type that NumPy does not know; save x.astype(numpy.float32)",
     ),
+    "a structure of two bytes": (
+        lambda: npy(np.zeros((5, 3), [("a", "u1"), ("b", "u1")])),
+        "expected numbers (N, F), found [('a', 'u1'), ('b', 'u1')]",
+    ),
     "other objects that torch saved": (
         lambda: torch_saved({"image": torch.zeros(5, 3), "names": IDS}),
         "found a dict of image: Tensor (5, 3), names: list; save one tensor, torch.save(x, path)",
