@@ -472,6 +472,20 @@ def test_captions_keep_the_numbers_that_the_file_gives_them(tmp_path):
     assert once["caption_id"].tolist()[:2] == ["a.jpg#0", "a.jpg#1"]  # in their order
 
 
+@pytest.mark.parametrize(
+    ("ids", "is_told"), [([1, 2, 3, 4], False), ([2, 1, 3, 4], True), ([91, 92, 93, 94], False)]
+)
+def test_ids_that_are_numbers_of_other_files_are_told(tmp_path, ids, is_told):
+    """Vectors with such ids would be found by the numbers in file names."""
+    files = [f"p0{number}.jpg" for number in range(1, 5)]
+    data = {
+        "images": [{"id": i, "file_name": f} for i, f in zip(ids, files, strict=True)],
+        "annotations": [{"image_id": number, "caption": "A."} for number in ids],
+    }
+    notes = folder.read(place(tmp_path, "c.json", json.dumps(data), files)).notes
+    assert any("(p01.jpg has 2)" in note for note in notes) == is_told
+
+
 def test_tables_that_are_not_read_are_told(tmp_path):
     raw = place(tmp_path, "c.csv", table("image,caption", "{f},{c}"))
     (raw / "test.csv").write_text("picture;words\ne.jpg;E.\n")
