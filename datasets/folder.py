@@ -1342,6 +1342,8 @@ def _scored_splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str
         found = ", ".join(f"{count} of {split}" for split, count in counts.items())
         do = "write the images that are to be scored into a file of their own"
         raise UserError(f"{name}: split", expected, found, do)
+    for word in sorted(counts.keys() - {*SHARES, "unused"}):
+        notes.append(f"{counts[word]} images are of a split {word}, and are not scored.")
     return known.tolist(), notes
 
 

@@ -417,6 +417,7 @@ def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
         (("train",) * 4, 4, "have train alone"),
         (SPLITS, 1, ""),
         (("test", "unused") * 2, 2, ""),
+        (("test", "testing") * 2, 2, "2 images are of a split testing"),
     ):
         rows = [
             {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
