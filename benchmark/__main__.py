@@ -23,7 +23,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(ACTIVATE.format(error.name))
 
-STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
+STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
 COMMANDS = (
     "init",
     "list",

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from benchmark.boards.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome, Row
+from benchmark.core.files import npz_of
 from benchmark.core.records import Costs, Provenance, Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
-from benchmark.data.results import Ranks, Scores
+from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.scoring import VERSION
 from benchmark.scoring import metrics as metrics_of
 from benchmark.season.plugins import Preset
@@ -94,12 +95,11 @@ def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
         "scaled": [],
         "image_features": {},
         "text_features": {},
-        "deviations": [],
+        "departures": [],
         "parameters": 1,
         "selected_epoch": 1,
         "status": "ok",
         "metrics": {},
-        "cost": Costs(training=cost(training=9.0), scoring=cost()),
     }
     return Record(**(facts | changes))
 
@@ -126,28 +126,30 @@ def outcome(
     seconds: Mapping[str, float] | None = None,
     training: Sequence[float] = (9.0,),
     history: pd.DataFrame | None = None,
-    folder: Path | None = None,
     **facts: object,
 ) -> Outcome:
-    """A cell with any fields of its record changed, in results/<dataset>/<preset>/<seed>.
+    """A cell with any fields of its record changed.
 
-    `ranks` are written and measured; `metrics` among the facts come on top. `seconds` are those of
-    scoring, `training` those of each training. Only `ranks` writes files.
+    `ranks` are kept and measured; `metrics` among the facts come on top. `seconds` are those of
+    scoring, `training` those of each training.
     """
     made = record(preset, seed, **facts)
-    folder = folder or Path(f"results/{made.dataset}/{preset}/{seed}")
-    if ranks is not None:
-        write_ranks(folder, ranks)
     metrics = measured(ranks or {}) | made.metrics if made.status == "ok" else {}
     trained = tuple(cost(training=duration) for duration in training)
     changes = {
         "metrics": metrics,
         "history": {} if history is None else history.to_dict("list"),
-        "cost": Costs(
-            training=trained[0] if len(trained) == 1 else None, scoring=cost(**(seconds or {}))
-        ),
     }
-    return Outcome(folder=folder, record=made.model_copy(update=changes), trainings=trained)
+    own = trained[0] if len(trained) == 1 else None
+    kept = CellResult(
+        place=f"try/{made.dataset}/{preset}/{seed}",
+        record=made.model_copy(update=changes),
+        costs=Costs(training=own, scoring=cost(**(seconds or {}))),
+    )
+    made_outcome = Outcome(kept=kept, record=kept.record, trainings=trained)
+    if ranks is not None:
+        keep_ranks(made_outcome, ranks)
+    return made_outcome
 
 
 def measured(ranks: Mapping[str, np.ndarray]) -> dict:
@@ -167,17 +169,16 @@ def measured(ranks: Mapping[str, np.ndarray]) -> dict:
     return metrics
 
 
-def write_ranks(folder: Path, ranks: Mapping[str, np.ndarray], **facts: object) -> None:
-    """Write scores/ranks.npz: the best rank of each query by direction; `facts` are histograms and
+def keep_ranks(outcome: Outcome, ranks: Mapping[str, np.ndarray], **facts: object) -> None:
+    """Let a cell have the best rank of each query by direction; `facts` are histograms and
     replicates."""
     best = {direction: Ranks.of_best(ranks_Q) for direction, ranks_Q in ranks.items()}
-    results.write_scores(folder / results.RANKS, Scores(ranks=best, **facts))
+    outcome.kept.arrays[results.RANKS] = results.scores_npz(Scores(ranks=best, **facts))
 
 
-def write_arrays(folder: Path, name: str, **arrays: np.ndarray) -> None:
-    """Write scores/<name>.npz: retrieved or samples."""
-    (folder / "scores").mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "scores" / f"{name}.npz", **arrays)
+def keep_arrays(outcome: Outcome, name: str, **arrays: np.ndarray) -> None:
+    """Let a cell have other arrays: RETRIEVED or SAMPLES."""
+    outcome.kept.arrays[name] = npz_of(arrays)
 
 
 def standing(

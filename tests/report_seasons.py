@@ -3,7 +3,7 @@
 Two datasets: `open` may be published, `gated` may not.
 """
 
-import json
+import hashlib
 import shutil
 from collections.abc import Sequence
 from functools import cache
@@ -18,10 +18,10 @@ from PIL import Image
 
 from benchmark.boards import boards, flags
 from benchmark.commands.ledger import write_ledger
-from benchmark.core.files import read_json, sha256, write_json
-from benchmark.core.records import Costs, Provenance, Record, read_record, write_record
+from benchmark.core.files import npz_of, read_json, write_json
+from benchmark.core.records import Costs, Provenance, Record
 from benchmark.data import results
-from benchmark.data.results import BINS, Histograms
+from benchmark.data.results import BINS, CellResult, Histograms
 from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
 from benchmark.report import __main__ as report
@@ -153,7 +153,7 @@ def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
         "scaled": ["epochs"],
         "image_features": {"encoder": "cnn", "weights": {"file": "w_1.pt", "sha256": "ab" * 32}},
         "text_features": {"vocabulary": 9},
-        "deviations": ["image features: cnn"],
+        "departures": [{"aspect": "image_network", "here": "cnn"}],
         "parameters": 1_500_000,
         "selected_epoch": None if isinstance(cell, Fusion) else 2,
         "metrics": metrics,
@@ -172,7 +172,6 @@ def play(
 
     Without noise a quality of 1 hits with every query, and one of -1 with none.
     """
-    folder = Path(cell.folder)
     rng = np.random.default_rng([cell.seed, len(cell.preset)])
     relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
     scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
@@ -186,25 +185,32 @@ def play(
         "i2t": [np.lexsort(keys)[:10] for keys in zip(relevant, -scores, strict=True)],
         "t2i": [np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)],
     }
-    builders.write_arrays(folder, "retrieved", **retrieved)
-    builders.write_arrays(folder, "samples", similarity=scores[:, ::2], **of_model(cell, rng))
+    samples = {"similarity": scores[:, ::2]} | of_model(cell, rng)
     edges = np.linspace(scores.min(), scores.max(), BINS + 1)
     counted = [np.histogram(scores[of], edges)[0] for of in (relevant, ~relevant)]
     histograms = Histograms(edges, *counted)
     kept = results.Scores(ranks=ranks, histograms=histograms, replicates=replicates)
-    results.write_scores(folder / results.RANKS, kept)
     seconds = {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 3e-6}
-    facts = {"cost": Costs(scoring=cost(machine, **seconds))}
+    costs, facts = Costs(scoring=cost(machine, **seconds)), {}
     if "correlation_after" in of_model(cell, rng):
         facts["sampled"] = {"correlation_before": 0.0, "correlation_after": 0.0}
     if isinstance(cell, Cell):
-        training = cost(machine, training=10.0 + cell.seed)
-        facts["cost"] = Costs(training=training, scoring=cost(machine, **seconds))
+        costs = costs.model_copy(update={"training": cost(machine, training=10.0 + cell.seed)})
         facts["history"] = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90, 99, 98.0]}
-    write_record(folder, record(cell, metrics, **(facts | changes)))
-    names = (results.RANKS, results.RETRIEVED, results.SAMPLES)
-    digests = {name: sha256(folder / name) for name in names}
-    write_json(folder / "record.json", read_json(folder / "record.json") | {"files": digests})
+    arrays = {
+        results.RANKS: results.scores_npz(kept),
+        results.RETRIEVED: npz_of(retrieved),
+        results.SAMPLES: npz_of(samples),
+    }
+    facts["files"] = {name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()}
+    keep(cell, record(cell, metrics, **(facts | changes)), costs, arrays)
+
+
+def keep(cell: Cell | Fusion, made: Record, costs: Costs, arrays: dict[str, bytes]) -> None:
+    """A result in results/try/, in the place of one that the cell has."""
+    folder = results.RESULTS / "try" / cell.dataset
+    result = CellResult(place=cell.inside, record=made, costs=costs, arrays=arrays)
+    results.write_folder(folder, results.read_folder(folder) | {cell.name: result})
 
 
 def cost(machine: str, **seconds: float) -> Provenance:
@@ -248,23 +254,40 @@ def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "faile
     """The cell failed in its training, or there was none: empty arrays and no epoch."""
     every = [*cells(season()), *cells(drawn_season())]
     cell = next(c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed))
-    folder = Path(cell.folder)
     facts = {"status": status, "reason": reason, "selected_epoch": None}
-    write_record(folder, record(cell, {}, cost=read_record(folder).cost, **facts))
-    for name in ("retrieved", "samples"):
-        builders.write_arrays(folder, name)
-    builders.write_ranks(folder, {})
+    costs = results.read_kept("try", dataset)[cell.name].costs
+    arrays = dict.fromkeys((results.RETRIEVED, results.SAMPLES), npz_of({}))
+    arrays[results.RANKS] = results.scores_npz(results.Scores())
+    keep(cell, record(cell, {}, **facts), costs, arrays)
 
 
 def stop_at_once(dataset: str, preset: str, seed: int) -> None:
     """Another number of regions for the same weights: nothing was trained, all was scored."""
-    path = Path(f"results/try/{dataset}/{preset}/{seed}/record.json")
-    write_json(path, read_json(path) | {"selected_epoch": None, "history": {}})
+    edit_record(dataset, preset, seed, selected_epoch=None, history={})
+
+
+def edit_record(dataset: str, preset: str, seed: int, **changes: object) -> None:
+    """Change fields of a record, as JSON."""
+    path = records_of(dataset)
+    content = read_json(path)
+    content[f"{preset}/{seed}"] |= changes
+    write_json(path, content)
+
+
+def lose_record(dataset: str, preset: str, seed: int) -> None:
+    """As if the cell had not been run."""
+    content = read_json(records_of(dataset))
+    del content[f"{preset}/{seed}"]
+    write_json(records_of(dataset), content)
+
+
+def records_of(dataset: str) -> Path:
+    return Path(f"results/try/{dataset}/records.json")
 
 
 def record_of(preset: str, seed: int) -> dict:
     """The record of a cell on `open`, as JSON."""
-    return json.loads(Path(f"results/try/open/{preset}/{seed}/record.json").read_text())
+    return read_json(records_of("open"))[f"{preset}/{seed}"]
 
 
 def quality_of(preset: str) -> float:
@@ -358,7 +381,7 @@ def write_drawn_report(folder: Path) -> None:
 def hostile_facts() -> dict:
     weights = {"file": HOSTILE, "sha256": HOSTILE}
     return {
-        "deviations": [HOSTILE],
+        "departures": [{"aspect": "image_network", "here": HOSTILE}],
         "image_features": {"encoder": HOSTILE, "weights": weights},
         "text_features": {"encoder": HOSTILE, "vectors": HOSTILE},
         "options": {"epochs": HOSTILE},

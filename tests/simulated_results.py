@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from benchmark.commands import judge
+from benchmark.commands.result_files import KEY, SAME, Kind, Result
 from benchmark.stats.verdicts import Conclusion
 from benchmark.stats.verdicts import judge as conclude
 
@@ -72,7 +73,7 @@ def judged(setting: Setting, runs: int, seed: int) -> Shares:
     return Shares(*shares, false / told[0], told[0])
 
 
-def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.Result]:
+def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result]:
     """Two results on the same queries; the first is better by `step` of the scale below."""
     count = setting.queries
     owner = np.arange(count)
@@ -84,8 +85,8 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.
         ]
     hard = 0.6 * rng.normal(size=count)[owner] + 0.4 * rng.normal(size=count)
     keys = [["i2t"] * count, list(map(str, range(count)))]
-    index = pd.MultiIndex.from_arrays(keys, names=judge.KEY)
-    facts = pd.DataFrame({"cluster": owner, **judge.SAME}, index)
+    index = pd.MultiIndex.from_arrays(keys, names=KEY)
+    facts = pd.DataFrame({"cluster": owner, **SAME}, index)
     made = []
     for name, add, seeds in zip("ab", (step, 0.0), setting.seeds, strict=True):
         # What a method finds hard, alike within a cluster; then luck of each training.
@@ -96,7 +97,7 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.
             columns[seed] = of_kind(setting, own + luck + LEFT * rng.normal(size=count), add)
         table = pd.DataFrame(columns, index) * (100 if setting.kind == "hits" else 1)
         known = {"facts": facts, "depth": 0, "notes": []}
-        made.append(judge.Result(name=name, kind=setting.kind, table=table, **known))
+        made.append(Result(name=name, kind=Kind(setting.kind), table=table, **known))
     return made
 
 

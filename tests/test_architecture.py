@@ -14,7 +14,7 @@ ROOMS = [  # from bottom to top; a room may import those of its own level, and t
     {"papers", "season", "scoring", "features"},
     {"stats"},
     {"boards"},
-    {"fetch", "prepare", "encode", "train", "evaluate", "report"},
+    {"fetch", "prepare", "encode", "train", "evaluate", "collect", "report"},
     {"commands"},
 ]
 STAGES = ROOMS[6]

@@ -79,7 +79,7 @@ def test_a_board_by_a_layer_has_its_recalls(board):
         assert [row.preset for row in here.rows] == [row.preset for row in board.retrieval.rows]
         for row in here.rows:
             for outcome in row.played:
-                answers = results.read_retrieved(outcome.folder)["t2i"]
+                answers = outcome.kept.retrieved["t2i"]
                 for k in (1, 5, 10):
                     hits = [any(known.get((c, i)) for i in answers[c][:k]) for c in ASKED]
                     found = outcome.record.metrics[f"t2i_r{k}"]
@@ -87,7 +87,7 @@ def test_a_board_by_a_layer_has_its_recalls(board):
                 assert set(outcome.record.metrics) == {"t2i_r1", "t2i_r5", "t2i_r10", "rsum"}
     for row in board_layers(board)[0].own.rows:  # `own` on the same queries
         for outcome in row.played:
-            whole = results.read_scores(outcome.folder).best("t2i")[list(ASKED)]
+            whole = outcome.kept.scores.best("t2i")[list(ASKED)]
             assert outcome.record.metrics["t2i_r5"] == pytest.approx(100 * (whole < 5).mean())
 
 
@@ -127,7 +127,7 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
         for k in (1, 5):
             expected = {"wrong": [], "left": [], "right": []}
             for outcome in row.played:
-                answers = results.read_retrieved(outcome.folder)["t2i"]
+                answers = outcome.kept.retrieved["t2i"]
                 said = [[known.get((c, i)) for i in answers[c]] for c in ASKED]
                 shortened = [[x for x in of if x is not None] for of in said]
                 first = [of[0] for of in shortened if of]

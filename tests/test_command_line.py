@@ -12,6 +12,7 @@ import pytest
 
 from benchmark.__main__ import COMMANDS, VERBS, main
 from benchmark.commands import run
+from benchmark.core.records import Costs
 from benchmark.encode import drawn_pretraining
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
@@ -88,7 +89,7 @@ def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, needs, capsy
     assert list(params.everything) == [f"shapes-{name}-2" for name in (*needs, preset)]
     assert all(cell.options["epochs"] == 3 for cell in params.cells.values())
     (folder,) = read
-    assert folder == f"results/run/shapes/{preset}/2"
+    assert folder == f"data/cells/run/shapes/{preset}/2"
     assert capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
 
 
@@ -96,8 +97,12 @@ def test_run_prints_the_whole_record_for_scripts(capsys, monkeypatch):
     made = builders.record(metrics={"rsum": 1.5})
     monkeypatch.setattr(run, "run", lambda *given: None)
     monkeypatch.setattr(run, "read_record", lambda folder: made)
+    costs = Costs(scoring=builders.cost(per_pair=1.0))
+    monkeypatch.setattr(run.results, "read_cell_costs", lambda folder, record: costs)
     assert main(["run", "scan_t2i_avg", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == made.model_dump(mode="json")
+    assert json.loads(capsys.readouterr().out) == made.model_dump(mode="json") | {
+        "cost": costs.model_dump(mode="json")
+    }
 
 
 @pytest.mark.slow
@@ -116,7 +121,8 @@ def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     capsys.readouterr()
     options = ["--option", "epochs=1", "--option", "hidden_size=8"]
     assert main(["run", "--method", "mine.py", "--seed", "3", *options]) == 0
-    record = json.loads(Path("results/run/shapes/mine/3/record.json").read_text(encoding="utf-8"))
+    path = Path("data/cells/run/shapes/mine/3/record.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
     assert (record["preset"], record["seed"], record["status"]) == ("mine", 3, "ok")
     assert record["options"]["hidden_size"] == 8
 

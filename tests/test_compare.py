@@ -1,7 +1,6 @@
 """`compare` tells where two rows differ, query by query."""
 
 import shutil
-from pathlib import Path
 
 import builders
 import made_ranks
@@ -13,8 +12,7 @@ from report_seasons import CAPTIONS, IMAGES, enter_played_season
 from benchmark.__main__ import main
 from benchmark.boards.boards import read_boards
 from benchmark.commands import compare
-from benchmark.data import prepared_tables
-from benchmark.data.results import read_scores
+from benchmark.data import prepared_tables, results
 
 FIRST, SECOND = "scan_t2i_avg_i2t_lse", "two_branch_bidirectional"
 
@@ -26,8 +24,8 @@ def season(tmp_path_factory, tmp_path, monkeypatch):
 
 def ranks(preset: str, direction: str = "t2i") -> np.ndarray:
     """(S, Q) of both seeds."""
-    folders = [Path(f"results/try/open/{preset}/{seed}") for seed in (0, 1)]
-    return np.stack([read_scores(folder).best(direction) for folder in folders])
+    kept = results.read_kept("try", "open")
+    return np.stack([kept[f"{preset}/{seed}"].scores.best(direction) for seed in (0, 1)])
 
 
 def changed(season, direction: str = "t2i") -> pd.DataFrame:

@@ -8,7 +8,7 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
-from builders import board, ids, standing, write_ranks
+from builders import board, ids, keep_ranks, standing
 from builders import outcome as trained
 from made_ranks import (
     CAPTIONS,
@@ -186,8 +186,7 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
 def test_seeds_without_ranks_of_sentences_do_not_count():
     """Old records have the metric alone."""
     first, second = played("a", 2.0), played("b", 1.0)
-    folder = second.outcomes[0].folder
-    write_ranks(folder, {way: r for way, r in any_ranks().items() if way != "s2s"})
+    keep_ranks(second.outcomes[0], {way: r for way, r in any_ranks().items() if way != "s2s"})
     comparison = compare(board(first, second), first, second, "s2s_r1")
     assert comparison.trainings == (3, 2)
     assert comparison.seconds == second.values("s2s_r1")[1:]
@@ -241,7 +240,7 @@ class TestOverlap:
     def replicate(self, preset: Row, seed: int) -> np.ndarray:
         rng = np.random.default_rng([len(preset.preset), seed])
         replicates = rng.normal(preset.values("overlap_s")[seed], 0.03, 200).astype(np.float32)
-        write_ranks(preset.outcomes[seed].folder, any_ranks(), replicates=replicates)
+        keep_ranks(preset.outcomes[seed], any_ranks(), replicates=replicates)
         return replicates.astype(float)
 
     def test_their_paired_difference_is_the_images_part(self):
@@ -277,7 +276,7 @@ class TestOverlap:
 def test_ranks_of_another_split_are_named():
     preset = played("a", 1.0, (0,))
     ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
-    write_ranks(preset.outcomes[0].folder, ranks)
+    keep_ranks(preset.outcomes[0], ranks)
     with pytest.raises(UserError) as error:
         interval_over_images(board(preset), preset, "t2i_r1")
     assert error.value.expected == f"the {CAPTIONS} queries of the test split"

@@ -171,12 +171,12 @@ def trained(tmp_path_factory) -> Path:
 
 
 def scan(preset: str = "scan", **options: str) -> Cell:
-    cell = cell_of("scan", folder=f"results/{preset}", **options)
+    cell = cell_of("scan", folder=f"data/cells/{preset}", **options)
     return cell.model_copy(update={"preset": preset})
 
 
 def two_branch() -> Cell:
-    return cell_of("two_branch", folder="results/two_branch")
+    return cell_of("two_branch", folder="data/cells/two_branch")
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
     plain = scored(cell, monkeypatch=monkeypatch)
     row = fusion_of(cell, how=how)
     found = scored(row, cell, monkeypatch=monkeypatch)
-    record = read_record(Path("results/fused"))
+    record = read_record(Path("data/cells/fused"))
     told = record.metrics["correction"]
     assert (record.status, record.options["how"], told["how"]) == ("ok", how, how)
     assert record.options["of"] == [kind] and record.trainings.keys() == {kind}
@@ -222,9 +222,10 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
         assert told[way] in GRIDS[how]
         loops = expected(how, plain[way], banks[way], told[way])
         np.testing.assert_allclose(found[way], loops, rtol=1e-4, atol=1e-5)
-    kept = [Path("results/fused/scores/ranks.npz").read_bytes(), json.dumps(record.metrics)]
+    file = Path("data/cells/fused/scores/ranks.npz")
+    kept = [file.read_bytes(), json.dumps(record.metrics)]
     again = evaluated(row, cell)
-    assert kept == [Path("results/fused/scores/ranks.npz").read_bytes(), json.dumps(again.metrics)]
+    assert kept == [file.read_bytes(), json.dumps(again.metrics)]
 
 
 def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
@@ -277,7 +278,7 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     of_fusion = found[f"folder-{FUSION}_nnn-3"]
     members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
     assert (of_fusion.how, of_fusion.members, of_fusion.parts) == ("nnn", members, ["", ""])
-    assert of_fusion.folder == f"results/try/folder/{FUSION}_nnn/3"
+    assert of_fusion.folder == f"data/cells/try/folder/{FUSION}_nnn/3"
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate-drawn-{SCAN}_nnn-0"]
     assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]

@@ -42,6 +42,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from benchmark.collect.__main__ import collect
 from benchmark.commands import run
 from benchmark.core.files import read_json
 from benchmark.features import drawn_cnn
@@ -61,7 +62,8 @@ season = Season(
 )
 params = resolve("mine", season)
 run.run(params, "colours", None)
-record = read_json(Path("results/mine/colours/plain_256/0/record.json"))
+collect(params, "colours")
+record = read_json(Path("results/mine/colours/records.json"))["plain_256/0"]
 assert (record["status"], record["method"]) == ("ok", "plain"), record["reason"]
 assert record["options"]["embedding_size"] == 256
 Figure.draw_without_rendering = lambda figure: None

@@ -13,8 +13,8 @@ from dvc.repo import Repo
 from benchmark.__main__ import main
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_yaml
-from benchmark.core.records import write_record
+from benchmark.core.files import read_yaml, write_archive, write_text
+from benchmark.data import results
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import (
     SEASONS,
@@ -45,8 +45,8 @@ SEASON = {
     "answers": ["scan_t2i_avg"],
 }
 ROWS = ("scan_t2i_avg", "scan_i2t_lse")
-SCAN = {f"{verb}-shapes-{preset}-0" for verb in ("train", "evaluate") for preset in ROWS}
-FUSION = "evaluate-shapes-scan_t2i_avg_i2t_lse-0"
+SCAN = {f"{verb}@shapes-{preset}-0" for verb in ("train", "evaluate") for preset in ROWS}
+FUSION = "evaluate_2@shapes-scan_t2i_avg_i2t_lse-0"
 
 
 # Pipelines that are committed -------------------------------------------------------------------
@@ -68,8 +68,10 @@ def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(
     written = [path for stage in stages.values() for path in pipeline.outputs(stage)]
     assert len(set(written)) == len(written)
     for key, stage in stages.items():
-        made = [path for path in stage.get("deps", []) if path.startswith("data/")]
-        assert set(made) <= set(written), key
+        made = {path for path in stage.get("deps", []) if path.startswith("data/")}
+        folders = {path for path in made if key.startswith("collect")}
+        assert made - folders <= set(written), key
+        assert all(any(w.startswith(f"{path}/") for w in written) for path in folders), key
         assert key.startswith("report") or not any(
             "results/" in path for path in stage.get("deps", [])
         )
@@ -89,7 +91,11 @@ def committed(tmp_path_factory) -> Path:
         for path in [
             p for s in pipeline.all_stages(read_params("small")).values() for p in outs(s)
         ]:
-            if path.suffix:
+            if path.suffix == ".zip":
+                write_archive(path, {})
+            elif path.parts[0] == "results":
+                write_text(path, "{}\n")
+            elif path.suffix:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.exists() or path.touch()
             else:
@@ -152,9 +158,21 @@ def test_nothing_is_stale_after_everything_ran_nor_written_again(repository):
     assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
+def test_stages_of_cells_are_spelt_out_as_dvc_does(repository):
+    stages = pipeline.all_stages(read_params("small"))
+    with Repo() as repo:
+        known = {stage.name: stage for stage in repo.index.stages}
+    assert set(stages) < set(known)
+    for name, stage in stages.items():
+        assert known[name].cmd == stage["cmd"], name
+        assert {str(out) for out in known[name].outs} == set(pipeline.outputs(stage)), name
+        files = {str(dep) for dep in known[name].deps if not hasattr(dep, "params")}
+        assert files == set(stage.get("deps", [])), name
+
+
 PRESETS = [preset for preset in SEASON["presets"] if preset != "scan_t2i_avg_i2t_lse"]
-TRAININGS = {f"train-shapes-{preset}-0" for preset in PRESETS}
-EVALUATIONS = {f"evaluate-shapes-{preset}-0" for preset in SEASON["presets"]}
+TRAININGS = {f"train@shapes-{preset}-0" for preset in PRESETS}
+EVALUATIONS = {f"evaluate@shapes-{preset}-0" for preset in PRESETS} | {FUSION}
 VERSIONS, IMPORT = "benchmark/versions.yaml", ("import", "import os\nimport")
 
 
@@ -190,7 +208,7 @@ def test_an_option_in_the_season_file_makes_its_cells_stale_and_other_stages_are
 ):
     """Also before `rematch season`, as `dvc exp run -S` and an editor leave it."""
     SMALL.write_text(yaml.safe_dump(SEASON | {"options": {"vse": {"epochs": 2}}}))
-    assert stale() == {"train-shapes-vse-0", "evaluate-shapes-vse-0", "report"}
+    assert stale() == {"train@shapes-vse-0", "evaluate@shapes-vse-0", "report"}
     assert main(["season", "small", "--digests"]) == 0
     SMALL.write_text(yaml.safe_dump(SEASON | {"seeds": [0, 1]}))
     assert main(["season", "small", "--digests"]) == 2
@@ -216,11 +234,11 @@ def test_a_dry_run_tells_what_the_season_file_asks_for_now_and_writes_nothing(re
     edit("datasets/shapes.py", "import", "EDITED = True\nimport")
     before = everything()
     told = set(dry(capsys))
-    new = {"train-shapes-vse-1", "evaluate-shapes-vse-1"}
+    new = {"train@shapes-vse-1", "evaluate@shapes-vse-1", "collect@shapes"}
     assert SCAN | new | {"cells", "report", "prepare-shapes"} <= told
-    assert not told & {"train-shapes-vse-0", "train-shapes-two_branch_linear-0"}
+    assert not told & {"train@shapes-vse-0", "train@shapes-two_branch_linear-0"}
     of_scan = set(dry(capsys, "--only", "*scan_i2t*"))
-    assert "train-shapes-scan_i2t_lse-0" in of_scan and not new & of_scan
+    assert "train@shapes-scan_i2t_lse-0" in of_scan and not new & of_scan
     assert everything() == before
 
 
@@ -234,12 +252,14 @@ def test_folders_of_this_machine_are_in_no_pipeline(repository):
 
 
 def test_a_failure_of_an_earlier_run_is_told_and_is_none_of_this_one(repository, capsys):
-    folder = Path(read_params("small").cells["shapes-vse-0"].folder)
-    write_record(folder, record(status="failed", reason="its worker died"))
+    cell = read_params("small").cells["shapes-vse-0"]
+    failed = record(status="failed", reason="its worker died")
+    kept = results.CellResult(place=cell.inside, record=failed)
+    results.write_folder(Path("results/small/shapes"), {cell.name: kept})
     commit()
     assert main(["play", "small"]) == 0
     said = capsys.readouterr().out
-    assert f"{folder}: failed: its worker died (of an earlier run)" in said
+    assert f"{cell.key}: failed: its worker died (of an earlier run)" in said
     assert "0 stages run" in said
 
 
@@ -260,21 +280,26 @@ def test_a_season_file_from_elsewhere_is_taken_again_where_it_was_edited(reposit
 
 
 def test_a_row_that_was_brought_is_removed_by_one_command(repository, capsys):
+    folder = Path("results/small/shapes/external")
+    rows = {}
     for seed in (0, 1):
-        folder = f"results/small/shapes/other/{seed}"
-        Path(folder).mkdir(parents=True)
-        write_brought("small", Brought(dataset="shapes", preset="other", seed=seed, folder=folder))
+        row = Brought(dataset="shapes", preset="other", seed=seed)
+        write_brought("small", row)
+        place = f"small/shapes/{row.name}"
+        rows[row.name] = results.CellResult(place=place, record=record("other", seed))
+    results.write_external(folder, rows)
     assert main(["season", "small", "--remove", "othr"]) == 2
     assert "did you mean other?" in capsys.readouterr().err
     claims = {"claims": [{"better": "other", "than": "vse"}]}
     SMALL.write_text(yaml.safe_dump(SEASON | claims))
     assert main(["season", "--remove", "other"]) == 2
-    assert "claims: number 1" in capsys.readouterr().err and Path(folder).is_dir()
+    assert "claims: number 1" in capsys.readouterr().err and len(results.read_folder(folder)) == 2
     write_season({})
     assert main(["season", "--remove", "shapes-other-0"]) == 0
     assert list(read_params("small").brought) == ["shapes-other-1"]
+    assert list(results.read_folder(folder)) == ["other/1"]
     assert main(["season", "--remove", "other"]) == 0
-    assert not Path(folder).exists() and not (SEASONS / "small/external.yaml").exists()
+    assert not folder.exists() and not (SEASONS / "small/external.yaml").exists()
     assert stale() == set()
 
 
@@ -288,18 +313,18 @@ def test_a_preset_that_comes_back_is_up_to_date(repository):
 def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pages_show(repository):
     cells = read_params("small").cells
     vse, scan = cells["shapes-vse-0"], cells["shapes-scan_t2i_avg-0"]
-    assert vse.place(SAMPLES) == "results/small/shapes/vse/0/scores/samples.npz"
+    assert vse.place(SAMPLES) == "data/cells/small/shapes/vse/0/scores/samples.npz"
     assert vse.place(RETRIEVED) == "data/samples/small/shapes/vse/0/retrieved.npz"
     assert scan.place(SAMPLES) == "data/samples/small/shapes/scan_t2i_avg/0/samples.npz"
-    assert scan.place(RETRIEVED) == "results/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
-    written = pipeline.all_stages(read_params("small"))["evaluate-shapes-vse-0"]["outs"]
-    assert written == [{vse.folder: {"cache": False}}, str(Path(vse.place(RETRIEVED)).parent)]
+    assert scan.place(RETRIEVED) == "data/cells/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
+    written = pipeline.all_stages(read_params("small"))["evaluate@shapes-vse-0"]["outs"]
+    assert written == [vse.folder, str(Path(vse.place(RETRIEVED)).parent)]
     stages = pipeline.all_stages(read_params("small"))
     checkpoints = [f"data/checkpoints/small/shapes/{p}/0.pt" for p in ROWS]
     assert stages[FUSION]["deps"] == checkpoints
     assert "results/small" in stages["report"]["deps"]
     Path(checkpoints[0]).write_text("another training")
-    assert {"evaluate-shapes-scan_t2i_avg-0", FUSION} < stale()
+    assert {"evaluate@shapes-scan_t2i_avg-0", FUSION} < stale()
 
 
 # Seasons beside each other ----------------------------------------------------------------------
@@ -342,7 +367,7 @@ def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
 
 def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
     cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
-    same = cell.model_copy(update={"folder": "results/elsewhere", "keeps": ()})
+    same = cell.model_copy(update={"folder": "data/cells/elsewhere", "keeps": ()})
     assert pipeline.cell_digest(same) == pipeline.cell_digest(cell)
     changes = {"options": {"epochs": 9}, "method": "vse", "images": "data/features/x", "seed": 7}
     changes |= {"numerics": "intel", "threads": 2, "precision": "tf32", "validation_images": 5}

@@ -5,6 +5,7 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from tiny_cells import (
     enter,
     evaluated,
     fusion_of,
+    result_in,
     scored,
     scores_of,
     train_cell,
@@ -26,10 +28,11 @@ from tiny_cells import (
 )
 
 from benchmark.core.command_line import guarded
+from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import read_retrieved, read_samples, write_retrieved
+from benchmark.data.results import CellResult
 from benchmark.scoring import model_scores
 from benchmark.season.parameters import RETRIEVED, SAMPLES, Cell
 
@@ -57,9 +60,10 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
     runs = []
     for _ in range(2):
         assert evaluated(cell).status == "ok"
-        record = read_record(Path(cell.folder)).model_dump(exclude={"cost"})
-        files = (cell.folder + "/scores/ranks.npz", *map(cell.place, (RETRIEVED, SAMPLES)))
-        runs.append([record, *(Path(path).read_bytes() for path in files)])
+        files = ("record.json", "scores/ranks.npz")
+        paths = [f"{cell.folder}/{name}" for name in files]
+        paths += map(cell.place, (RETRIEVED, SAMPLES))
+        runs.append([Path(path).read_bytes() for path in paths])
     assert runs[0] == runs[1]
 
 
@@ -77,7 +81,7 @@ def test_a_record_tells_what_was_played(monkeypatch):
     test_scores = scored(cell, monkeypatch=monkeypatch)
     scores = test_scores["i2t"]
     assert (test_scores["t2i"] == scores.T).all()
-    record = json.loads(Path("results/a/record.json").read_text())
+    record = json.loads(Path("data/cells/a/record.json").read_text())
     captions = pd.read_parquet(PREPARED / "captions.parquet").query("split == 'test'")
     assert scores.shape == (6, len(captions))
     assert (record["images"], record["captions"]) == scores.shape
@@ -85,11 +89,13 @@ def test_a_record_tells_what_was_played(monkeypatch):
     assert record["options"]["epochs"] == 3 and record["options"]["margin"] == 0.2
     assert record["scaled"] == ["epochs"]
     assert record["text_features"] == {"vocabulary": 4 + len(WORDS)}
-    assert record["deviations"] == ["regions: a 2 x 2 grid instead of a detector's boxes"]
+    (departure,) = record["departures"]
+    assert (departure["aspect"], departure["here"]) == ("grid_regions", "2")
     assert "s2s_r1" not in record["metrics"]
     assert record["history"]["epoch"] == [1, 2, 3]
-    assert record["cost"]["training"]["seconds"]["training"] > 0
-    assert record["cost"]["scoring"]["seconds"]["per_pair"] > 0
+    costs = results.read_cell_costs(Path(cell.costs), Path("data/cells/a/record.json"))
+    assert costs.training.seconds["training"] > 0
+    assert costs.scoring.seconds["per_pair"] > 0
     queries, kept = results.test_queries(prepared_tables.read("tiny")), scores_of()
     assert queries["i2t"].tolist() == [f"i{n}" for n in range(17, 23)]
     assert queries["t2i"].tolist() == captions["caption_id"].tolist()
@@ -101,7 +107,7 @@ def test_a_record_tells_what_was_played(monkeypatch):
         int
     ).to_numpy() // 2
     assert kept.all("i2t").counts.tolist() == relevant.sum(1).tolist()
-    retrieved = read_retrieved(Path(cell.folder))
+    retrieved = result_in(cell.folder).retrieved
     assert retrieved["t2i"].shape == (len(captions), 6)
     assert (retrieved["i2t"][:, 0] == scores.argmax(1)).all()
     assert kept.histograms.matched.sum() == relevant.sum()
@@ -111,20 +117,20 @@ def test_a_record_tells_what_was_played(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("two_branch", ["image features: drawn_cnn, in the paper vgg19", "sentence vectors: word"]),
-        ("pixels", ["image features: drawn_cnn, in the paper vgg19", "word vectors: made up"]),
+        ("two_branch", [Aspect.IMAGE_NETWORK, Aspect.TEXT_VECTORS]),
+        ("pixels", [Aspect.IMAGE_NETWORK, Aspect.WORD_VECTORS]),
     ],
 )
 def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected):
     cell = cell_of(kind).model_copy(update={"network": "vgg19"})
     train_cell(cell)
-    told = evaluated(cell).deviations
-    assert len(told) == len(expected)
-    assert all(sentence.startswith(start) for sentence, start in zip(told, expected, strict=True))
+    departures = evaluated(cell).departures
+    assert [departure.aspect for departure in departures] == expected
+    assert (departures[0].here, departures[0].in_paper) == ("drawn_cnn", "vgg19")
 
 
 def two_members() -> tuple[Cell, Cell]:
-    first, second = cell_of("scan"), cell_of("scan", folder="results/b", direction="i2t")
+    first, second = cell_of("scan"), cell_of("scan", folder="data/cells/b", direction="i2t")
     second = second.model_copy(update={"preset": "other"})
     for cell in (first, second):
         train_cell(cell)
@@ -133,7 +139,7 @@ def two_members() -> tuple[Cell, Cell]:
 
 def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(monkeypatch):
     """Figures name the weights by it."""
-    parted, other = cell_of("two_scores"), cell_of("two_scores", folder="results/b")
+    parted, other = cell_of("two_scores"), cell_of("two_scores", folder="data/cells/b")
     for cell in (parted, other):
         train_cell(cell)
     first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
@@ -151,7 +157,7 @@ def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(mon
     parts = ("second", "first", "second")
     fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
     record = evaluated(fused, parted, other)
-    weights = read_samples(Path(fused.folder))["weights_i2t"]
+    weights = result_in(fused.folder).samples["weights_i2t"]
     expected = naive.weights([np.sin(first), first, np.sin(first)])
     np.testing.assert_allclose(weights, expected, rtol=1e-3)
     assert record.sampled.keys() == {"weights_inside", "weights_outside"}
@@ -174,8 +180,8 @@ def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
 
     monkeypatch.setattr(model_scores, "encoded", scored)
     status = guarded(lambda arguments: evaluated(cell), None)
-    assert status == 2 and not Path("results/a/record.json").exists()
-    assert "\nrematch: out of memory: results/a: " in capsys.readouterr().err
+    assert status == 2 and not Path("data/cells/a/record.json").exists()
+    assert "\nrematch: out of memory: data/cells/a: " in capsys.readouterr().err
 
 
 def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_all(monkeypatch):
@@ -185,7 +191,7 @@ def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_
     np.testing.assert_allclose(scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6)
     assert (scores["t2i"] == scores["i2t"].T).all()
     assert not np.allclose(matrices[0], matrices[1])
-    records = [read_record(Path("results") / name) for name in ("a", "b", "fused")]
+    records = [read_record(Path("data/cells") / name) for name in ("a", "b", "fused")]
     assert records[2].parameters == records[0].parameters + records[1].parameters
     options = records[2].options
     assert (options["how"], options["of"]) == ("average", ["scan", "other"])
@@ -201,7 +207,7 @@ def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_
 
 def check_folds(how: str, matrices: list[np.ndarray], image_of_caption: np.ndarray) -> None:
     fold_of_image = np.arange(6) // 2
-    kept, others = scores_of("results/fused"), 0
+    kept, others = scores_of("data/cells/fused"), 0
     within = {way: kept.best(f"{way}_fold") for way in ("i2t", "t2i")}
     for fold in range(3):
         images, captions = fold_of_image == fold, fold_of_image[image_of_caption] == fold
@@ -278,8 +284,8 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
 @pytest.mark.parametrize("last", [0, 255, 256, 65_535, 65_536])
 def test_retrieved_items_are_read_as_they_were_written(tmp_path, last):
     rows = {"i2t": np.array([[last, 0]], np.int32), "t2i": np.empty((0, 1), np.int32)}
-    write_retrieved(tmp_path / results.RETRIEVED, rows)
-    read = read_retrieved(tmp_path)
+    arrays = {results.RETRIEVED: results.retrieved_npz(rows)}
+    read = CellResult(place="made", record=builders.record(), arrays=arrays).retrieved
     assert read.keys() == rows.keys()
     assert all(np.array_equal(read[way], rows[way]) for way in rows)
     assert all(read[way].dtype == np.int32 for way in rows)

@@ -19,7 +19,7 @@ from torch import nn
 from benchmark.__main__ import main
 from benchmark.commands.season import schema
 from benchmark.core.files import read_json, write_json
-from benchmark.core.records import read_record
+from benchmark.data import results
 from benchmark.season.parameter_files import read_params
 
 ROOT = Path(__file__).parent.parent
@@ -75,7 +75,7 @@ def test_embeddings_of_a_checkpoint_become_a_row(
     assert len(pd.read_csv("todo/images.csv")) == IMAGES
     files = ["--images", "todo/images.npz", "--captions", "todo/captions.npz"]
     assert main(["score", "--dataset", "open", "--name", "clip", *files]) == 0
-    assert read_record(Path("results/try/open/clip/0")).options["given"] == "embeddings"
+    assert results.read_kept("try", "open")["clip/0"].record.options["given"] == "embeddings"
     with pytest.raises(SystemExit):
         example.main(["todo", "ViT-B-32", "weights.pt"])
     assert "expected a .safetensors file" in capsys.readouterr().err

@@ -20,7 +20,7 @@ from PIL import Image
 
 from benchmark.boards.claim_ledger import ledger
 from benchmark.core.errors import UserError
-from benchmark.data.results import Histograms
+from benchmark.data.results import SAMPLES, Histograms
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
@@ -347,9 +347,9 @@ def instance_figures(*rows, samples: dict | None = None) -> dict:
     """The figures of the paper, by name."""
     for each in rows:
         kept = histograms(np.array([0.5]), np.array([0.1]))
-        builders.write_ranks(each.played[0].folder, {}, histograms=kept)
+        builders.keep_ranks(each.played[0], {}, histograms=kept)
     if samples:
-        builders.write_arrays(rows[0].played[0].folder, "samples", **samples)
+        builders.keep_arrays(rows[0].played[0], SAMPLES, **samples)
     return {of.name: of for of in drawn_papers.instance_loss(FigureInputs(board=board(*rows)))}
 
 
@@ -394,7 +394,7 @@ def test_the_branch_whose_loss_halves_first_converges_first():
 def cyclematch_figures(preset: str, samples: dict, **declared: object) -> list:
     (made,) = board(row(preset, 0.5)).rows
     made = builders.standing(preset, made.outcomes, "P", **declared)
-    builders.write_arrays(made.outcomes[0].folder, "samples", **samples)
+    builders.keep_arrays(made.outcomes[0], SAMPLES, **samples)
     return list(drawn_papers.cyclematch(FigureInputs(board=board(made))))
 
 

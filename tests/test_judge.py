@@ -356,9 +356,13 @@ WITH = {
 }
 UNFIT = {
     "other queries": ([("other", 1), *PLAIN[1:]], "query value", "the same queries"),
-    "fewer": (PLAIN[1:], "query value", "1 of one alone, as 'q0'"),
-    "ranks": (RANKED, "direction query rank", "kind, found hits and ranks"),
-    "other values": ([(q, v / 2) for q, v in PLAIN], "query value", "kind, found hits and values"),
+    "fewer": (PLAIN[1:], "query value", "found 1 in a.csv alone, as 'q0'"),
+    "ranks": (
+        RANKED,
+        "direction query rank",
+        "hits in a.csv (0 to 1) and ranks in b.csv",
+    ),
+    "other values": ([(q, v / 2) for q, v in PLAIN], "query value", "one metric, add --scale 1"),
     "clusters": (WITH["cluster"], "query value cluster", "the same cluster"),
     "layer": (WITH["layer"], "query value layer", "layer: expected rows of own, found experts"),
     "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each query"),
@@ -442,8 +446,8 @@ def test_other_mistakes(capsys):
         (("a.csv", "b.csv", "--dataset", "shapes"), "options of these, found --dataset"),
         (("x.run", "b.run", "--qrels", "q", "--layer", "experts"), "--layer: expected a table"),
         (("a.csv", "none.csv"), "none.csv: expected a table as .csv, found nothing"),
-        (("a.csv", "x.run"), "a file of another ending; name it .csv"),
-        (("a.csv", "b.csv", "--qrels", "none"), "none: expected lines of query 0 item number"),
+        (("a.csv", "x.run"), "a .run file; if it is such a table, name it .csv"),
+        (("a.csv", "b.csv", "--qrels", "none"), "none: expected lines of query 0 item score"),
         (("a.csv", "b.csv", "--out", "x.html"), "--out: expected a .md or .json file"),
         (("../a:b", "../a:c"), "--season"),
         (("a.csv", "b"), "expected"),
@@ -493,6 +497,135 @@ def test_nothing_is_concluded_from_few_queries_or_from_equal_ones():
     write("a.csv", PLAIN)
     write("b.csv", PLAIN)
     assert judge("a.csv", "b.csv")["reason"] == "identical results"
+
+
+def test_a_difference_that_all_queries_have_is_decided_by_the_exact_test():
+    write("right.csv", [(q, 1) for q, _ in PLAIN])
+    write("wrong.csv", [(q, 0) for q, _ in PLAIN])
+    found = judge("right.csv", "wrong.csv")
+    test = stats.binomtest(150, 150, 0.5)
+    assert found["conclusion"] == "holds" and found["difference"] == 100
+    assert found["p"] == pytest.approx(test.pvalue, rel=1e-5)
+    least = stats.binomtest(150, 150).proportion_ci(method="exact").low
+    assert found["low"] == pytest.approx(100 * (2 * least - 1), rel=1e-5)
+    assert judge("wrong.csv", "right.csv")["conclusion"] == "reversed"
+    write("a.csv", [(q, 0, 10) for q, _ in PLAIN], "query rank depth")
+    write("b.csv", [(q, 2 + n % 3, 10) for n, (q, _) in enumerate(PLAIN)], "query rank depth")
+    ranks = judge("a.csv", "b.csv", "--metric", "r1")
+    assert (ranks["conclusion"], ranks["p"]) == ("holds", found["p"])
+    both = judge("a.csv", "b.csv", "--metric", "r10", "--claim", "A = B")
+    assert (both["conclusion"], both["difference"], both["p"]) == ("undecided", 0, 1)
+    assert both["limit"] is None and 1 < both["high"] == -both["low"] < 3
+    few = [(n, 1 + n % 2, n % 10) for n in range(600)]  # of which each cluster has as many
+    write("a.csv", [(q, 1, c) for q, _, c in few], "query value cluster")
+    write("b.csv", [(q, 0, c) for q, _, c in few], "query value cluster")
+    assert "10 clusters" in judge("a.csv", "b.csv")["reason"]
+
+
+def test_a_shift_of_all_values_is_no_rounding_error():
+    values = np.random.default_rng(0).normal(size=150)
+    write("a.csv", enumerate(values + 0.5))
+    write("b.csv", enumerate(values))
+    found = judge("a.csv", "b.csv")
+    span = np.ptp([*values, *values + 0.5])
+    assert found["conclusion"] == "holds"
+    assert found["p"] == pytest.approx(2 * (span / (span + 0.5)) ** 150, rel=1e-4)
+    write("a.csv", enumerate(1e-12 * np.random.default_rng(1).normal(size=150)))
+    write("b.csv", enumerate(1e-12 * values))  # these vary, below what counts as equal
+    assert judge("a.csv", "b.csv")["conclusion"] == "undecided"
+
+
+# Conventions --------------------------------------------------------------------------
+
+
+def scores(seed: int, level: float) -> np.ndarray:
+    """A metric in [0, 1] of 150 queries, of which some are hard for all."""
+    hard = np.random.default_rng(0).normal(size=150)
+    own = np.random.default_rng(seed).normal(size=150)
+    return 1 / (1 + np.exp(-level - hard - own / 2))
+
+
+def test_fractions_and_percentages_are_put_on_one_scale_by_an_option(capsys):
+    good, poor = scores(1, 1), scores(2, 0)
+    write("fraction.csv", enumerate(good))
+    write("percent.csv", enumerate(100 * poor))
+    told = refusal(capsys, "fraction.csv", "percent.csv")
+    assert "expected values on one scale" in told and "--scale 100,1" in told
+    assert "--scale 1,100" in refusal(capsys, "percent.csv", "fraction.csv", "--claim", "B > A")
+    found = judge("fraction.csv", "percent.csv", "--scale", "100,1")
+    assert numbers(found) == near(*paired_t(100 * good, 100 * poor))
+    turned = judge("percent.csv", "fraction.csv", "--scale", "1,100", "--claim", "B > A")
+    assert numbers(turned) == numbers(found)
+    as_they_are = judge("fraction.csv", "percent.csv", "--scale", "1")
+    assert as_they_are["difference"] < 0
+
+
+def test_ranks_from_1_are_read_so_by_an_option(capsys):
+    good = np.random.default_rng(1).geometric(0.6, 150)
+    poor = np.random.default_rng(2).geometric(0.4, 150)
+    write("a1.csv", enumerate(good), "query rank")
+    write("b1.csv", enumerate(poor), "query rank")
+    write("b0.csv", enumerate(poor - 1), "query rank")
+    told = refusal(capsys, "a1.csv", "b0.csv")
+    assert "a1.csv: rank: expected ranks from 0" in told and "--first-rank 1" in told
+    assert "b0.csv: rank of query" in refusal(capsys, "a1.csv", "b0.csv", "--first-rank", "1")
+    mixed = judge("a1.csv", "b0.csv", "--first-rank", "1,0")
+    hits = [100 * (ranks == 1) for ranks in (good, poor)]
+    assert numbers(mixed) == near(*paired_t(*hits))
+    turned = judge("b0.csv", "a1.csv", "--first-rank", "0,1", "--claim", "B > A")
+    assert numbers(turned) == numbers(mixed)
+    of_five = judge("a1.csv", "b1.csv", "--first-rank", "1", "--metric", "r5")
+    assert numbers(of_five) == near(*paired_t(100 * (good <= 5), 100 * (poor <= 5)))
+
+
+def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
+    ranks = np.random.default_rng(1).geometric(0.2, 150) - 1
+    listed = [rank if rank < 10 else "" for rank in ranks]
+    write("whole.csv", enumerate(ranks), "query rank")
+    write("listed.csv", enumerate(listed), "query rank")
+    found = judge("whole.csv", "listed.csv", "--metric", "mrr")
+    assert found["difference"] == 0 and any("ranks below 10" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--first-rank", "2"),
+        ("--first-rank", "1,0,1"),
+        ("--scale", "0"),
+        ("--scale", "nan"),
+        ("--scale", "x,1"),
+        ("--order", "distances"),
+    ],
+)
+def test_options_that_say_no_reading_are_refused(option, value, capsys):
+    write("a.csv", PLAIN)
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
+    assert f"{option}: expected" in refusal(capsys, "a.csv", "b.csv", option, value)
+
+
+def test_options_without_use_and_two_readings_of_a_file_are_refused(capsys):
+    write("a.csv", PLAIN)
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
+    assert "--order: expected TREC runs" in refusal(capsys, "a.csv", "b.csv", "--order", "ranks")
+    assert "--first-rank: expected" in refusal(capsys, "a.csv", "b.csv", "--first-rank", "1")
+    assert "--count-unanswered" in refusal(capsys, "a.csv", "b.csv", "--count-unanswered")
+    words = ("a.csv", "b.csv", "--pair", "b.csv", "a.csv", "--scale", "1,2")
+    assert "--pair: expected one reading of b.csv" in refusal(capsys, *words)
+
+
+def test_of_an_unreadable_file_what_can_be_read_is_told(capsys):
+    Path("means.json").write_text('{"scores": {"test": [{"ndcg_at_10": 0.5}]}}')
+    write("a.csv", PLAIN)
+    told = refusal(capsys, "means.json", "a.csv")
+    assert "found a .json file" in told and "name it" not in told and ".jsonl" in told
+
+
+def test_a_p_that_is_too_small_for_a_number_is_no_zero(capsys):
+    write("a.csv", [(n, 1) for n in range(1200)])
+    write("b.csv", [(n, 0) for n in range(1200)])
+    judge("a.csv", "b.csv")
+    assert "p < 1e-300" in capsys.readouterr().out
 
 
 def test_the_examples_of_the_documentation_run(capsys):

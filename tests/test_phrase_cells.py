@@ -15,6 +15,7 @@ from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_
 
 from benchmark.boards import boards
 from benchmark.contracts.methods import Captions, NotApplicableError
+from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.data.feature_folders import sha256_of_items, write_card
@@ -87,7 +88,7 @@ def phrase_cell(**changes: object) -> Cell:
         "options": options,
         "images": str(PROPOSALS),
         "texts": str(PHRASES),
-        "folder": "results/phrases",
+        "folder": "data/cells/phrases",
         "network": None,
     }
     return cell_of("two_branch").model_copy(update=facts | changes)
@@ -305,13 +306,14 @@ def test_a_record_tells_how_the_features_of_phrases_differ_from_the_papers():
         write_card(folder, card | facts | {"settings": card["settings"] | made})
     cell = phrase_cell(network="vgg19")
     train_cell(cell)
-    assert evaluated(cell).deviations == [
-        "image features: drawn_cnn, in the paper vgg19",
-        "proposals: grid instead of EdgeBoxes",
-        "image features standardised with training statistics",
-        "phrase vectors: word vectors made up",
-        "phrase vectors: random LSTM weights instead of published ones",
-        "phrase vectors standardised with training statistics",
+    departures = evaluated(cell).departures
+    assert [(each.aspect, each.here, each.texts) for each in departures] == [
+        (Aspect.IMAGE_NETWORK, "drawn_cnn", None),
+        (Aspect.PROPOSALS, "grid", None),
+        (Aspect.IMAGES_STANDARDISED, "", None),
+        (Aspect.TEXT_VECTORS, "made up", "phrase"),
+        (Aspect.RANDOM_TEXT_WEIGHTS, "", "phrase"),
+        (Aspect.TEXTS_STANDARDISED, "", "phrase"),
     ]
 
 
@@ -378,7 +380,7 @@ def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.nd
 
 
 def test_regions_weigh_as_is_best_for_validation(monkeypatch):
-    whole, phrases = cell_of("two_branch", folder="results/whole"), phrase_cell()
+    whole, phrases = cell_of("two_branch", folder="data/cells/whole"), phrase_cell()
     fusion = fusion_of(whole, phrases, how="weighted")
     for cell in (whole, phrases):
         train_cell(cell)

@@ -1,12 +1,11 @@
 """`plan`: the power of a plan is the share of made-up experiments in which the claim holds."""
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 import pytest
 from refusals import check, refusal
-from report_seasons import FUSION, IMAGES, MEMBERS, OWNERS, PRESETS, cells, enter_played_season
+from report_seasons import FUSION, IMAGES, MEMBERS, OWNERS, PRESETS, enter_played_season
 from scipy import stats
 
 from benchmark.__main__ import main
@@ -178,11 +177,11 @@ class TestSeason:
         return ("--season", "try", "--dataset", "open", "--difference", "40", *words)
 
     def test_the_images_part_is_that_of_both_rows_without_the_luck_of_trainings(self):
-        folders = {(c.preset, c.seed): c.folder for c in cells(self.params) if c.dataset == "open"}
+        kept = results.read_kept("try", "open")
 
         def of_images(preset: str, seed: int) -> np.ndarray:
             """What each image adds to rsum, by a loop."""
-            scores = results.read_scores(Path(folders[preset, seed]))
+            scores = kept[f"{preset}/{seed}"].scores
             added = np.zeros(IMAGES)
             for way, owners in (("i2t", range(IMAGES)), ("t2i", OWNERS)):
                 hits = [sum(100 * (rank < k) for k in (1, 5, 10)) for rank in scores.best(way)]

@@ -1,11 +1,12 @@
 """`play` and `verify` on a small season, and the tasks that they run side by side."""
 
 import os
-import shutil
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from benchmark.__main__ import main
 from benchmark.commands import tasks, verify
 from benchmark.commands.tasks import Task
 from benchmark.core.numerics import Numerics
-from benchmark.core.records import read_record, write_record
-from benchmark.data.results import RANKS, Ranks, Scores, write_scores
+from benchmark.data import results
+from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.encode import drawn_pretraining
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
@@ -119,7 +120,7 @@ def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder
     cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
     params = Params(season="s", title="s", device="cpu", datasets={}, feature_sets={})
     params = params.model_copy(update={"cells": {cell.key: cell}})
-    never = tasks.of_stage(params, f"train-{cell.key}", "python -m small_stage", ())
+    never = tasks.of_stage(params, f"train@{cell.key}", "python -m small_stage", (), {})
     known = {"short": task("", seconds=2), "long": task("", seconds=9), "never": never}
     asked = []
     assert tasks.run_all(known, 1, is_stale=lambda name: bool(asked.append(name))) == {}
@@ -187,28 +188,28 @@ def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(s
     changed = SEASON["options"] | {"two_branch_embedding": {"epochs": 2, "embedding_size": 4}}
     FILE.write_text(yaml.safe_dump(SEASON | {"options": changed}))
     assert main(["play", "--only", "*two_branch*", "--jobs", "1"]) == 0
-    record = read_record(Path("results/small/tiny/two_branch_single/0"))
+    record = results.read_kept("small", "tiny")["two_branch_single/0"].record
     assert record.options["epochs"] == 2
     said = capsys.readouterr()
-    assert "train-tiny-two_branch_single-0: done" in said.err and "cyclematch" not in said.err
+    assert "train@tiny-two_branch_single-0: done" in said.err and "cyclematch" not in said.err
     assert main(["play", "--jobs", "1"]) == 0
     with Repo() as repo:
         assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
 
 
-def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
+def test_verify_compares_all_that_counts(monkeypatch):
     monkeypatch.chdir(ROOT)
-    old = Path("results/demo/shapes/scan_t2i_avg/0")
-    new = Path(shutil.copytree(old, tmp_path / "0"))
-    record = read_record(new)
+    old = results.read_kept("demo", "shapes")["scan_t2i_avg/0"]
+    record = old.record
     rsum = f"{record.metrics['rsum']:.2f}"
-    assert verify.compared(old, new, None) == (rsum, rsum, "identical")
-    assert verify.compared(old, new, "why") == (rsum, rsum, "why")
-    assert verify.compared(old, tmp_path, None) == (rsum, "-", "not run")
-    assert verify.compared(tmp_path, new, None) == ("-", rsum, "not committed")
+    assert verify.compared(old, old, None) == (rsum, rsum, "identical")
+    assert verify.compared(old, old, "why") == (rsum, rsum, "why")
+    assert verify.compared(old, None, None) == (rsum, "-", "not run")
+    assert verify.compared(None, old, None) == ("-", rsum, "not committed")
     metrics = record.metrics | {"rsum": record.metrics["rsum"] + 1e-13}
     history = {name: values[:-1] for name, values in record.history.items()}
-    write_record(new, record.model_copy(update={"metrics": metrics, "history": history}))
+    changed = record.model_copy(update={"metrics": metrics, "history": history})
+    new = replace(old, record=changed)
     assert verify.compared(old, new, None)[2].startswith("other metrics, history, (committed")
     # The ranks of all relevant items; where one side knows the best ranks alone, these.
     first = Ranks(np.array([0, 2, 5]), np.array([2, 1]))
@@ -218,18 +219,23 @@ def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
         (Ranks(np.array([0, 3, 5]), np.array([2, 1])), "other ranks"),
         (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), "other ranks"),
     ):
-        folders = [shutil.copytree(old, tmp_path / x, dirs_exist_ok=True) for x in "ab"]
-        for folder, ranks in zip(folders, (first, kept), strict=True):
-            write_scores(folder / RANKS, Scores(ranks={"i2t": ranks}))
-        assert verify.compared(*folders, None)[2].startswith(told)
+        both = [with_ranks(old, ranks) for ranks in (first, kept)]
+        assert verify.compared(*both, None)[2].startswith(told)
+
+
+def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
+    """The result with other ranks, whatever its record says of them."""
+    record = result.record.model_copy(update={"files": {}})
+    npz = results.scores_npz(Scores(ranks={"i2t": ranks}))
+    return replace(result, record=record, arrays={results.RANKS: npz})
 
 
 def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
     monkeypatch.chdir(ROOT)
     params = read_params("demo")
     named = verify.tasks_of(params, ["shapes-cyclematch_adaptive-0"])
-    assert list(named)[-1] == "evaluate-shapes-cyclematch_adaptive-0"
-    assert {name.split("-")[0] for name in named} == {
+    assert list(named)[-1] == "evaluate@shapes-cyclematch_adaptive-0"
+    assert {re.split("[-@]", name)[0] for name in named} == {
         *("fetch", "prepare", "pretrain", "encode", "train", "evaluate")
     }
     done = set()
@@ -237,7 +243,7 @@ def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
         assert done.issuperset(each.needs)
         done.add(name)
     everything = verify.tasks_of(params, list(params.everything))
-    assert {f"evaluate-{key}" for key in params.everything} < everything.keys()
+    assert {f"evaluate@{key}" for key in params.everything} < everything.keys()
     assert "report" not in everything and "cells" not in everything
 
 

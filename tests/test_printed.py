@@ -79,6 +79,29 @@ def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(told):
     )
 
 
+@pytest.mark.parametrize("wanted", ["0.586", ".586", "0,586"])
+def test_a_fraction_is_looked_for_as_a_percentage_and_that_is_said(told, wanted):
+    assert not any(abs(value - 0.586) < 0.0006 for *_, value in every_number())
+    head, *lines = told(wanted)
+    assert head == f"{wanted} as a fraction, 58.6 per cent:"
+    assert lines == told("58.6")
+
+
+def test_a_number_that_is_printed_stands_before_its_percentage(told, monkeypatch):
+    lines = printed.printed()
+    share = lines[0]._replace(numbers={"overlap_s": 0.586})
+    monkeypatch.setattr(printed, "printed", lambda: [*lines, share])
+    first, head, *_ = told("0.586")
+    assert first.endswith("S 0.5860") and "as a fraction" in head
+
+
+def test_what_is_no_fraction_is_not_looked_for_as_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(refusal(printed, "0.586 %"), found="0.586 %; nearest is 1")
+    check(refusal(printed, "0.5"), found="nearest is 1", do="write the percentage: 50")
+    check(refusal(printed, "0.99993"), found="and to 99.993 per cent")
+
+
 def test_of_a_number_that_nobody_prints_the_nearest_one_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = [value for *_, value in every_number()]

@@ -26,7 +26,7 @@ from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
 from benchmark.data.prepared_tables import read_card
-from benchmark.data.results import Ranks
+from benchmark.data.results import RETRIEVED, SAMPLES, Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
@@ -97,9 +97,8 @@ def cell(
     seconds = seconds or {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 1e-6}
     training = builders.cost(packages={"torch": "2"}, training=5.0)
     scoring = builders.cost(packages={"torch": "2"}, **seconds)
-    cost = Costs(training=training, scoring=scoring)
-    record = made.record.model_copy(update={"cost": cost})
-    return replace(made, record=record, trainings=(training,))
+    kept = replace(made.kept, costs=Costs(training=training, scoring=scoring))
+    return replace(made, kept=kept, trainings=(training,))
 
 
 def retriever(
@@ -114,8 +113,8 @@ def retriever(
     metrics = retrieval_metrics(whole) | whole_matrices.score_metrics(scores, scores - 0.5)
     metrics |= {f"{way}_r1_tie_gap": 0.0 for way in whole}
     made = cell(dataset, preset, metrics=metrics | more)
-    builders.write_ranks(made.folder, ranks, replicates=np.linspace(0.2, 0.4, 200))
-    builders.write_arrays(made.folder, "retrieved", **retrieved)
+    builders.keep_ranks(made, ranks, replicates=np.linspace(0.2, 0.4, 200))
+    builders.keep_arrays(made, RETRIEVED, **retrieved)
     return made
 
 
@@ -125,16 +124,16 @@ def localiser(dataset: str, preset: str, ranks: np.ndarray, seed: int = 0) -> Ou
     metrics = recalls | more | {"rsum": sum(recalls.values())}
     facts = {"task": "localisation", "phrases": PHRASES, "metrics": metrics}
     played = cell(dataset, preset, seed, seconds={"per_pair": 2e-6}, **facts)
-    builders.write_ranks(played.folder, {"p2r": ranks})
+    builders.keep_ranks(played, {"p2r": ranks})
     boxes = np.where((ranks == 0)[:, None], TRUE, WRONG).astype(np.float32)
-    builders.write_arrays(played.folder, "samples", p2r_boxes=boxes)
+    builders.keep_arrays(played, SAMPLES, p2r_boxes=boxes)
     return played
 
 
 def lost(dataset: str, preset: str) -> Outcome:
     facts = {"status": "failed", "reason": HOSTILE, "selected_epoch": None}
     failed = cell(dataset, preset, task="localisation", **facts)
-    builders.write_ranks(failed.folder, {})
+    builders.keep_ranks(failed, {})
     return failed
 
 

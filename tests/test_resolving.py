@@ -240,7 +240,7 @@ def test_an_option_or_encoder_that_is_none_is_refused_before_anything_runs(stage
 
 def test_a_fusion_may_be_of_parts_of_scores(staged):
     params = resolve("try", season(presets=["first", "second", "parts", "three"]), staged)
-    first, second = (f"results/try/drawn/{name}/0" for name in ("first", "second"))
+    first, second = (f"data/cells/try/drawn/{name}/0" for name in ("first", "second"))
     parts, three = (params.fusions[f"drawn-{name}-0"] for name in ("parts", "three"))
     assert (parts.how, parts.members) == ("adaptive", [second, second])
     assert parts.parts == ["visual", "textual"]

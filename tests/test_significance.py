@@ -105,6 +105,34 @@ class TestEstimates:
         assert doubt(images=4.0, count=count).least_freedom == freedom
 
 
+class TestConstant:
+    @pytest.mark.parametrize("units", [20, 150])
+    def test_where_the_value_is_the_reach_it_is_the_sign_test(self, units):
+        for value in (100.0, -100.0):
+            same = significance.Constant(value=value, units=units, reach=100.0)
+            assert same.p() == pytest.approx(stats.binomtest(units, units).pvalue)
+        ends = stats.binomtest(units, units).proportion_ci(method="exact")
+        assert same.interval == pytest.approx((-100, 100 * (1 - 2 * ends.low)))
+
+    @pytest.mark.parametrize("value", [0.0, 30.0, -30.0, 100.0])
+    def test_p_is_a_twentieth_where_the_interval_ends(self, value):
+        same = significance.Constant(value=value, units=200, reach=100.0)
+        low, high = same.interval
+        assert -100 <= low <= value <= high <= 100 and low < high
+        if value > 0:
+            assert same.p_above(low) == pytest.approx(0.05)
+            assert same.p(beyond=low) == pytest.approx(0.05)
+        if value < 0:
+            assert same.p(beyond=-high) == pytest.approx(0.05)
+            assert same.p_above(0.0) == 1
+        assert same.p(beyond=abs(value)) == 1
+
+    def test_it_covers_where_a_small_share_differs_as_much_as_it_can(self):
+        """A share of 2% that nobody of 100 saw lies within the interval."""
+        same = significance.Constant(value=100.0, units=100, reach=100.0)
+        assert same.interval[0] <= 0.98 * 100 - 0.02 * 100
+
+
 class TestScoreInterval:
     @pytest.mark.parametrize(("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)])
     def test_it_is_wilsons_and_twice_the_variance_is_half_the_queries(self, hits, queries):

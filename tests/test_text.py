@@ -73,7 +73,7 @@ def four_splits() -> Prepared:
 def cell_of(words: str | None = None) -> Cell:
     names = dict.fromkeys(("dataset", "preset", "method", "family", "images"), "tiny")
     return Cell(
-        **names, folder="results/a", words=words, seed=0, options={}, scaled=[], network=None
+        **names, folder="data/cells/a", words=words, seed=0, options={}, scaled=[], network=None
     )
 
 

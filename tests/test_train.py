@@ -48,7 +48,7 @@ def here(tmp_path, monkeypatch):
 @cache
 def uninterrupted(kind: str) -> tuple[bytes, bytes]:
     """Bytes of the checkpoint and the history of a training; the same wherever it is played."""
-    return train_cell(cell_of(kind, folder="results/uninterrupted"))
+    return train_cell(cell_of(kind, folder="data/cells/uninterrupted"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +87,7 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(kind, epoch, kill,
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         kill(patch, epoch)
         train_cell(cell_of(kind))
-    assert not Path("results/a").exists()
+    assert not Path("data/cells/a").exists()
     done = epoch if kill is kill_after_epoch else epoch - 1
     epochs.clear()
     assert train_cell(cell_of(kind)) == expected
@@ -300,7 +300,7 @@ def test_each_epoch_has_the_rate_and_optimiser_of_its_phase(monkeypatch):
 
 def test_frozen_parameters_stay_and_the_others_learn():
     train_cell(cell_of("pixels"))
-    state, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
+    state, kept = state_of("data/cells/a"), torch.load(IMAGES / "network.pt", weights_only=True)
     words = Words.read(KNOWN)
     expected = np.vstack([np.zeros((1, 2)), words.rows(["a", "dog", "green", "red", "runs"])])
     np.testing.assert_array_equal(state["words.weight"].numpy(), expected.astype(np.float32))
@@ -316,26 +316,26 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
     first = checkpoint_of()
     start = "data/checkpoints/a.pt"
     # A word that occurs less than 99 times would be none here, and everything would be <unk>.
-    cell = cell_of("scan", folder="results/b", start=start, min_count=99, learning_rate=1e-9)
+    cell = cell_of("scan", folder="data/cells/b", start=start, min_count=99, learning_rate=1e-9)
     train_cell(cell)
-    second = checkpoint_of("results/b")
+    second = checkpoint_of("data/cells/b")
     assert second.words == first.words and len(first.words) == 4 + len(WORDS)
     assert second.sizes == first.sizes
     for name, value in second.state.items():
         torch.testing.assert_close(value, first.state[name], rtol=0, atol=1e-6)
-    fresh = cell_of("scan", folder="results/c", min_count=1, learning_rate=1e-9, seed=1)
+    fresh = cell_of("scan", folder="data/cells/c", min_count=1, learning_rate=1e-9, seed=1)
     train_cell(fresh)
     assert not torch.allclose(
-        state_of("results/c")["project.weight"], first.state["project.weight"]
+        state_of("data/cells/c")["project.weight"], first.state["project.weight"]
     )
 
 
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
     """Stage one learns from features, stage two from pixels; the rest goes on."""
     train_cell(cell_of("pixels", freeze=True))
-    cell = cell_of("pixels", folder="results/b", start="data/checkpoints/a.pt", epochs=0)
+    cell = cell_of("pixels", folder="data/cells/b", start="data/checkpoints/a.pt", epochs=0)
     train_cell(cell)
-    first, second = state_of("results/a"), state_of("results/b")
+    first, second = state_of("data/cells/a"), state_of("data/cells/b")
     assert {name for name in second if name not in first} == {
         f"image_network.{name}" for name in drawn_cnn.Network(width=4).state_dict()
     }
@@ -352,8 +352,8 @@ def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
 def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
     train_cell(cell_of(kind))
     start = "data/checkpoints/a.pt"
-    train_cell(cell_of(kind, folder="results/b", start=start, **options))
-    checkpoint = checkpoint_of("results/b")
+    train_cell(cell_of(kind, folder="data/cells/b", start=start, **options))
+    checkpoint = checkpoint_of("data/cells/b")
     assert checkpoint.status == "not_applicable"
     reason = f"{start}: expected weights like those of .*, found others in {part}; give both"
     assert re.match(reason, checkpoint.reason) and "\n" not in checkpoint.reason
@@ -366,7 +366,7 @@ def test_a_training_cannot_go_on_from_one_without_a_result(status):
     start = "data/checkpoints/a.pt"
     first = checkpoint_of()
     assert first.status == status
-    cell = cell_of(kind, folder="results/b", start=start)
+    cell = cell_of(kind, folder="data/cells/b", start=start)
     train_cell(cell)
     record = evaluated(cell)
     assert record.status == "not_applicable"

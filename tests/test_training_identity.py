@@ -35,7 +35,7 @@ def work(tmp_path, monkeypatch):
 def refused(cell: Cell) -> str:
     with pytest.raises(UserError) as error:
         evaluated(cell)
-    assert AGAIN in str(error.value) and not Path("results/a/record.json").exists()
+    assert AGAIN in str(error.value) and not Path("data/cells/a/record.json").exists()
     return str(error.value)
 
 
@@ -63,7 +63,7 @@ def test_where_results_lie_does_not_count():
     train_cell(cell)
     for end in ("pt", "json"):
         shutil.copyfile(f"data/checkpoints/a.{end}", f"data/checkpoints/b.{end}")
-    moved = cell.model_copy(update={"folder": "results/b"})
+    moved = cell.model_copy(update={"folder": "data/cells/b"})
     assert evaluated(moved).status == "ok"
 
 
@@ -105,7 +105,7 @@ def test_an_edited_method_is_no_record():
     train_cell(cell)
     own_method("# a comment decides nothing\n")
     assert evaluated(cell).status == "ok"
-    Path("results/a/record.json").unlink()
+    Path("data/cells/a/record.json").unlink()
     own_method("EDITED = True\n")
     assert f"{HEAD}the present method, found those of another" in refused(cell)
 
@@ -118,7 +118,7 @@ def test_a_killed_training_does_not_go_on_with_an_edited_loss(monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         kill_after_epoch(patch, 1)
         train_cell(cell)
-    (before,) = Path(".scratch/results/a").iterdir()
+    (before,) = Path(".scratch/data/cells/a").iterdir()
     own_method("EDITED = True\n")
     train_cell(cell)
     assert not before.exists()  # nothing of the old training is left

@@ -308,7 +308,7 @@ def test_a_season_of_drawings_is_trained_on_both(tmp_path, monkeypatch, capsys):
     for preset in ("vse_on_vectors", "pooled_tokens"):
         for stage in ("train", "evaluate"):
             assert main([stage, f"shapes-{preset}-0"]) == 0
-        record = json.loads(Path(f"results/small/shapes/{preset}/0/record.json").read_text())
+        record = json.loads(Path(f"data/cells/small/shapes/{preset}/0/record.json").read_text())
         assert record["status"] == "ok", record["reason"]
         assert str(tmp_path) not in json.dumps(record)
     assert not Path("data/features/shapes/words_trained300").exists()  # no words were asked for

@@ -6,7 +6,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from builders import outcome, write_arrays
+from builders import keep_arrays, outcome
 from ir_measures import Success
 from oracles import whole_matrices
 
@@ -14,6 +14,7 @@ from benchmark.boards.boards import Outcome
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.results import RETRIEVED
 from benchmark.scoring.metrics import retrieval_metrics
 
 WAYS = ("i2t", "t2i")
@@ -56,9 +57,7 @@ def best_first(scores_QN: np.ndarray, relevant_QN: np.ndarray) -> np.ndarray:
     )
 
 
-def played(
-    folder: Path, data: Prepared, rng: np.random.Generator, *, levels: int, seed: int = 0
-) -> Outcome:
+def played(data: Prepared, rng: np.random.Generator, *, levels: int, seed: int = 0) -> Outcome:
     """A cell with scores of `levels` values: the fewer, the more ties."""
     split = data.split("test")
     relevant = np.equal.outer(split.group_of_image, split.group_of_caption)
@@ -67,13 +66,14 @@ def played(
     ranks = whole_matrices.ranks({way: matrix for way, (matrix, _) in both.items()}, relevant)
     retrieved = {way: best_first(*matrices) for way, matrices in both.items()}
     metrics = retrieval_metrics(ranks)
-    return stored(folder / str(seed), seed, retrieved, metrics=metrics)
+    return stored(seed, retrieved, metrics=metrics)
 
 
-def stored(folder: Path, seed: int, retrieved: dict, **facts: object) -> Outcome:
+def stored(seed: int, retrieved: dict, **facts: object) -> Outcome:
     """A cell with what it retrieved."""
-    write_arrays(folder, "retrieved", **retrieved)
-    return outcome("odd preset", seed, folder=folder, dataset="made up", **facts)
+    made = outcome("odd preset", seed, dataset="made up", **facts)
+    keep_arrays(made, RETRIEVED, **retrieved)
+    return made
 
 
 def success(folder: Path, way: str, seed: int = 0) -> dict:
@@ -88,8 +88,8 @@ def success(folder: Path, way: str, seed: int = 0) -> dict:
 def test_success_of_ir_measures_is_the_recall_of_the_record(tmp_path, images, levels):
     rng = np.random.default_rng([images, levels])
     data = prepared(images, rng)
-    cell = played(tmp_path / "cells", data, rng, levels=levels)
-    failed = stored(tmp_path / "failed", 2, {}, status="failed")
+    cell = played(data, rng, levels=levels)
+    failed = stored(2, {}, status="failed")
     write_trec([cell, failed], data, tmp_path / "trec")
     runs = {f"made%20up-odd%20preset-0.{way}.run" for way in WAYS}
     qrels = {f"made%20up.{way}.qrels" for way in WAYS}
@@ -110,7 +110,7 @@ def test_any_image_of_a_person_is_relevant_and_only_captions_are_queries(tmp_pat
         card={"ways": ["t2i"]},
         folder=Path("data/prepared/made up"),
     )
-    played = stored(tmp_path / "0", 0, {"t2i": np.array([[1, 0], [3, 2]])})
+    played = stored(0, {"t2i": np.array([[1, 0], [3, 2]])})
     folder = tmp_path / "trec"
     write_trec([played], data, folder)
     names = {path.name for path in folder.iterdir()}
@@ -122,7 +122,7 @@ def test_any_image_of_a_person_is_relevant_and_only_captions_are_queries(tmp_pat
 
 def test_retrieved_items_of_another_split_are_refused(tmp_path):
     rng = np.random.default_rng(0)
-    cell = played(tmp_path / "cells", prepared(60, rng), rng, levels=9)
+    cell = played(prepared(60, rng), rng, levels=9)
     data = prepared(30, rng)
     with pytest.raises(UserError) as error:
         write_trec([cell], data, tmp_path / "trec")

@@ -20,7 +20,7 @@ FAILING = [("breaks", "breaks_at=2"), ("odd", "how=fit raises"), ("odd", "how=re
 
 
 def cell_of(kind: str, **changes: object) -> Cell:
-    cell = tiny_cells.cell_of(kind, folder=f"results/test/tiny/{kind}/0")
+    cell = tiny_cells.cell_of(kind, folder=f"data/cells/test/tiny/{kind}/0")
     return cell.model_copy(update=changes)
 
 

@@ -13,10 +13,10 @@ import torch
 
 from benchmark.core.files import read_json
 from benchmark.core.records import Record, read_record
-from benchmark.data import prepared_tables
+from benchmark.data import prepared_tables, results
 from benchmark.data.feature_folders import Words, sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
-from benchmark.data.results import Scores, read_scores
+from benchmark.data.results import CellResult, Scores
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.features import drawn_cnn
 from benchmark.scoring import checkpoints, evaluation
@@ -30,7 +30,7 @@ WORDS = ("red", "green", "dog", "runs", "sleeps", "a", "the")
 PREPARED, IMAGES = Path("data/prepared/tiny"), Path("data/features/tiny/grid")
 VECTORS, KNOWN = Path("data/features/tiny/vectors"), Path("data/features/tiny/words")
 CAPTIONS = PREPARED / "captions.parquet"
-RESULTS = Path("results/a")  # of a cell, unless a test says otherwise
+RESULTS = Path("data/cells/a")  # of a cell, unless a test says otherwise
 SCAN = {
     **{"embedding_size": 6, "word_size": 4, "batch_size": 8, "min_count": 1, "regions": 4},
     **{"epochs": 3, "decay_after": 2, "learning_rate": 0.01},
@@ -169,7 +169,7 @@ def fusion_of(*members: Cell, how: str = "average", parts: tuple[str, ...] = ())
         how=how,
         members=folders,
         parts=list(parts) or [""] * len(folders),
-        folder="results/fused",
+        folder="data/cells/fused",
     )
 
 
@@ -220,7 +220,12 @@ def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.nda
 
 
 def scores_of(folder: str | Path = RESULTS) -> Scores:
-    return read_scores(Path(folder))
+    return result_in(folder).scores
+
+
+def result_in(folder: str | Path = RESULTS) -> CellResult:
+    """What the evaluation of a cell left."""
+    return results.read_cell(Path(folder), Path(folder).name)
 
 
 # Kills ----------------------------------------------------------------------------------------

@@ -26,9 +26,19 @@ import pandas as pd
 
 from benchmark.core.errors import UserError, corrected_by
 from benchmark.core.files import read_csv, write_text
-from benchmark.core.records import RECORD, Provenance, Record, read_record
+from benchmark.core.records import Provenance, Record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import Ranks, Scores
+from benchmark.data.results import (
+    COSTS,
+    EXTERNAL,
+    RECORDS,
+    RESULTS,
+    RETRIEVED,
+    SAMPLES,
+    CellResult,
+    Ranks,
+    Scores,
+)
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
@@ -50,8 +60,8 @@ QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction ->
 class Outcome:
     """One declared cell with its record."""
 
-    folder: Path
-    record: Record
+    kept: CellResult
+    record: Record  # under a layer of relevance: with other metrics than the kept one
     trainings: tuple[Provenance, ...] = ()  # its training's; of a fusion, those of all members;
     # none of an external row
     of_layer: Scores | None = None  # under a layer of relevance: the ranks of its queries
@@ -69,7 +79,7 @@ class Outcome:
     @property
     def scoring(self) -> Provenance:
         """What its scoring cost."""
-        return self.record.cost.scoring
+        return self.kept.costs.scoring
 
     @property
     def training_seconds(self) -> float:
@@ -86,8 +96,7 @@ class Outcome:
         """Its ranks, histograms of scores, and S of resamples of the images."""
         if self.of_layer:
             return self.of_layer
-        is_kept = (self.folder / results.RANKS).is_file()
-        return results.read_scores(self.folder, self.record) if is_kept else Scores()
+        return self.kept.scores
 
     def ranks(self, direction: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, (Q,), in the split's order."""
@@ -96,8 +105,7 @@ class Outcome:
     @cached_property
     def retrieved(self) -> dict[str, np.ndarray]:
         """The first items of every query by direction; empty where they are not kept."""
-        is_kept = results.kept(self.folder, results.RETRIEVED).is_file()
-        return results.read_retrieved(self.folder) if is_kept else {}
+        return self.kept.retrieved if self.kept.has(RETRIEVED) else {}
 
     def by(self, layer: Mapping[str, LayerPairs], kept_as: str = "") -> "Outcome | None":
         """The outcome by a layer of relevance, by its directions: from the ranks of all right items
@@ -192,14 +200,14 @@ class Row:
     @cached_property
     def samples_seed(self) -> int | None:
         """The first seed that has `samples`; None where none has."""
-        kept = (o for o in self.played if results.kept(o.folder, results.SAMPLES).is_file())
-        return next((o.record.seed for o in kept if results.read_samples(o.folder)), None)
+        kept = (o for o in self.played if o.kept.has(SAMPLES))
+        return next((o.record.seed for o in kept if o.kept.samples), None)
 
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
         """The samples for figures of `samples_seed`; empty where no seed has some."""
-        of_seed = (o.folder for o in self.played if o.record.seed == self.samples_seed)
-        return next(map(results.read_samples, of_seed), {})
+        of_seed = (o for o in self.played if o.record.seed == self.samples_seed)
+        return next((o.kept.samples for o in of_seed), {})
 
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them lacks it."""
@@ -337,11 +345,14 @@ def read_boards(params: Params) -> list[Board]:
     """One board per dataset with a cell that was run; the others are named on stderr. Raises
     UserError where none was run, and for one that was run with other data or another protocol."""
     cells = params.cells | params.fusions | params.brought
-    missing = [key for key, cell in cells.items() if not _was_run(cell)]
+    with corrected_by(f"rematch play {params.season}"):
+        kept = {name: results.read_kept(params.season, name) for name in params.datasets}
+    missing = [key for key, cell in cells.items() if not _was_run(cell, kept[cell.dataset])]
     do = f"rematch play {params.season}"
     if missing and len(missing) == len(cells):
-        with corrected_by(do):
-            read_record(Path(cells[missing[0]].folder))
+        first = cells[missing[0]]
+        where = f"{RESULTS / params.season / first.dataset / RECORDS}: {first.name}"
+        raise UserError(where, "a record", "nothing", f"run: {do}")
     if missing:
         some = ", ".join(missing[:NAMED]) + ", ..." * (len(missing) > NAMED)
         told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
@@ -358,7 +369,8 @@ def read_boards(params: Params) -> list[Board]:
         outcomes_of: dict[str, list[Outcome]] = {}
         for key, cell in of_dataset.items():
             if key not in missing:
-                outcomes_of.setdefault(cell.preset, []).append(_outcome(params, cell, card))
+                outcome = _outcome(params, cell, card, kept[dataset])
+                outcomes_of.setdefault(cell.preset, []).append(outcome)
         rows = []
         for preset, outcomes in outcomes_of.items():
             declared = known[preset][1] if preset in known else Preset(title=preset)
@@ -377,20 +389,29 @@ def read_boards(params: Params) -> list[Board]:
     return boards
 
 
-def _was_run(cell: Cell | Fusion | Brought) -> bool:
+def _was_run(cell: Cell | Fusion | Brought, kept: Mapping[str, CellResult]) -> bool:
     """Whether the cell, and what it is a fusion of, have records."""
-    folders = [cell.folder, *(cell.members if isinstance(cell, Fusion) else ())]
-    return all(Path(folder, RECORD).is_file() for folder in folders)
+    return {cell.name, *_members(cell)} <= kept.keys()
 
 
-def _outcome(params: Params, cell: Cell | Fusion | Brought, card: dict) -> Outcome:
+def _members(cell: Cell | Fusion | Brought) -> list[str]:
+    """What the results of the dataset call the cells that a fusion is of; of others none."""
+    folders = dict.fromkeys(cell.members) if isinstance(cell, Fusion) else ()
+    return ["/".join(Path(folder).parts[-2:]) for folder in folders]
+
+
+def _outcome(
+    params: Params, cell: Cell | Fusion | Brought, card: dict, kept: Mapping[str, CellResult]
+) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
-    folder, counted = Path(cell.folder), card["counts"]["test"]
+    where, counted = RESULTS / params.season / cell.dataset, card["counts"]["test"]
+    where /= RECORDS if type(cell) is not Brought else Path(EXTERNAL, RECORDS)
     do = f"rematch play {params.season}"
     if type(cell) is Brought:  # Cell and Fusion are of its kind
         do = f"rematch score --season {params.season} --dataset {cell.dataset} --name {cell.preset}"
     with corrected_by(do):
-        record = read_record(folder)
+        result = kept[cell.name]
+        record = result.record
         expected = {
             "protocol_version": VERSION,
             "season": params.season,
@@ -404,16 +425,18 @@ def _outcome(params: Params, cell: Cell | Fusion | Brought, card: dict) -> Outco
         if record.manifest_sha256 != card["manifest"]:
             wanted = f"results of the raw files that data/prepared/{cell.dataset} was read from"
             found = "those of other files, as of another release: other images give other numbers"
-            raise UserError(f"{folder}/{RECORD}", wanted, found)
+            raise UserError(f"{where}: {cell.name}", wanted, found)
         if record.task == "localisation" and record.status == "ok":
             expected["phrases"] = counted.get("phrases", 0)
         for name, value in expected.items():
             if (found := getattr(record, name)) != value:
-                raise UserError(f"{folder}/{RECORD}: {name}", repr(value), repr(found))
-        members = dict.fromkeys(cell.members) if isinstance(cell, Fusion) else ()
-        records = [read_record(Path(member)) for member in members] or [record]
-    trainings = tuple(of.cost.training for of in records if of.cost.training)
-    return Outcome(folder=folder, record=record, trainings=trainings)
+                raise UserError(f"{where}: {cell.name}: {name}", repr(value), repr(found))
+        if result.costs is None:
+            raise UserError(where.with_name(COSTS), f"the costs of {cell.name}", "nothing")
+    trained = [kept[member] for member in _members(cell)] or [result]
+    costs = [each.costs.training for each in trained if each.costs]
+    trainings = tuple(filter(None, costs))
+    return Outcome(kept=result, record=record, trainings=trainings)
 
 
 # Trials on validation -----------------------------------------------------------------------------

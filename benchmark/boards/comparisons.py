@@ -191,7 +191,7 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
         group_Q = board.groups.of_queries(terms[0].direction)
         if len(ranks) != len(group_Q):
             expected = f"the {len(group_Q)} queries of the test split"
-            raise UserError(f"{outcome.folder}: {direction}", expected, len(ranks), "dvc repro")
+            raise UserError(f"{outcome.kept.place}: {direction}", expected, len(ranks), "dvc repro")
         values_Q = sum(term.of_queries(ranks) for term in terms)
         noise.append(significance.deviations(values_Q, group_Q, board.groups.count))
     return sum(noise) if noise else None

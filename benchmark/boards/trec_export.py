@@ -52,7 +52,7 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
     for outcome in (of for of in outcomes if of.is_ok and of.record.task == "retrieval"):
         record = outcome.record
         tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
-        retrieved = results.read_retrieved(outcome.folder, record)
+        retrieved = outcome.kept.retrieved
         for query, item in (WAYS, WAYS[::-1]):
             if query not in retrieved:
                 continue
@@ -60,7 +60,7 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
             if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(items_N):
                 expected = f"{len(queries_Q)} queries over {len(items_N)} items"
                 found = f"{len(items_QK)} over others"
-                raise UserError(outcome.folder, expected, found, "run: dvc repro")
+                raise UserError(outcome.kept.place, expected, found, "run: dvc repro")
             count, depth = items_QK.shape
             ranks = np.tile(np.arange(1, depth + 1), count)
             run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})

@@ -6,7 +6,7 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmark.commands.tasks import seconds_of
+from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
 from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
@@ -57,8 +57,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def costs(params: Params) -> str:
-    """Disk and hours of the season. Trainings are timed by their committed records."""
-    timed = [seconds for cell in params.cells.values() if (seconds := seconds_of(cell))]
+    """Disk and hours of the season. Trainings are timed by their committed costs."""
+    timed = training_seconds(params).values()
     raw = sum(raw_files.raw_dataset(params, name).card.raw_gib for name in params.datasets)
     needed = 2 * raw + CELL_GIB * len(params.everything)
     free = shutil.disk_usage(".").free / GIB

@@ -7,8 +7,6 @@ rematch export --queries ranks.parquet               season, dataset, preset, se
                                                      image or person), rank (from 0) of the best
 rematch export --trec FOLDER                         runs and qrels of images and captions
 rematch export --format eee --out FOLDER             files of Every Eval Ever, with intervals
-rematch export --metrics                             reports/<season>/metrics/, a file per dataset
-                                                     and preset: `dvc metrics show`
 """
 
 import argparse
@@ -20,15 +18,13 @@ from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.eee_export import write_eee
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import atomic, read_json, replaced, write_json
-from benchmark.data import prepared_tables, results
-from benchmark.report.__main__ import ROOT, tables_of
+from benchmark.core.files import atomic
+from benchmark.data import prepared_tables
+from benchmark.report.__main__ import tables_of
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params
 
-IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
-DECIMALS = 3
 COLUMNS = ["season", "dataset", "preset", "seed", "layer", "direction", "query", "cluster", "rank"]
 EEE = "eee"
 
@@ -39,19 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"of --format {EEE}")
     parser.add_argument("--queries", type=Path, metavar="FILE", help="a .parquet of all ranks")
     parser.add_argument("--trec", type=Path, metavar="FOLDER")
-    parser.add_argument("--metrics", action="store_true", help="few metrics of each, for DVC")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
 
 def main(arguments: argparse.Namespace) -> None:
     params, is_eee = read_params(arguments.season), arguments.format == EEE
-    others = arguments.table or arguments.queries or arguments.trec or arguments.metrics
+    others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
         expected = f"--format {EEE} with --out FOLDER, and nothing else"
         raise UserError("export", expected, "other options", "remove or add them")
-    if arguments.metrics:
-        print(write_metrics(ROOT / params.season))
-        return
     if arguments.queries and arguments.queries.suffix != ".parquet":
         raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")
     boards = read_boards(params)
@@ -84,22 +76,7 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
     for board in boards:
         queries = queries_of(prepared_tables.read(board.dataset))
         for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
-            record, scores = outcome.record, results.read_scores(outcome.folder)
-            cell = {key: getattr(record, key) for key in COLUMNS[:4]}
-            for name, ranks in scores.ranks.items():
+            cell = {key: getattr(outcome.record, key) for key in COLUMNS[:4]}
+            for name, ranks in outcome.scores.ranks.items():
                 tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)
-
-
-def write_metrics(folder: Path) -> Path:
-    """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json.
-
-    `dvc metrics show` makes a line of each file, and a column of each of its few metrics."""
-    target = folder / "metrics"
-    with replaced(target) as part:
-        for dataset, presets in read_json(folder / "metrics.json").items():
-            for preset, metrics in presets.items():
-                short = {key: round(metrics[key], DECIMALS) for key in IN_SHORT if key in metrics}
-                if short:  # not the counts of claims
-                    write_json(part / dataset / f"{preset}.json", short)
-    return target

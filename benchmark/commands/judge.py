@@ -16,15 +16,20 @@ SEASON:PRESET, with all its seeds.
 Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC";
 where less is better, claim "B > A".
 Every further --pair is asked the same, and p is adjusted for all of them by Holm.
+
+Results that can be read in two ways are refused until an option decides. --first-rank, --order and
+--scale take one value for both sides, or two with a comma, the first for A (and each C), the second
+for B (and each D): --first-rank 1,0. Judgements (--qrels) are TREC's lines of query 0 item score,
+or BEIR's table with the columns query-id, corpus-id and score.
 """
 
 import argparse
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,56 +39,45 @@ from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, read_boards
 from benchmark.boards.boards import Row as BoardRow
 from benchmark.boards.claims import DIGITS, margin_of
+from benchmark.commands import conventions
+from benchmark.commands.result_files import (
+    ENOUGH,
+    ONE_WAY,
+    OWN,
+    VALUE,
+    Kind,
+    Order,
+    Reading,
+    Result,
+    parts_of,
+    read_table,
+    table_of,
+)
+from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
-from benchmark.core.files import content, is_file, readable, write_json, write_text
-from benchmark.data.results import DIRECTIONS, Ranks
-from benchmark.features import embedding_files
-from benchmark.features.embedding_files import MOST, NOWHERE, TABLES
+from benchmark.core.files import is_file, write_json, write_text
+from benchmark.data.results import Ranks
+from benchmark.features.embedding_files import NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
 from benchmark.scoring.corrections import GRIDS
-from benchmark.scoring.metrics import (
-    FOLDED,
-    METRICS,
-    SUMMED_DIRECTIONS,
-    SUMMED_K,
-    Metric,
-    query_terms,
-)
+from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
 from benchmark.season.parameter_files import read_params
 from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, verdicts
 from benchmark.stats.comparisons import Comparison, Sample
+from benchmark.stats.significance import ROUNDING, Constant
 from benchmark.stats.verdicts import Flag, Pair, Rule
 
-OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
-SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # columns in which two results must agree
-COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
-COLUMNS += ("depth", *SAME)
 KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
 CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 DECLARED = {name.removeprefix(f"{of.direction}_") for name, of in METRICS.items() if of.direction}
-VALUE, R1 = "value", "r1"  # what is judged of values, and of ranks in one direction
-ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
-KEY = ["direction", "query"]
+R1 = "r1"  # what is judged of ranks in one direction
 LONGEST = 600  # letters of a note
-DO = "correct the file"
+LEAST_P = 1e-300  # smaller ones are printed as such
 Row = tuple[Board, BoardRow]  # of a preset
-table_of = cache(embedding_files.table_of)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
-    """What is known of each query. Q = queries, S = seeds."""
-
-    name: str  # as it was given
-    kind: str  # hits, in percent; values; or ranks of the best item, from 0, infinite: not found
-    table: pd.DataFrame  # (Q, S) by direction and query
-    facts: pd.DataFrame  # of each query: cluster, and the columns of SAME
-    depth: int  # ranks below it are known, where something was not found
-    notes: list[str]  # what was left out or taken for granted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +86,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("C", "D"))
     parser.add_argument("--claim", default="A > B", help="such as 'A not better than B by rsum'")
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
-    parser.add_argument("--margin", type=float, metavar="X", help="the largest difference of none")
+    parser.add_argument(
+        "--margin", type=float, metavar="X", help="differences up to X count as none"
+    )
     parser.add_argument("--layer", default=OWN, help="of relevance")
-    parser.add_argument("--qrels", type=Path, metavar="FILE", help="the results are TREC runs")
+    parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgements, of TREC runs")
+    add = parser.add_argument_group("where two readings are possible").add_argument
+    add("--first-rank", metavar="N", help="0 or 1: what the first place is called in tables")
+    add("--order", metavar="COLUMN", help="scores or ranks: what orders the items of a run")
+    scale = "multiply values by X; 1: both sides are right as they are"
+    add("--scale", metavar="X", help=scale)
+    unanswered = "queries to which a run has no answer count as not found, however many"
+    add("--count-unanswered", action="store_true", help=unanswered)
     parser.add_argument("--dataset", help="of presets; default: the only one that has them")
     parser.add_argument("--out", type=Path, action="append", default=[], help="a .md or .json file")
     add_season(parser)
@@ -109,21 +112,30 @@ def main(arguments: argparse.Namespace) -> None:
     asked = [[arguments.first, arguments.second], *arguments.pair]
     if twice := [first for first, second in asked if first == second]:
         raise UserError("judge", "two results", f"{twice[0]} twice", "name another one")
-    if read_claim(arguments):
-        asked = [names[::-1] for names in asked]
-    table_of.cache_clear()  # files may have changed
-    given = {name: read(name, arguments) for name in dict.fromkeys(sum(asked, []))}
-    kinds, others = {type(of) for of in given.values()}, [read(x, arguments) for x in beside(given)]
+    is_reversed = read_claim(arguments)
+    for cached in (table_of, read_qrels):  # files may have changed
+        cached.cache_clear()
+    readings = readings_of(asked, arguments)
+    given = {name: read(name, arguments, readings[name]) for name in readings}
+    kinds = {type(result) for result in given.values()}
     of_presets = {"--season": arguments.season, "--dataset": arguments.dataset}
-    unused = [name for name, of in of_presets.items() if of and Result in kinds]
+    unused = [name for name, value in of_presets.items() if value and Result in kinds]
     if len(kinds) > 1 or unused:
         found = unused[0] if unused else "one of each"
         raise UserError("judge", "files, or presets, and options of these", found, "choose")
+    others = [read(name, arguments, alike) for name, alike in beside(readings).items()]
     everything = [*given.values(), *others]
-    put = [
-        of_files(*both, everything, arguments) if Result in kinds else of_season(*both, arguments)
-        for both in ([given[name] for name in names] for names in asked)
-    ]
+    put = []
+    for names in asked:
+        both = [given[name] for name in names]
+        if Result in kinds:
+            conventions.check(*both)
+        if is_reversed:
+            both.reverse()
+        if Result in kinds:
+            put.append(of_files(*both, everything, arguments))
+        else:
+            put.append(of_season(*both, arguments))
     found = told(put)
     for path in arguments.out:
         if path.suffix == ".json":
@@ -149,20 +161,74 @@ def read_claim(arguments: argparse.Namespace) -> bool:
     return first == "B"
 
 
-# Reading ------------------------------------------------------------------------------------------
+# Reading ------------------------------------------------------------------------------
 
 
-def read(name: str, arguments: argparse.Namespace) -> Result | Row:
+def readings_of(
+    asked: Sequence[Sequence[str]], arguments: argparse.Namespace
+) -> dict[str, Reading]:
+    """How each result is to be read, by its name: in each pair the first as A, the second
+    as B. Raises UserError for options that say no such thing."""
+    first_ranks = per_side("--first-rank", arguments.first_rank, first_rank, "0 or 1")
+    orders = per_side("--order", arguments.order, Order, " or ".join(Order))
+    scales = per_side("--scale", arguments.scale, factor, "a number above 0")
+    readings: dict[str, Reading] = {}
+    for pair in asked:
+        for side, name in enumerate(pair):
+            reading = Reading(
+                first_rank=first_ranks[side],
+                order=orders[side],
+                scale=scales[side],
+                count_unanswered=arguments.count_unanswered,
+            )
+            if readings.setdefault(name, reading) != reading:
+                expected = f"one reading of {name}"
+                advice = "judge the pairs one by one"
+                raise UserError("--pair", expected, "one as A and one as B", advice)
+    return readings
+
+
+def per_side(
+    option: str, text: str | None, kind: Callable[[str], Any], expected: str
+) -> tuple[Any, Any]:
+    """The value of an option for A and for B: one for both, or two with a comma."""
+    if text is None:
+        return None, None
+    parts = text.split(",")
+    try:
+        values = [kind(part.strip()) for part in parts]
+    except ValueError:
+        values = []
+    if not 1 <= len(values) <= 2:
+        advice = "name one for both sides, or two with a comma"
+        raise UserError(option, expected, repr(text), advice)
+    return values[0], values[-1]
+
+
+def first_rank(text: str) -> int:
+    if text not in ("0", "1"):
+        raise ValueError(text)
+    return int(text)
+
+
+def factor(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise ValueError(text)
+    return number
+
+
+def read(name: str, arguments: argparse.Namespace, reading: Reading) -> Result | Row:
     """What a name stands for. Raises UserError for what cannot be judged."""
     if arguments.qrels and arguments.layer == OWN:
-        return read_runs(name, arguments.qrels)
+        return read_runs(name, read_qrels(arguments.qrels), reading)
     if arguments.qrels:
         raise UserError("--layer", "a table that has it", "--qrels, which are one", "choose")
     if Path(name).suffix.lower() in TABLES or parts_of(name)[1]:
-        return read_table(name, arguments.layer, arguments.metric)
+        return read_table(name, arguments.layer, arguments.metric, reading)
     if is_file(name):
-        do = f"name it {', '.join(TABLES)} as what it is, or add --qrels to a TREC run"
-        raise UserError(name, "a table, a TREC run or a preset", "a file of another ending", do)
+        raise unreadable(name)
+    reading.refuse_all_but(name)
     season, _, preset = name.rpartition(":")
     boards = {of.dataset: of for of in boards_of(season or arguments.season, arguments.layer)}
     if not boards:
@@ -178,12 +244,16 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
     return first
 
 
-def parts_of(name: str) -> tuple[list[str], str]:
-    """The files of a name, one or one per seed, and the preset that FILE:PRESET names, or ""."""
-    file, _, preset = name.rpartition(":")
-    if Path(file).suffix.lower() not in TABLES:
-        file, preset = name, ""
-    return [file] if is_file(file) else file.split(","), preset
+def unreadable(name: str) -> UserError:
+    """Why a file is none that can be judged, by its ending."""
+    ending = Path(name).suffix.lower()
+    expected = f"a row per query ({', '.join(TABLES)}), or a TREC run with --qrels"
+    advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
+    advice += "add --qrels to a TREC run"
+    if ending == ".json":
+        advice = "means, as in results of MTEB, cannot be judged: write query and value of "
+        advice += "each query in a .csv, or one object per line in a .jsonl"
+    return UserError(name, expected, f"a {ending} file" if ending else "no ending", advice)
 
 
 def is_trained(name: str) -> bool:
@@ -195,13 +265,21 @@ def is_trained(name: str) -> bool:
     return declared is None or not declared.fuse and declared.options.get("trains", True) is True
 
 
-def beside(names: Iterable[str]) -> list[str]:
-    """The other presets of files that `export --queries` wrote, which tell how far trainings lie
-    apart: those with trainings of their own."""
-    files = dict.fromkeys(name.rpartition(":")[0] for name in names if parts_of(name)[1])
-    first = {file: table_of(Path(parts_of(file)[0][0])) for file in files}
-    every = [f"{file}:{preset}" for file, of in first.items() for preset in of["preset"].unique()]
-    return [name for name in every if name not in names and is_trained(name)]
+def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    """The other presets of files that `export --queries` wrote, which tell how far
+    trainings lie apart: those with trainings of their own."""
+    files = {}
+    for name, reading in readings.items():
+        if parts_of(name)[1]:
+            files.setdefault(name.rpartition(":")[0], reading)
+    others = {}
+    for file, reading in files.items():
+        table = table_of(Path(parts_of(file)[0][0]))
+        for preset in table["preset"].unique():
+            name = f"{file}:{preset}"
+            if name not in readings and is_trained(name):
+                others[name] = reading
+    return others
 
 
 @cache
@@ -209,142 +287,6 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
     """The boards of a season that have a layer of relevance, by it; read once."""
     boards = read_boards(read_params(season))
     return boards if layer == OWN else [of.under(layer) for of in boards if layer in of.layers]
-
-
-def read_table(name: str, layer: str, metric: str | None) -> Result:
-    """A table with a value or a rank for each query, in the direction of the metric."""
-    files, preset = parts_of(name)
-    ending = Path(files[0]).suffix
-    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
-        of_seed = [table_of(Path(file)) for file in files]
-        if len(files) > 1:  # one per seed
-            of_seed = [of.assign(seed=n) for n, of in enumerate(of_seed)]
-        table = pd.concat(of_seed)
-        heads = list(table)
-        numbers = [head for head in (VALUE, "rank") if head in heads]
-        if "query" not in heads or len(numbers) != 1 or len(set(heads)) < len(heads):
-            expected = "the columns query and value, or query and rank, each once"
-            raise UserError(name, expected, ", ".join(heads), "name them so")
-        if preset:
-            table = table[table["preset"] == preset] if "preset" in heads else table[:0]
-            if not len(table):
-                raise UserError(name, f"rows of the preset {preset}", "none", DO)
-        rows = table[[head for head in COLUMNS if head in heads]].astype(object)
-        rows = rows.map(embedding_files.text_of)
-    rows, others = rows.rename(columns={numbers[0]: "number"}), [*set(heads) - set(COLUMNS)]
-    notes = [f"{name}: not used: the columns {', '.join(sorted(others))}"] if others else []
-    layers = sorted(set(rows.get("layer", [OWN])))
-    if layer not in layers:
-        do = "choose another with --layer"
-        raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), do)
-    if len(layers) > 1:
-        rows = rows[rows["layer"] == layer]
-        notes.append(f"{name}: of the layers {', '.join(layers)} the rows of {layer}")
-    if numbers == [VALUE] and metric not in (None, VALUE):
-        raise UserError("--metric", f"{VALUE}, of {name}", metric, "call ranks rank, if these are")
-    of = METRICS.get(metric)
-    folds = [f"{way}_fold" for way in FOLDED if of and of.is_of_folds]
-    ways = [of.ranks] if of and of.direction else folds or SUMMED_DIRECTIONS
-    if "direction" in rows and (is_of_metric := rows["direction"].isin(ways)).any():
-        rows = rows[is_of_metric]
-    return _result(name, rows, numbers == ["rank"], notes)
-
-
-def read_runs(name: str, qrels: Path) -> Result:
-    """TREC runs, one per seed from 0. Of equal scores those of other items count as the better."""
-    judged = _trec(qrels, "query 0 item number")
-    judged["is_right"] = judged.pop("number") > 0
-    is_asked = judged.groupby("query")["is_right"].any()
-    asked, tables, depths, notes = is_asked.index[is_asked], [], [], []
-    if len(asked) < len(is_asked):
-        notes = [f"{qrels}: not used: {(~is_asked).sum()} queries with no relevant item"]
-    for seed, path in enumerate(name.split(",")):
-        run = _trec(Path(path), "query Q0 item rank number tag")
-        run = run.merge(judged, "left", ["query", "item"])
-        is_right, query = run["is_right"].eq(True), run["query"]
-        best = query.map(run["number"][is_right].groupby(query).max())
-        above = (~is_right & (run["number"] >= best)).groupby(query).sum()
-        ranks = above[query[is_right].unique()].astype(str).reindex(asked, fill_value="")
-        tables.append(pd.DataFrame({"query": asked, "number": ranks.array, "seed": str(seed)}))
-        depths.append(query.value_counts().max())
-        silent, strange = asked.difference(query, sort=False), set(query) - set(is_asked.index)
-        if len(silent) == len(asked):
-            raise UserError(path, f"the queries of {qrels}", "others", "name the qrels of the run")
-        if len(silent):
-            notes.append(f"{path}: no answer to {len(silent)} queries, as {silent[0]!r}")
-        if strange:
-            notes.append(f"{path}: not used: {len(strange)} queries without judgements")
-    return _result(name, pd.concat(tables, ignore_index=True), True, notes, min(depths))
-
-
-def _trec(path: Path, form: str) -> pd.DataFrame:
-    """The query, item and number of each line of a TREC file."""
-    with readable(path, f"lines of {form}", "correct the path, or the file"):
-        lines = content(path, MOST).decode("utf-8-sig").split("\n")
-        table = embedding_files.framed(form.split(), map(str.split, lines))
-        number = pd.to_numeric(table["number"], errors="coerce")
-        is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
-        if is_wrong.any():
-            found = " ".join(table[is_wrong].iloc[0])
-            raise ValueError(f"{found!r}: no finite number, or the item a second time")
-    return table[["query", "item"]].assign(number=number)
-
-
-def _result(
-    name: str, rows: pd.DataFrame, is_ranks: bool, notes: list[str], depth: int = 0
-) -> Result:
-    """From rows of text. `depth` is how many items were listed for a query; default: as many as to
-    the last rank. Raises UserError for the first row that is wrong."""
-
-    def check(is_right: pd.Series, head: str, expected: str) -> None:
-        if not is_right.all():
-            wrong = rows[~is_right].iloc[0]
-            found = f"{wrong[head]!r} ({(~is_right).sum()} such rows)"
-            raise UserError(f"{name}: {head} of query {wrong['query']!r}", expected, found, DO)
-
-    if not len(rows):
-        raise UserError(name, "a row for each query", "none", DO)
-    if "cluster" not in rows:
-        alike = "if some are alike, as captions of one image, the interval is too narrow"
-        notes = [*notes, f"{name}: no clusters, so each query is one; {alike}"]
-    defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
-    rows = rows.assign(**{head: of for head, of in defaults.items() if head not in rows})
-    for head in ("season", "preset", *SAME):
-        same = rows[head].iloc[0] if head in rows else ""
-        check(rows.get(head, pd.Series(same, rows.index)) == same, head, f"{same!r} in all rows")
-    for head in ("query", "cluster"):
-        check(rows[head] != "", head, "a name")
-    check(rows["direction"].isin(DIRECTIONS), "direction", f"one of {', '.join(DIRECTIONS)}")
-    check(rows["seed"].str.fullmatch(r"[0-9]{1,9}"), "seed", "a whole number from 0")
-    number = pd.to_numeric(rows["number"], errors="coerce").astype(float)
-    kind = "hits" if number.isin([0, 1]).all() or number.isin([0, 100]).all() else "values"
-    if is_ranks:
-        kind, number = "ranks", embedding_files.ranks_of(rows["number"])
-        is_lost, what = np.isinf(number), "a rank, whole and from 0, or nothing if not found"
-        check(number.notna(), "number", what)
-        if is_lost.any():
-            lists = [rows["direction"], rows["seed"]]
-            ends = number.mask(is_lost, -1.0).groupby(lists).max() + 1
-            depth = depth or int(ends[is_lost.groupby(lists).any()].min())
-            if "depth" in rows:  # of the lists, as `score --depth` writes it
-                listed = pd.to_numeric(rows["depth"], errors="coerce")
-                check(listed >= 1, "depth", "a whole number from 1")
-                depth = max(depth, int(listed.min()))
-            few = f"{is_lost.sum()} of {len(rows)} not found, as {rows['query'][is_lost].iloc[0]!r}"
-            notes = [*notes, f"{name}: {few}; ranks are known below {depth}"]
-    else:
-        check(np.isfinite(number), "number", "a number")
-    rows = rows.assign(number=number, seed=rows["seed"].astype(int))
-    seeds, of_query = rows["seed"].nunique(), rows.groupby(KEY)
-    is_once = (of_query["seed"].transform("size") == seeds) & ~rows.duplicated([*KEY, "seed"])
-    check(is_once, "seed", f"one row for each query and each of {seeds} seeds")
-    is_same = of_query["cluster"].transform("first") == rows["cluster"]
-    check(is_same, "cluster", "the same cluster for each seed")
-    table = rows.pivot(index=KEY, columns="seed", values="number")
-    if kind == "hits" and number.max() == 1:
-        table *= 100
-    facts = of_query[["cluster", *SAME]].first()
-    return Result(name=name, kind=kind, table=table, facts=facts, depth=depth, notes=notes)
 
 
 # Judging ------------------------------------------------------------------------------------------
@@ -372,40 +314,47 @@ def of_season(
 def of_files(
     first: Result, second: Result, given: Sequence[Result], arguments: argparse.Namespace
 ) -> tuple[Pair, str, int, list[str]]:
-    """The same of results from anywhere. The seeds of all that are given on the same queries tell
-    how far trainings lie apart. Raises UserError for two that cannot be compared."""
-    if error := unlike(first, second):
-        raise error
-    less, terms, shown = False, [], VALUE
-    metric = {"hits": f"{ONE_WAY}_{R1}"}.get(first.kind, "")  # whose unit and margin it has
-    if first.kind == "ranks":
-        ways = list(first.table.index.unique("direction"))
-        shown = arguments.metric or (R1 if len(ways) == 1 else "rsum")
-        metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
-        if metric not in METRICS:
-            found = suggested(shown, {*DECLARED, *METRICS})
-            raise UserError("--metric", "a metric of ranks alone", found, "correct it")
-        terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
-        lacks = not {term.ranks for term in terms} <= set(ways)
-        if not terms or lacks or any(term.needs_all for term in terms):
-            expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
-            raise UserError(f"{first.name}: {shown}", expected, "another", "name another --metric")
+    """The same of results from anywhere, which can be compared. The seeds of all that
+    are given on the same queries tell how far trainings lie apart. Raises UserError for
+    a metric that they do not have."""
+    both, names = (first, second), [first.name, second.name]
+    kind = conventions.common_kind(first, second)
+    less, terms, shown, metric = False, [], VALUE, ""
+    if kind == Kind.HITS:
+        metric = f"{ONE_WAY}_{R1}"  # whose unit and margin they have
+    if kind == Kind.RANKS:
+        metric, shown, terms = metric_of_ranks(first, arguments.metric)
         less = METRICS[metric].less_is_better
-    names, both = [first.name, second.name], (first, second)
-    samples = {of.name: sampled(of, terms) for of in given if not unlike(first, of)}
+        for result in both:
+            refuse_heap(result, terms)
+    notes = [*first.notes, *second.notes, *conventions.notes(first, second)]
+    cut = common_depth(both)
+    if cut is not None and any(value_at(cut, term) for term in terms):
+        known = f"{shown} of ranks below {cut}, to which both are known"
+        notes.append(f"{known}; others count 0")
+    samples = {result.name: sampled(result, kind, terms, cut) for result in both}
+    for other in given:
+        if other not in both and all(is_comparable(result, other) for result in both):
+            samples[other.name] = sampled(other, kind, terms, cut)
     spread = comparisons.spread(samples, [*filter(is_trained, samples)])
+    queries = int(first.table.index.get_level_values("direction").value_counts().min())
+    sizes, blocked = first.facts["cluster"].value_counts(), None
+    clusters = sizes.sum() ** 2 / (sizes**2).sum()
     facts = {"less_is_better": less, "metric": shown, "titles": names}
+    left_G = np.subtract(*(samples[name].mean_noise for name in names))
+    reach = reach_of(both, kind, terms)
+    if np.abs(left_G).max() * len(left_G) <= ROUNDING * reach:  # all clusters alike
+        facts |= {"reach": reach, "units": int(clusters)}
     comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
-    notes = [*first.notes, *second.notes]
     if comparison.is_of_these_trainings:
         why = "nothing is known of other trainings"
         notes.append(f"{why}: the verdict is for these very ones, and for other queries alone")
     if not metric and arguments.margin is None:
         notes.append("margin 0, as the scale of the values is not known: --margin gives another")
+    if isinstance(comparison.estimate, Constant):
+        alike = "the difference is the same for all"
+        notes.append(f"{alike}: p is that of the exact sign test")
     runs = [sorted(of.to_numpy().tobytes() for _, of in table.table.items()) for table in both]
-    queries = int(first.table.index.get_level_values("direction").value_counts().min())
-    sizes, blocked = first.facts["cluster"].value_counts(), None
-    clusters = sizes.sum() ** 2 / (sizes**2).sum()
     if runs[0] == runs[1]:
         blocked = Flag("M", "identical results", blocks=True)
     elif queries < MIN_TEST_QUERIES or clusters < ENOUGH:
@@ -416,41 +365,98 @@ def of_files(
     return Pair(comparison=comparison, rule=rule, blocked=blocked), unit, queries, notes
 
 
-def unlike(first: Result, second: Result) -> UserError | None:
-    """Why two results cannot be compared."""
-    names, do = f"{first.name}, {second.name}", "choose results that have the same"
-    pairs = {"kind": (first.kind, second.kind)}
-    pairs |= {head: (first.facts[head].iloc[0], second.facts[head].iloc[0]) for head in SAME}
-    for head, both in pairs.items():
-        if all(both) and len(set(both)) > 1:
-            return UserError(names, f"the same {head}", " and ".join(both), do)
-    if not first.facts.index.equals(second.facts.index):
-        other = first.facts.index.symmetric_difference(second.facts.index)
-        found = f"{len(other)} of one alone, as {other[0][1]!r}"
-        return UserError(names, "the same queries", found, do)
-    is_torn = first.facts["cluster"] != second.facts["cluster"]
-    if is_torn.any():
-        found = " and ".join(f"'{of.facts['cluster'][is_torn].iloc[0]}'" for of in (first, second))
-        return UserError(f"{names}: {is_torn.idxmax()[1]!r}", "the same cluster", found, do)
-    return None
+def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[Metric]]:
+    """The key of a metric, its name as it was asked for, and the means over queries that
+    add up to it. Raises UserError for one that does not follow from ranks of the best."""
+    ways = list(result.table.index.unique("direction"))
+    shown = asked or (R1 if len(ways) == 1 else "rsum")
+    metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
+    if metric not in METRICS:
+        evidence = suggested(shown, {*DECLARED, *METRICS})
+        raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
+    terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
+    lacks = not {term.ranks for term in terms} <= set(ways)
+    if not terms or lacks or any(term.needs_all for term in terms):
+        expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
+        where, advice = f"{result.name}: {shown}", "name another --metric"
+        raise UserError(where, expected, "another", advice)
+    return metric, shown, terms
 
 
-def sampled(result: Result, terms: Sequence[Metric]) -> Sample:
-    """The mean of each seed. Raises UserError for a metric beyond the ranks that are known."""
-    codes, means = pd.Series(pd.factorize(result.facts["cluster"])[0], result.facts.index), []
+def is_comparable(first: Result, second: Result) -> bool:
+    """Whether both are on one convention, as far as that shows."""
+    try:
+        conventions.check(first, second)
+    except UserError:
+        return False
+    return True
+
+
+def value_at(rank: float, term: Metric) -> float:
+    """What a metric gives a query of this rank."""
+    return float(term.of_queries(Ranks.of_best(np.array([rank])))[0])
+
+
+def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
+    """Raise UserError where so many queries have the last rank that they may be those
+    that were not found, and a metric would count them as found."""
+    last = conventions.heap_at_end(result)
+    if last is None:
+        return
+    for term in terms:
+        if value_at(last, term) > np.ptp(term.range) / 2:
+            count = int((result.table == last).sum(axis=None))
+            expected = "ranks up to its K of all queries"
+            evidence = f"rank {last}, the last one, in {count} rows: a hit, or not found?"
+            advice = "leave it empty if not found, or add a column depth: how many items "
+            advice += "were listed"
+            raise UserError(f"{result.name}: {term.heading}", expected, evidence, advice)
+
+
+def common_depth(both: Sequence[Result]) -> int | None:
+    """How many places of both sides are known where something was not found; None: all."""
+    depths = [x.depth for x in both if np.isinf(x.table).any(axis=None)]
+    return min(depths, default=None)
+
+
+def reach_of(both: Sequence[Result], kind: Kind, terms: Sequence[Metric]) -> float:
+    """The largest difference that a query can have: of values, which they have here."""
+    if kind == Kind.HITS:
+        return 100.0
+    if kind == Kind.RANKS:
+        return float(sum(np.ptp(term.range) for term in terms))
+    values = np.concatenate([result.table.to_numpy().ravel() for result in both])
+    return float(np.ptp(values))
+
+
+def sampled(result: Result, kind: Kind, terms: Sequence[Metric], cut: int | None = None) -> Sample:
+    """The mean of each seed. Ranks from `cut` count as not found. Raises UserError for a
+    metric beyond the ranks that are known."""
+    codes = pd.Series(pd.factorize(result.facts["cluster"])[0], result.facts.index)
+    table = result.percent if kind == Kind.HITS else result.table
+    if not terms:
+        values = {seed: column.to_numpy() for seed, column in table.items()}
+        return comparisons.sample_of_queries([(codes.to_numpy(), values)])
+    end = result.depth
+    if cut is not None:
+        table, end = table.where(table < cut, np.inf), cut
+    means = []
     for term in terms:
         of_seed = {}
-        for seed, ranks in result.table.loc[[term.ranks]].items():
-            ends = (ranks.replace(np.inf, end).to_numpy() for end in (result.depth, NOWHERE))
-            nearest_Q, of_seed[seed] = (term.of_queries(Ranks.of_best(end)) for end in ends)
-            # The next item may be the one that was not found, and a hit.
+        for seed, ranks in table.loc[[term.ranks]].items():
+            nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
+            farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
+            nearest_Q = term.of_queries(nearest)
+            of_seed[seed] = term.of_queries(farthest)
+            # The next item may be the one that was not evidence, and a hit.
             if np.abs(nearest_Q - of_seed[seed]).max() > np.ptp(term.range) / 2:
-                found = f"queries not found among the first {result.depth}"
-                do, heading = "name a metric of fewer items", term.heading.split(" ", 1)[1]
-                raise UserError(f"{result.name}: {heading}", "ranks to its K", found, do)
+                evidence = f"queries not found among the first {end}"
+                advice = "name a metric of fewer items, or add a column depth: how many "
+                advice += "items were listed"
+                heading = term.heading.split(" ", 1)[1]
+                raise UserError(f"{result.name}: {heading}", "ranks to its K", evidence, advice)
         means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
-    values = {seed: column.to_numpy() for seed, column in result.table.items()}
-    return comparisons.sample_of_queries(means or [(codes.to_numpy(), values)])
+    return comparisons.sample_of_queries(means)
 
 
 def _rule(metric: str, of: Comparison, is_half: bool, arguments: argparse.Namespace) -> Rule:
@@ -500,8 +506,10 @@ def lines(found: dict) -> list[str]:
     if found["low"] is not None:
         numbers.insert(1, f"95% interval [{found['low']:.4g}, {found['high']:.4g}]")
     if found["p"] is not None:
-        by_holm = f"{found['adjusted_p']:.2g} by Holm" if found["pairs"] > 1 else ""
-        numbers += [f"p {found['p']:.2g}", by_holm or "not adjusted for other comparisons"]
+        adjusted = "not adjusted for other comparisons"
+        if found["pairs"] > 1:
+            adjusted = f"{two_digits_of(found['adjusted_p'])} by Holm"
+        numbers += [f"p {two_digits_of(found['p'])}", adjusted]
     said += [", ".join(numbers), found["reason"]]
     if found["on_test_set"] != found["conclusion"]:
         said.append(f"for other trainings on these {unit}: {found['on_test_set']}")
@@ -512,6 +520,10 @@ def lines(found: dict) -> list[str]:
     if share is not None and not found["is_of_these_trainings"]:
         said.append(f"limited by {unit} to {1 - share:.0%}, by trainings to {share:.0%}")
     return [*said, *found["notes"]]
+
+
+def two_digits_of(p: float) -> str:
+    return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
 
 
 def shown(found: dict) -> str:

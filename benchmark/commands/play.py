@@ -24,10 +24,11 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
 
+from benchmark.collect.__main__ import collect
 from benchmark.commands import tasks
 from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
-from benchmark.core.records import RECORD, read_record
+from benchmark.data.results import RESULTS, read_records
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
 
@@ -58,9 +59,9 @@ def main(arguments: argparse.Namespace) -> int:
     params = files.resolved(arguments.season)
     files.check_kept(params.season)
     chosen = files.cells_like(params, arguments.only, "--only")
-    last = [f"evaluate-{key}" for key in chosen]
+    last = [pipeline.evaluation_of(params, key) for key in chosen]
     if arguments.only == "*":
-        last += ["cells", "report", "metrics"]
+        last += ["cells", "report"]
     file = f"{files.SEASONS}/{params.season}/dvc.yaml"
     if arguments.dry:  # of the season file as it is now, against the pipelines as they are
         edited = pipeline.edited(params)
@@ -76,21 +77,27 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(LOCK, "play"):
         pipeline.write_pipelines(params)  # of the season file as it is now
         with opened(targets) as records:
-            stages = {}
+            stages, seconds = {}, tasks.training_seconds(params)
             for name, stage in records.stages.items():
                 needs = tuple(other.name for other in records.graph.successors(stage))
-                stages[name] = tasks.of_stage(params, name, stage.cmd, needs)
+                stages[name] = tasks.of_stage(params, name, stage.cmd, needs, seconds)
             failed = tasks.run_all(stages, jobs, gpus, records.is_stale, records.ended)
+        cells = [params.everything[key] for key in chosen]
+        kept = {}
+        for dataset in dict.fromkeys(cell.dataset for cell in cells):
+            if arguments.only != "*":  # else a stage did
+                collect(params, dataset, chosen)
+            kept[dataset] = read_records(RESULTS / params.season / dataset)
     run = len(records.run)
     print(f"{run} stages run, {records.kept} up to date, {len(failed)} failed or not begun")
     has_failed = bool(failed)
-    for key in chosen:
-        folder = Path(params.everything[key].folder)
-        if (folder / RECORD).is_file() and (record := read_record(folder)).status != "ok":
-            is_new = f"evaluate-{key}" in records.run
+    for cell in cells:
+        record = kept[cell.dataset].get(cell.name)
+        if record and record.status != "ok":
+            is_new = pipeline.evaluation_of(params, cell.key) in records.run
             has_failed |= is_new and record.status == "failed"
             when = "" if is_new else " (of an earlier run)"
-            print(f"{folder}: {record.status}: {' '.join(record.reason.split())}{when}")
+            print(f"{cell.key}: {record.status}: {' '.join(record.reason.split())}{when}")
     return 1 if has_failed else 0
 
 

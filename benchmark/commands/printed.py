@@ -1,6 +1,6 @@
 """Find a printed number in the papers' tables, and what was measured here in its place.
 
-rematch printed 58.6             also 58,6 or 58.60 %
+rematch printed 58.6             also 58,6 or 58.60 %; of 0.586 also 58.6
 rematch printed scan             rows of a paper, those with a preset; scan/4: of one of its tables
 rematch printed scan_t2i_avg     the rows of a preset; "VSE++": those of a label, or of a part of it
 
@@ -12,8 +12,9 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Self
 
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claims import FOLDED
@@ -27,8 +28,41 @@ from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
 
-NUMBER = re.compile(r"(\d{1,6})(?:[.,](\d{1,6}))?\s*%?")
+NUMBER = re.compile(r"(\d{0,6})(?:[.,](\d{1,6}))?(\s*%)?")
 SLACK = 1e-6  # of sums of printed numbers
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number as it is written."""
+
+    value: float
+    decimals: int
+    is_percent: bool = False  # a sign says so
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """None for a text that is no number."""
+        match = NUMBER.fullmatch(text)
+        if not match or not (match[1] or match[2]):
+            return None
+        decimals = match[2] or ""
+        return cls(float(f"{match[1]}.{decimals}0"), len(decimals), bool(match[3]))
+
+    def __str__(self) -> str:
+        return f"{self.value:.{self.decimals}f}"
+
+    @property
+    def in_percent(self) -> Self | None:
+        """The same as a percentage, if it may be a fraction; of a single decimal, too many
+        numbers would be it."""
+        if self.is_percent or self.value >= 1 or self.decimals < 2:
+            return None
+        return Rounded(100 * self.value, self.decimals - 2)
+
+    def is_that_of(self, number: float) -> bool:
+        """Whether a printed number is this one, or is rounded to it."""
+        return abs(number - self.value) <= 0.5 * 10.0**-self.decimals + SLACK
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +70,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    wanted = " ".join(arguments.wanted.split())
+    number = Rounded.of(wanted)
+    if number is None:
+        show(named(wanted))
+        return
+    lines, share = with_number(number), number.in_percent
+    of_share = with_number(share) if share else []
+    if not lines and not of_share:
+        evidence, advice = f"{wanted}; nearest is {nearest(number):g}", ""
+        if share:
+            evidence += f", and to {share} per cent {nearest(share):g}"
+        elif number.value < 1:
+            advice = f"of a fraction write the percentage: {100 * number.value:g}"
+        raise UserError("printed", "a printed number", evidence, advice)
+    show(lines)
+    if of_share:
+        print(f"{wanted} as a fraction, {share} per cent:")
+        show(of_share)
+
+
+def show(lines: list[Printed]) -> None:
+    """Print rows of the papers' tables, each with what was measured here in its place."""
     seen = set()
-    for line in found(" ".join(arguments.wanted.split())):
+    for line in lines:
         told = [f"{METRICS[m].heading} {as_printed(n, m)}" for m, n in line.numbers.items()]
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
@@ -48,21 +104,25 @@ def main(arguments: argparse.Namespace) -> None:
             seen.add(key)
 
 
-def found(wanted: str) -> list[Printed]:
-    """The rows that are asked for; of a number, those that print it, or one that it is rounded to,
-    each with it alone. Raises UserError for what is in no table."""
+def with_number(number: Rounded) -> list[Printed]:
+    """The rows that print a number, each with it alone."""
+    lines = []
+    for line in printed():
+        near = {m: n for m, n in line.numbers.items() if number.is_that_of(n)}
+        if near:
+            lines.append(line._replace(numbers=near))
+    return lines
+
+
+def nearest(number: Rounded) -> float:
+    """The printed number that is closest to one that nobody prints."""
+    known = {n for line in printed() for n in line.numbers.values()}
+    return min(known, key=lambda known_number: abs(known_number - number.value))
+
+
+def named(wanted: str) -> list[Printed]:
+    """The rows of a paper, table, preset or label. Raises UserError for what is in no table."""
     lines = printed()
-    if number := NUMBER.fullmatch(wanted):
-        whole, decimals = number[1], number[2] or ""
-        value, half = float(f"{whole}.{decimals}"), 0.5 * 10.0 ** -len(decimals)
-        known = {number for line in lines for number in line.numbers.values()}
-        if all(abs(number - value) > half + SLACK for number in known):
-            nearest = min(known, key=lambda number: abs(number - value))
-            raise UserError("printed", "a printed number", f"{wanted}; nearest is {nearest:g}")
-        for place, line in enumerate(lines):
-            near = {m: n for m, n in line.numbers.items() if abs(n - value) <= half + SLACK}
-            lines[place] = line._replace(numbers=near)
-        return [line for line in lines if line.numbers]
     key, names = wanted.casefold(), []
     for line in lines:
         of = (line.table.partition("/")[0], line.table, line.row.preset or "", line.row.label)

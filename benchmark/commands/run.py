@@ -1,6 +1,6 @@
 """Run one cell outside of DVC, from raw data to its metrics.
 
-Its record goes to results/run/, its metrics to standard output. The dataset is used as the active
+Its files go to data/cells/run/, its metrics to standard output. The dataset is used as the active
 season sets it, if it does; else with its defaults.
 """
 
@@ -15,8 +15,8 @@ import yaml
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
 from benchmark.core.files import DAMAGED, read_json
-from benchmark.core.records import read_record
-from benchmark.data import prepared_tables
+from benchmark.core.records import RECORD, read_record
+from benchmark.data import prepared_tables, results
 from benchmark.data.raw_files import is_changed, raw_dataset
 from benchmark.encode import drawn_pretraining
 from benchmark.encode.__main__ import encode
@@ -31,7 +31,7 @@ from benchmark.season.plugins import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.train.__main__ import train_cell
 
-NAME = "run"  # folder of results/
+NAME = "run"  # folder of data/cells/
 SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of queries
 
 
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--source", type=Path, help="folder that holds the raw files already")
     add("--weights-dir", help="folder of pretrained networks and word vectors")
     add("--option", action="append", default=[], metavar="KEY=VALUE", help=said)
-    add("--json", action="store_true", help="print the whole record")
+    add("--json", action="store_true", help="print the whole record, and what it cost")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -79,7 +79,9 @@ def main(arguments: argparse.Namespace) -> int:
         run(params, dataset, arguments.source)
         record = read_record(Path(cell.folder))
     if arguments.json:
-        print(json.dumps(record.model_dump(mode="json"), indent=2))
+        costs = results.read_cell_costs(Path(cell.costs), Path(cell.folder, RECORD))
+        both = record.model_dump(mode="json") | {"cost": costs.model_dump(mode="json")}
+        print(json.dumps(both, indent=2))
     else:
         print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
         ways = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]

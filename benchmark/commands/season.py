@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> None:
     elif arguments.remove:
         name = files.season_name(arguments.name or files.active_season())
         for row in files.remove_brought(name, arguments.remove):
-            print(f"removed: {row.key}, {row.folder}")
+            print(f"removed: {row.key}")
         pipeline.write_pipelines(files.resolved(name))
         print(f"next: rematch report --season {name}, or dvc repro")
     elif arguments.name is None:

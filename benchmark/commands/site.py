@@ -190,7 +190,7 @@ def row_data(row: Row, place: Place | None) -> dict:
     cells = [
         outcome.record.model_dump(mode="json", include=known)
         | {
-            "folder": str(outcome.folder),
+            "folder": f"results/{outcome.kept.place}",
             "seconds": outcome.training_seconds if outcome.trainings else None,
             "metrics": {n: v for n, v in outcome.record.metrics.items() if n in METRICS},
         }

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
@@ -25,10 +25,10 @@ from tqdm import tqdm
 
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json
 from benchmark.core.numerics import Numerics
-from benchmark.core.records import RECORD
-from benchmark.season.parameters import Evaluated, Fusion, Params
+from benchmark.data.results import RESULTS, read_costs
+from benchmark.season.parameters import Fusion, Params
+from benchmark.season.pipeline import TRAIN
 
 LOGS = Path(".scratch/log")
 ATTEMPTS = 3  # of a task whose process dies; it may have died of another task's memory
@@ -46,25 +46,33 @@ class Task:
     is_apart: bool = False  # in a process that ends with it: what it imports may change torch
 
 
-def of_stage(params: Params, name: str, command: str, needs: tuple[str, ...]) -> Task:
+def of_stage(
+    params: Params, name: str, command: str, needs: tuple[str, ...], seconds: Mapping[str, float]
+) -> Task:
     """The task of a stage: computed as its cell asks for, if it is of one; of a method file of the
-    user's, or of all of them as the report is, in a process of its own."""
-    key = name.partition("-")[2]
+    user's, or of all of them as the report is, in a process of its own. `seconds` of trainings by
+    the keys of their cells, as `training_seconds` has them."""
+    key = name.partition("@")[2]
     if key not in params.everything:
-        return Task(command, needs, is_apart=bool(params.methods) and not key)
+        reads_all = name in ("cells", "report") or name.startswith("collect")
+        return Task(command, needs, is_apart=bool(params.methods) and reads_all)
     cell = params.everything[key]
-    seconds = seconds_of(cell) or math.inf if name.startswith("train-") else 0.0
+    took = seconds.get(key, math.inf) if name.startswith(TRAIN) else 0.0
     members = cell.members if isinstance(cell, Fusion) else [cell.folder]
     methods = [each.method for each in params.cells.values() if each.folder in members]
     is_own = any(method.endswith(".py") for method in methods)
-    return Task(command, needs, Numerics(cell.numerics, cell.threads), seconds, is_own)
+    return Task(command, needs, Numerics(cell.numerics, cell.threads), took, is_own)
 
 
-def seconds_of(cell: Evaluated) -> float:
-    """What the training of a cell took when it was last run; 0 where that is not known."""
-    path = Path(cell.folder, RECORD)
-    training = read_json(path).get("cost", {}).get("training") if path.is_file() else None
-    return sum(training["seconds"].values()) if training else 0.0
+def training_seconds(params: Params) -> dict[str, float]:
+    """What the trainings of a season took by their kept costs, by the keys of their cells."""
+    seconds = {}
+    for dataset in params.datasets:
+        costs = read_costs(RESULTS / params.season / dataset)
+        for cell in params.on(dataset):
+            if cell.name in costs and (training := costs[cell.name].training):
+                seconds[cell.key] = sum(training.seconds.values())
+    return seconds
 
 
 def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:

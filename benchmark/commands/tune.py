@@ -20,6 +20,7 @@ from benchmark.core.files import read_json, remove
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season.parameter_files import read_params
+from benchmark.season.parameters import CELLS
 from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train.__main__ import train_cell
 
@@ -40,7 +41,7 @@ def main(arguments: argparse.Namespace) -> None:
     cells = [cell for cell in params.cells.values() if place in (None, cell.dataset)]
     cell = entry({cell.preset: cell for cell in reversed(cells)}, arguments.preset, "preset")
     name = "-".join([cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))])
-    folder = f"results/run/{cell.dataset}/{name.replace('/', '_')}/{cell.seed}"
+    folder = f"{CELLS}/run/{cell.dataset}/{name.replace('/', '_')}/{cell.seed}"
     trial = cell.model_copy(update={"options": cell.options | options, "folder": folder})
     method = ConfiguredMethod.of(trial)  # refuses options that the method does not have
     try:
@@ -69,7 +70,7 @@ def main(arguments: argparse.Namespace) -> None:
             row |= {"epoch": checkpoint.epoch, "val_rsum": round(rsum, 1)}
             boards.add_trial(params.season, row)
         finally:
-            for place in map(Path, (trial.folder, trial.checkpoint, trial.history)):
+            for place in map(Path, (trial.folder, trial.checkpoint, trial.history, trial.costs)):
                 with suppress(OSError):  # other trials are in the folder
                     remove(place)
                     os.removedirs(place.parent)

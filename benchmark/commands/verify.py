@@ -24,9 +24,10 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.core.records import RECORD, Record, read_record
+from benchmark.core.records import Record
+from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import Ranks, read_scores
+from benchmark.data.results import CellResult, Ranks
 from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
@@ -50,9 +51,12 @@ def main(arguments: argparse.Namespace) -> int:
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
     chosen = files.cells_like(params, arguments.cells, "--cells")
-    folders = {key: Path(params.everything[key].folder) for key in chosen}
-    committed = {k: read_record(f) for k, f in folders.items() if (f / RECORD).is_file()}
-    prints = {record.numerics.get("fingerprint") for record in committed.values()}
+    cells = [params.everything[key] for key in chosen]
+    datasets = dict.fromkeys(cell.dataset for cell in cells)
+    kept = {name: results.read_kept(params.season, name) for name in datasets}
+    committed = {cell.key: kept[cell.dataset].get(cell.name) for cell in cells}
+    records = [result.record for result in committed.values() if result]
+    prints = {record.numerics.get("fingerprint") for record in records}
     if others := sorted(map(str, prints - {fingerprint()})):
         told = f"{', '.join(others)}; this machine has {fingerprint()}. Bits cannot be equal"
         print(f"Committed with fingerprint {told}: see docs/reproducibility.md.", flush=True)
@@ -61,12 +65,14 @@ def main(arguments: argparse.Namespace) -> int:
         _begin_in(folder, params)
         with contextlib.chdir(folder):
             pipeline.write_pipelines(params)
-            check_raw_files(list(committed.values()))
+            check_raw_files(records)
             failed = tasks.run_all(tasks_of(params, chosen), jobs)
     rows = [("cell", "committed", "new", "")]
-    for key in chosen:
-        failure = failed.get(f"evaluate-{key}")
-        rows.append((key, *compared(folders[key], folder / folders[key], failure)))
+    for cell in cells:
+        made = folder / cell.folder
+        result = results.read_cell(made, cell.inside) if results.has_record(made) else None
+        failure = failed.get(pipeline.evaluation_of(params, cell.key))
+        rows.append((cell.key, *compared(committed[cell.key], result, failure)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)))
@@ -87,24 +93,30 @@ def check_raw_files(committed: list[Record]) -> None:
             raise UserError(dataset.folder, "the files of the committed results", found, do)
 
 
-def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
+def compared(
+    old: CellResult | None, new: CellResult | None, failure: str | None
+) -> tuple[str, str, str]:
     """The rsum of a cell as committed and as run now, and whether all that counts is equal."""
-    both = [read_record(f) if (f / RECORD).is_file() else None for f in (old, new)]
-    shown = [
-        "-" if not r else f"{r.metrics['rsum']:.2f}" if "rsum" in r.metrics else r.status
-        for r in both
-    ]
-    before, after = both
-    if failure or not before or not after:
-        return *shown, failure or ("not committed" if after else "not run")
+    shown = _shown(old), _shown(new)
+    if failure or not old or not new:
+        return *shown, failure or ("not committed" if new else "not run")
+    before, after = old.record, new.record
     different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
     if before.status == after.status == "ok":
-        first, second = read_scores(old).ranks, read_scores(new).ranks
+        first, second = old.scores.ranks, new.scores.ranks
         are_equal = (same_ranks(first[way], second[way]) for way in first)
         different += [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
     if different:
         different.append(f"(committed with fingerprint {before.numerics.get('fingerprint')})")
     return *shown, f"other {', '.join(different)}" if different else "identical"
+
+
+def _shown(result: CellResult | None) -> str:
+    """Its rsum, or why it has none."""
+    if not result:
+        return "-"
+    metrics = result.record.metrics
+    return f"{metrics['rsum']:.2f}" if "rsum" in metrics else result.record.status
 
 
 def same_ranks(first: Ranks, second: Ranks) -> bool:
@@ -118,9 +130,12 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
     stages = pipeline.all_stages(params)
-    ordered = pipeline.in_order(stages, [f"evaluate-{key}" for key in chosen])
-    named = ((name, stages[name]["cmd"], needs) for name, needs in ordered.items())
-    return {each[0]: tasks.of_stage(params, *each) for each in named}
+    ordered = pipeline.in_order(stages, [pipeline.evaluation_of(params, key) for key in chosen])
+    seconds = tasks.training_seconds(params)
+    return {
+        name: tasks.of_stage(params, name, stages[name]["cmd"], needs, seconds)
+        for name, needs in ordered.items()
+    }
 
 
 def _begin_in(folder: Path, params: Params) -> None:

@@ -13,6 +13,7 @@ import os
 import platform
 import shutil
 import stat
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -235,11 +236,27 @@ def read_csv(path: Path, kind: type | None = None) -> "pd.DataFrame":
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file. Raises UserError for a missing or damaged one."""
-    with readable(path, "arrays", "run: dvc repro --force"), path.open("rb") as file:
-        stored = np.load(file, allow_pickle=False)
+    with readable(path, "arrays", "run: dvc repro --force"):
+        return parse_arrays(path.read_bytes(), path)
+
+
+def parse_arrays(npz: bytes, where: object) -> dict[str, np.ndarray]:
+    """The arrays of the bytes of an .npz file. Raises UserError for damaged ones."""
+    with readable(where, "arrays", "run: dvc repro --force"):
+        stored = np.load(io.BytesIO(npz), allow_pickle=False)
         if not isinstance(stored, np.lib.npyio.NpzFile):
             raise ValueError("a single array")
         return dict(stored)
+
+
+def read_archive(path: Path) -> dict[str, bytes]:
+    """The files in an archive that `write_archive` wrote, by name. Raises UserError for a missing
+    or damaged one."""
+    with readable(path, "an archive", "run: git checkout, or dvc repro --force"):
+        with zipfile.ZipFile(path) as archive:
+            if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+                raise ValueError("compressed members")
+            return {name: archive.read(name) for name in archive.namelist()}
 
 
 def save_tensors(path: Path, values: dict) -> None:
@@ -350,6 +367,26 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays as a compressed .npz, atomically: equal arrays give equal bytes."""
     with atomic(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes, atomically."""
+    with atomic(path) as part:
+        part.write_bytes(content)
+
+
+def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes that `write_arrays` writes."""
+    npz = io.BytesIO()
+    np.savez_compressed(npz, **arrays)
+    return npz.getvalue()
+
+
+def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into one, atomically, as they are: equal files give equal bytes."""
+    with atomic(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name), files[name])
 
 
 def json_text(data: object) -> str:

@@ -1,7 +1,7 @@
-"""What a cell leaves behind, in one JSON file: identity, metrics, history and cost.
+"""What a cell leaves behind: its record, and what it cost.
 
-record.json holds what was run and how it ended. Two runs of a cell on one machine agree in all of
-it but `cost`, which has times, dates and the commit. Knows no torch.
+A record holds what was run and how it ended: two runs of a cell on one machine have equal records.
+Costs hold where and when it ran: times, memory, machine, commit. Knows no torch.
 """
 
 import re
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+from pydantic import field_serializer
 
+from benchmark.core.departures import Departure
 from benchmark.core.errors import Strict, checked
 from benchmark.core.files import json_text, read_object, write_text
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 RECORD = "record.json"
 
 
@@ -37,14 +39,15 @@ class Provenance(Strict):
 
 
 class Costs(Strict):
-    """What a cell cost. A fusion has no training of its own, an external row neither."""
+    """What a cell cost."""
 
-    training: Provenance | None = None
+    training: Provenance | None = None  # None of a fusion and of an external row, which have none,
+    # and of weights that were trained elsewhere
     scoring: Provenance
 
 
 class Record(Strict):
-    """One cell: identity, what it was fed, how it ended, its metrics, history and cost."""
+    """One cell: identity, what it was fed, how it ended, its metrics and history."""
 
     schema_version: int = SCHEMA_VERSION
     protocol_version: int
@@ -64,7 +67,8 @@ class Record(Strict):
     scaled: list[str]  # options that the season set to fit its budget
     image_features: dict  # the feature card's encoder, settings and weights
     text_features: dict
-    deviations: list[str]  # sentences: where this cell departs from the paper by its data
+    departures: list[Departure] = []  # from what the paper feeds the method
+    starts_alike: bool = False  # every seed of the method starts from the same weights
     parameters: int
     selected_epoch: int | None  # whose weights were evaluated: the best on validation, or the last
     status: Literal["ok", "failed", "not_applicable"]
@@ -75,7 +79,10 @@ class Record(Strict):
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
     files: dict[str, str] = {}  # beside this one: name -> sha256
     history: dict[str, list[int | float | None]] = {}  # column -> value of each epoch
-    cost: Costs
+
+    @field_serializer("departures")
+    def _with_what_is_known(self, departures: list[Departure]) -> list[dict]:
+        return [each.model_dump(mode="json", exclude_defaults=True) for each in departures]
 
     @property
     def epochs(self) -> pd.DataFrame | None:
@@ -83,11 +90,16 @@ class Record(Strict):
         return pd.DataFrame(self.history) if self.history else None
 
 
+def text_of(content: object) -> str:
+    """Records as JSON: equal ones give equal bytes. A list of numbers, as a column of the history,
+    is one line."""
+    lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")
+    return lists.sub(lambda numbers: f"[{' '.join(numbers[1].split())}]", json_text(content))
+
+
 def write_record(folder: Path, record: Record) -> None:
-    """Write record.json: equal records give equal bytes. A column of the history is one line."""
-    lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")  # of numbers
-    text = json_text(record.model_dump(mode="json"))
-    write_text(folder / RECORD, lists.sub(lambda found: f"[{' '.join(found[1].split())}]", text))
+    """Write record.json of a cell."""
+    write_text(folder / RECORD, text_of(record.model_dump(mode="json")))
 
 
 def read_record(folder: Path) -> Record:

@@ -1,28 +1,59 @@
-"""The files beside a cell's record, in results/<season>/<dataset>/<preset>/<seed>/scores/.
+"""The results of cells: as an evaluation leaves them, and as git keeps them.
 
-    ranks.npz      of every cell: ranks of all relevant items, histograms of scores, replicates of S
-    retrieved.npz  i2t (I, K), t2i (C, K): the first items of every query, best first, as rows of
-                   the test split
-    samples.npz    arrays that figures draw
+A cell's own files, in data/cells/<season>/<dataset>/<preset>/<seed>/:
 
-Queries are in the order of the test split of the prepared tables, and have no names here.
-docs/results.md describes the formats. Knows no torch.
+    record.json           what was run and how it ended
+    scores/ranks.npz      ranks of all relevant items, histograms of scores, replicates of S
+    scores/retrieved.npz  i2t (I, K), t2i (C, K): the first items of every query, best first, as
+                          rows of the test split
+    scores/samples.npz    arrays that figures draw
+
+The last two lie in data/samples/ where git does not keep them. What a cell cost is in
+data/costs/<season>/<dataset>/<preset>/<seed>/, in a file for each result.
+
+What git keeps, in results/<season>/<dataset>/, with the cells as PRESET/SEED:
+
+    records.json, costs.json              of all cells
+    ranks.zip, answers.zip, samples.zip   PRESET/SEED.npz: the cells' own files, byte by byte
+
+In external/ beside them are the same files of the rows that `score` added. Queries are in the order
+of the test split of the prepared tables, and have no names here. docs/results.md describes the
+formats. Knows no torch.
 """
 
+import hashlib
+import io
+import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from benchmark.core.errors import UserError
-from benchmark.core.files import atomic, read_arrays, sha256, write_arrays
-from benchmark.core.records import Record
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import (
+    npz_of,
+    parse_arrays,
+    read_archive,
+    read_object,
+    remove,
+    sha256,
+    write_archive,
+    write_json,
+    write_text,
+)
+from benchmark.core.records import RECORD, Costs, Provenance, Record, read_record, text_of
 from benchmark.data.prepared_tables import Prepared, has_sibling
 
 RANKS, RETRIEVED, SAMPLES = "scores/ranks.npz", "scores/retrieved.npz", "scores/samples.npz"
-RESULTS, ELSEWHERE = "results", Path("data/samples")  # roots of what git keeps and does not keep
+RECORDS, COSTS = "records.json", "costs.json"
+ARCHIVES = {RANKS: "ranks.zip", RETRIEVED: "answers.zip", SAMPLES: "samples.zip"}
+KEPT_FILES = (RECORDS, COSTS, *ARCHIVES.values())
+RESULTS, ELSEWHERE = Path("results"), Path("data/samples")  # roots of what git keeps, and of more
+EXTERNAL = "external"  # folder beside the files of a dataset, of rows that `score` added
+DIGITS = 16  # of the sha256 in the name of a file of costs
 DIRECTIONS = ("i2t", "t2i", "i2t_fold", "t2i_fold", "s2s", "p2r")
 LAYER = "@"  # between direction and layer in the names of ranks: t2i@crowd
 BEST = "_best"  # end of the name of ranks of which only the best one of a query is known
@@ -96,8 +127,8 @@ def of_layer(direction: str, layer: str) -> str:
     return f"{direction}{LAYER}{layer}"
 
 
-def write_scores(path: Path, scores: Scores) -> None:
-    """Write a ranks.npz. Equal scores give equal bytes."""
+def scores_npz(scores: Scores) -> bytes:
+    """The bytes of a ranks.npz. Equal scores give equal bytes."""
     arrays: dict[str, np.ndarray] = {}
     for direction, ranks in scores.ranks.items():
         arrays[direction if ranks.knows_all else f"{direction}{BEST}"] = packed(ranks.values)
@@ -109,13 +140,12 @@ def write_scores(path: Path, scores: Scores) -> None:
         arrays["unmatched"] = packed(scores.histograms.unmatched)
     if scores.replicates is not None:
         arrays["overlap_replicates"] = scores.replicates.astype(np.float32)
-    write_arrays(path, arrays)
+    return npz_of(arrays)
 
 
-def read_scores(folder: Path, record: Record | None = None) -> Scores:
-    """What ranks.npz of a cell's folder holds; `record` has the digest that its bytes must have.
-    Raises UserError for a missing or damaged file."""
-    arrays = _read(folder / RANKS, RANKS, record)
+def scores_of(npz: bytes, where: object = RANKS) -> Scores:
+    """What the bytes of a ranks.npz hold. Raises UserError for damaged ones."""
+    arrays = parse_arrays(npz, where)
     ranks = {}
     layers = [name for name in arrays if LAYER in name and not name.endswith(COUNTS)]
     for direction in (*DIRECTIONS, *layers):
@@ -132,34 +162,182 @@ def read_scores(folder: Path, record: Record | None = None) -> Scores:
     return Scores(ranks=ranks, histograms=histograms, replicates=arrays.get("overlap_replicates"))
 
 
-def read_retrieved(folder: Path, record: Record | None = None) -> dict[str, np.ndarray]:
-    """The first items of every query, best first: i2t (I, K), t2i (C, K); empty of localisation
-    and of a cell without a result. Raises UserError for a missing or damaged file."""
-    arrays = _read(kept(folder, RETRIEVED), RETRIEVED, record)
-    return {way: rows_QK.astype(np.int32) for way, rows_QK in arrays.items()}
-
-
-def write_retrieved(path: Path, retrieved: Mapping[str, np.ndarray]) -> None:
-    """Write a retrieved.npz, atomically: rows by LZMA, in the smallest type that holds them, take
-    three tenths less than by `write_arrays`."""
-    with atomic(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_LZMA) as file:
+def retrieved_npz(retrieved: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of a retrieved.npz: rows by LZMA, in the smallest type that holds them, take three
+    tenths less than by `npz_of`."""
+    npz = io.BytesIO()
+    with zipfile.ZipFile(npz, "w", zipfile.ZIP_LZMA) as file:
         for way, rows_QK in retrieved.items():
             with file.open(f"{way}.npy", "w") as stored:
                 kind = np.min_scalar_type(rows_QK.max(initial=0))
                 np.lib.format.write_array(stored, rows_QK.astype(kind), allow_pickle=False)
+    return npz.getvalue()
 
 
-def read_samples(folder: Path, record: Record | None = None) -> dict[str, np.ndarray]:
-    """The arrays that figures draw, by name. Raises as `read_retrieved`."""
-    return _read(kept(folder, SAMPLES), SAMPLES, record)
+# Results of cells ---------------------------------------------------------------------------------
 
 
-def kept(folder: Path, name: str) -> Path:
-    """Where RETRIEVED or SAMPLES of a cell lie: in its folder, or where git does not keep them."""
-    path = folder / name
-    if path.is_file() or folder.parts[0] != RESULTS:
-        return path
-    return ELSEWHERE.joinpath(*folder.parts[1:], path.name)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellResult:
+    """What is kept of a cell: its record, what it cost, and the bytes of its arrays."""
+
+    place: str  # <season>/<dataset>/<preset>/<seed>
+    record: Record
+    costs: Costs | None = None  # None: not read, or not known
+    arrays: dict[str, bytes] = field(default_factory=dict)  # RANKS, RETRIEVED and SAMPLES, as far
+    # as they are kept
+
+    def has(self, name: str) -> bool:
+        """Whether the arrays are here: kept by git, or in data/samples."""
+        return name in self.arrays or self._elsewhere(name).is_file()
+
+    def npz(self, name: str) -> bytes:
+        """The bytes of RANKS, RETRIEVED or SAMPLES. Raises UserError where they are not here, and
+        for others than the record names."""
+        where, do = f"{self.place}/{name}", "run: dvc repro, or dvc pull"
+        if not self.has(name):
+            raise UserError(where, "a file of an evaluation", "nothing", do)
+        stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
+        digest = self.record.files.get(name)
+        if digest and hashlib.sha256(stored).hexdigest() != digest:
+            raise UserError(where, "the bytes that were written", "others", "dvc repro --force")
+        return stored
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What RANKS holds; nothing where a cell has none. Raises as `npz`."""
+        return scores_of(self.npz(RANKS), self.place) if self.has(RANKS) else Scores()
+
+    @cached_property
+    def retrieved(self) -> dict[str, np.ndarray]:
+        """The first items of every query, best first: i2t (I, K), t2i (C, K); empty of localisation
+        and of a cell without a result. Raises as `npz`."""
+        arrays = parse_arrays(self.npz(RETRIEVED), self.place)
+        return {way: rows_QK.astype(np.int32) for way, rows_QK in arrays.items()}
+
+    @cached_property
+    def samples(self) -> dict[str, np.ndarray]:
+        """The arrays that figures draw, by name. Raises as `npz`."""
+        return parse_arrays(self.npz(SAMPLES), self.place)
+
+    def _elsewhere(self, name: str) -> Path:
+        return ELSEWHERE / self.place / Path(name).name
+
+
+def read_cell(folder: Path, place: str) -> CellResult:
+    """The result in a cell's own folder, without costs. Raises UserError where there is none."""
+    paths = {name: folder / name for name in ARCHIVES}
+    arrays = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    return CellResult(place=place, record=read_record(folder), arrays=arrays)
+
+
+def has_record(folder: Path) -> bool:
+    """Whether the evaluation of a cell left a result in its own folder."""
+    return (folder / RECORD).is_file()
+
+
+def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
+    """The results that git keeps of a dataset of a season, those of external rows among them, by
+    PRESET/SEED. Raises UserError for damaged files."""
+    folder, place = RESULTS / season / dataset, f"{season}/{dataset}"
+    return read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
+
+
+def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
+    """The results in records.json and the files beside it; none where there are no files. `place`
+    is SEASON/DATASET, by default the last parts of the path."""
+    records = read_records(folder)
+    costs = read_costs(folder)
+    files = {name: folder / archive for name, archive in ARCHIVES.items()}
+    archives = {name: read_archive(path) for name, path in files.items() if path.is_file()}
+    place = place or "/".join(folder.parts[-2:])
+    cells = {}
+    for name, record in records.items():
+        member = f"{name}.npz"
+        arrays = {kind: npz[member] for kind, npz in archives.items() if member in npz}
+        cells[name] = CellResult(
+            place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
+        )
+    return cells
+
+
+def read_records(folder: Path) -> dict[str, Record]:
+    """The records in a folder of results, by PRESET/SEED."""
+    path = folder / RECORDS
+    content = read_object(path) if path.is_file() else {}
+    return {name: checked(Record, facts, f"{path}: {name}") for name, facts in content.items()}
+
+
+def read_costs(folder: Path) -> dict[str, Costs]:
+    """What the cells of a folder of results cost, by PRESET/SEED."""
+    path = folder / COSTS
+    content = read_object(path) if path.is_file() else {}
+    return {name: checked(Costs, facts, f"{path}: {name}") for name, facts in content.items()}
+
+
+def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
+    """Write the archives, costs.json and, last, records.json: others than it names are refused.
+    Equal results give equal bytes."""
+    for kind, archive in ARCHIVES.items():
+        files = {f"{n}.npz": cell.arrays[kind] for n, cell in cells.items() if kind in cell.arrays}
+        write_archive(folder / archive, files)
+    costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
+    write_text(folder / COSTS, _text_of_costs(costs))
+    records = {name: cell.record.model_dump(mode="json") for name, cell in cells.items()}
+    write_text(folder / RECORDS, text_of(records))
+
+
+def write_external(folder: Path, rows: Mapping[str, CellResult]) -> None:
+    """Write the rows that `score` added; without any the folder is removed."""
+    if rows:
+        write_folder(folder, rows)
+    else:
+        remove(folder)
+
+
+def _text_of_costs(costs: Mapping[str, Costs]) -> str:
+    """JSON with a line for each training and each scoring."""
+    blocks = []
+    for name in sorted(costs):
+        facts = costs[name].model_dump(mode="json")
+        lines = [f'    "{part}": {json.dumps(facts[part], sort_keys=True)}' for part in facts]
+        blocks.append(f'  "{name}": {{\n' + ",\n".join(lines) + "\n  }")
+    return "{\n" + ",\n".join(blocks) + "\n}\n" if blocks else "{}\n"
+
+
+# Costs --------------------------------------------------------------------------------------------
+
+# DVC brings back an earlier result where inputs are as they were then. So the name of a file of
+# costs has the digest of what was made, and each result finds its own.
+
+
+def write_training_cost(folder: Path, checkpoint: Path, cost: Provenance) -> None:
+    """Write what a checkpoint cost."""
+    write_json(_cost_file(folder, "training", checkpoint), cost.model_dump(mode="json"))
+
+
+def read_training_cost(folder: Path, checkpoint: Path) -> Provenance | None:
+    """What a checkpoint cost; None where it was not trained here."""
+    path = _cost_file(folder, "training", checkpoint)
+    return checked(Provenance, read_object(path), str(path)) if path.is_file() else None
+
+
+def write_cell_costs(folder: Path, record: Path, costs: Costs) -> None:
+    """Write what a result cost, by its record.json."""
+    write_json(_cost_file(folder, "result", record), costs.model_dump(mode="json"))
+
+
+def read_cell_costs(folder: Path, record: Path) -> Costs:
+    """What a result cost, by its record.json. Raises UserError where it was not made here."""
+    path = _cost_file(folder, "result", record)
+    return checked(Costs, read_object(path), str(path))
+
+
+def _cost_file(folder: Path, kind: str, made: Path) -> Path:
+    return folder / f"{kind}-{sha256(made)[:DIGITS]}.json"
+
+
+# Queries and packed numbers -----------------------------------------------------------------------
 
 
 def test_queries(data: Prepared) -> dict[str, np.ndarray]:
@@ -187,11 +365,3 @@ def packed(values: np.ndarray) -> np.ndarray:
 def unpacked(planes: np.ndarray) -> np.ndarray:
     """The numbers (N,) int64 that `packed` made these planes of."""
     return sum(plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes))
-
-
-def _read(path: Path, name: str, record: Record | None) -> dict[str, np.ndarray]:
-    if not path.is_file():
-        raise UserError(path, "a file of an evaluation", "nothing", "run: dvc repro, or dvc pull")
-    if record is not None and name in record.files and sha256(path) != record.files[name]:
-        raise UserError(path, "the bytes that were written", "others", "run: dvc repro --force")
-    return read_arrays(path)

@@ -19,11 +19,11 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, now, provenance
 from benchmark.core.errors import entry
-from benchmark.core.files import read_object, sha256, write_arrays
-from benchmark.core.records import Costs, Record, write_record
+from benchmark.core.files import read_object, sha256, write_arrays, write_bytes
+from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
-from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
+from benchmark.data.results import ELSEWHERE, RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
     SPLIT,
@@ -66,8 +66,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
-    """Evaluate a cell; write its record and ranks into its folder, and the first answers and
-    samples for figures to where the cell says."""
+    """Evaluate a cell; write its record and ranks into its folder, the first answers and samples
+    for figures to where the cell says, and elsewhere what it cost."""
     with alone(lock_of(cell.folder), f"evaluate {cell.folder}"):
         device = begin(params.device, cell.precision)
         members = trained_cells(params, cell)
@@ -77,14 +77,15 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
         retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
-        results.write_scores(folder / RANKS, result.scores)
-        results.write_retrieved(retrieved, result.retrieved)
+        write_bytes(folder / RANKS, results.scores_npz(result.scores))
+        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)  # empty if git keeps both
+        write_bytes(retrieved, results.retrieved_npz(result.retrieved))
         write_arrays(samples, result.samples)
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
         facts = record_facts(params.season, cell, members, data)
-        facts["deviations"] += training.get("notes", [])
+        facts["starts_alike"] = training.get("starts_alike", False)
         record = Record(
             **facts,
             status=result.status,
@@ -93,9 +94,13 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             sampled=figure_samples.sampled(result.samples),
             files={name: sha256(path) for name, path in files.items()},
             history=training.get("history", {}),
-            cost=Costs(training=training.get("cost"), scoring=scoring),
         )
         write_record(folder, record)
+        of_cell, cost = Path(cell.costs), None
+        if isinstance(cell, Cell):
+            cost = results.read_training_cost(of_cell, Path(cell.checkpoint))
+        costs = Costs(training=cost, scoring=scoring)
+        results.write_cell_costs(of_cell, folder / RECORD, costs)
         checkpoints.tell(cell.key, result.status, result.reason)
 
 

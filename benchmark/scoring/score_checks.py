@@ -2,11 +2,12 @@
 
 Every evaluation is repeated in part, by a model that is loaded anew: images and captions are
 divided at random into groups, each of which is encoded and scored by itself, in other batches and
-tiles. Every image meets some captions and every caption some images, about `PAIRS` pairs in all, so
-that this takes one more encoding of the split and as many scores as a small split has. Scores that
-hang on the rest of a batch, on the order of the items, on what was seen before or on chance differ
-then, and the cell fails. What runs in the same process can still cheat on purpose: this catches
-mistakes. Each check raises RefusedError where other scores come out.
+tiles. There are two groups or more, however small the split is, so that no group is the split.
+Every image meets some captions and every caption some images, about `PAIRS` pairs in all, or half
+of those of a small split: this takes one more encoding of the split. Scores that hang on other
+items of the split, on the rest of a batch, on the order of the items, on what was seen before or on
+chance differ then, and the cell fails. What runs in the same process can still cheat on purpose:
+this catches mistakes. Each check raises RefusedError where other scores come out.
 """
 
 from collections.abc import Callable
@@ -15,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.contracts.methods import Encoding, Matcher
+from benchmark.contracts.methods import Captions, Encoding, Matcher
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.model_scores import ORDER, joined, score_pairs, scores_of
 from benchmark.scoring.ranking import RefusedError, Tile
 
 PAIRS = 100_000  # of images and captions that are scored again, about
+PARTS = 2  # of a split, at least: each is scored without the others
 IMAGES, PHRASES = 48, 24  # of localisation that are scored again
 CHUNK, TEXT_CHUNK, TILE = 5, 33, (5, 13)  # other batches and tiles than those of model_scores.py
 OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # of the scores: how far one may differ,
@@ -33,7 +35,8 @@ class Groups:
 
     def __init__(self, images: int, captions: int) -> None:
         rng = np.random.default_rng(ORDER + 1)
-        count = max(1, min(images, captions, round(images * captions / PAIRS)))
+        wanted = round(images * captions / PAIRS)
+        count = max(PARTS, min(images, captions, wanted))  # of one image some groups have none
         self.images = np.array_split(rng.permutation(images), count)
         self.captions = np.array_split(rng.permutation(captions), count)
         self.group_I = np.empty(images, int)
@@ -52,6 +55,8 @@ class Groups:
         """Compare with what `score` gives for the images and the captions of each group."""
         first, again = [], []
         for rows, columns in zip(self.images, self.captions, strict=True):
+            if not len(rows) or not len(columns):
+                continue
             first.append(self.scores[rows, : len(columns)].ravel())
             again.append(score(torch.from_numpy(rows), torch.from_numpy(columns)).cpu().flatten())
         _compare(torch.from_numpy(np.concatenate(first)), torch.cat(again), device)
@@ -90,15 +95,14 @@ def _captions(model: Matcher, inputs: SplitInputs, rows: Tensor) -> Encoding:
 
 @torch.inference_mode()
 def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) -> None:
-    """The same for phrases, one at a time, and the proposals of their images."""
+    """The same for phrases, one at a time, and parts of the proposals of their images."""
     rows = np.random.default_rng(ORDER + 1).permutation(len(matrix_NP))[:PHRASES]
     again = []
     for row in rows.tolist():
-        proposals = inputs.proposals_of(int(inputs.image_of_phrase[row])).split(CHUNK)
-        regions = joined([model.encode_images(some) for some in proposals])
-        phrase = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[row : row + 1]))
-        again.append(model.similarity(regions, phrase).float().T.cpu())
-    _compare(matrix_NP[rows], torch.cat(again), inputs.device)
+        proposals = inputs.proposals_of(int(inputs.image_of_phrase[row]))
+        phrase = inputs.phrases_at(inputs.vector_of_phrase[row : row + 1])
+        again.append(torch.cat(_scores_of_parts(model, proposals, phrase))[:, 0])
+    _compare(matrix_NP[rows], torch.stack(again), inputs.device)
 
 
 @torch.inference_mode()
@@ -109,15 +113,26 @@ def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tens
     images, phrases = (torch.from_numpy(rng.permutation(n)) for n in nearest_IV.shape)
     images, phrases = images[:IMAGES], phrases[: 2 * IMAGES]
     images = images[~nearest_IV[images].isnan().any(1)]
-    chunks = wanted[phrases].split(CHUNK)
-    texts = joined([model.encode_captions(inputs.phrases_at(some)) for some in chunks])
     again = []
     for image in images.tolist():
-        proposals = inputs.present_proposals_of(image).split(CHUNK)
-        regions = joined([model.encode_images(some) for some in proposals])
-        again.append(score_pairs(model.similarity, regions, texts, tile=TILE).amax(0).cpu())
+        proposals = inputs.present_proposals_of(image)
+        best = []
+        for some in phrases.chunk(PARTS):
+            texts = inputs.phrases_at(wanted[some])
+            best.append(torch.cat(_scores_of_parts(model, proposals, texts)).amax(0))
+        again.append(torch.cat(best))
     if again:
         _compare(nearest_IV[images][:, phrases], torch.stack(again), inputs.device)
+
+
+def _scores_of_parts(model: Matcher, proposals: Tensor, phrases: Captions) -> list[Tensor]:
+    """Scores (p, C) of each part of the proposals (P, F) of an image, on the host."""
+    scores = []
+    for part in proposals.chunk(PARTS):
+        regions = joined([model.encode_images(some) for some in part.split(CHUNK)])
+        texts = model.encode_captions(phrases)
+        scores.append(score_pairs(model.similarity, regions, texts, tile=TILE).cpu())
+    return scores
 
 
 def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:

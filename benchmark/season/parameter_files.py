@@ -7,7 +7,6 @@ seasons/<name>/external.yaml  rows that `score` added
 seasons/shared/params.yaml    settings of all datasets and feature sets of all seasons
 """
 
-import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import yaml
 from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
 from benchmark.core.files import is_file, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
+from benchmark.data import results
 from benchmark.season.parameters import Brought, Params, Season
 from benchmark.season.plugins import PACKAGE_ROOT, shown
 from benchmark.season.resolving import resolve
@@ -145,7 +145,10 @@ def remove_brought(season: str, name: str) -> list[Brought]:
     resolve(season, read_season(season), brought=left)
     _write_brought(season, left)
     for row in gone:
-        shutil.rmtree(row.folder, ignore_errors=True)
+        folder = results.RESULTS / season / row.dataset / results.EXTERNAL
+        kept = results.read_folder(folder)
+        kept.pop(row.name, None)
+        results.write_external(folder, kept)
     return gone
 
 

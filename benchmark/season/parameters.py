@@ -24,6 +24,7 @@ BROUGHT = "brought"  # family of rows that `score` added
 DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
 TRANSFORMER = "transformer"  # the text encoder that needs no word vectors
 SAMPLES, RETRIEVED = "samples.npz", "retrieved.npz"  # files of a cell's results
+CELLS = "data/cells"  # root of what evaluations leave
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 Network = Literal["as in paper"] | Name
 
@@ -155,28 +156,42 @@ class Brought(Strict):
     dataset: Name
     preset: Name  # or what the row is called
     seed: Seed
-    folder: str  # of the results
 
     @property
     def key(self) -> str:
         """What commands call the cell."""
         return key_of(self.dataset, self.preset, self.seed)
 
+    @property
+    def name(self) -> str:
+        """What the results of the dataset call it."""
+        return f"{self.preset}/{self.seed}"
+
 
 class Evaluated(Brought):
     """What cells and fusions have in common."""
 
+    folder: str  # of what the evaluation leaves, data/cells/<season>/<dataset>/<preset>/<seed>
     precision: Precision = "float32"
     numerics: Mode = "portable"
     threads: int = Field(1, ge=1, le=1024)
     keeps: tuple[str, ...] = ()  # which of SAMPLES and RETRIEVED git keeps
 
+    @property
+    def inside(self) -> str:
+        """The path of the cell in each folder that has files of cells."""
+        return self.folder.removeprefix(f"{CELLS}/")
+
+    @property
+    def costs(self) -> str:
+        """The folder of what its trainings and evaluations cost."""
+        return f"data/costs/{self.inside}"
+
     def place(self, name: str) -> str:
         """The file of SAMPLES, which figures draw, or of RETRIEVED, the first answers to each
-        query. The report depends on all of results/, so what a clone may lack lies elsewhere."""
-        inside = self.folder.removeprefix("results/")
+        query. What git keeps is collected from the cell's folder, so the rest lies elsewhere."""
         is_in_git = name in self.keeps
-        return f"{self.folder}/scores/{name}" if is_in_git else f"data/samples/{inside}/{name}"
+        return f"{self.folder}/scores/{name}" if is_in_git else f"data/samples/{self.inside}/{name}"
 
 
 class Cell(Evaluated):
@@ -196,13 +211,12 @@ class Cell(Evaluated):
 
     @property
     def checkpoint(self) -> str:
-        """The file of the trained weights. DVC keeps it and git does not, so it lies apart from the
-        results."""
-        return f"data/checkpoints/{self.folder.removeprefix('results/')}.pt"
+        """The file of the trained weights."""
+        return f"data/checkpoints/{self.inside}.pt"
 
     @property
     def history(self) -> str:
-        """The file of the epochs and the cost of the training, beside the weights."""
+        """The file of the epochs of the training, beside the weights."""
         return f"{self.checkpoint.removesuffix('.pt')}.json"
 
     @property
@@ -216,7 +230,7 @@ class Fusion(Evaluated):
     it is corrected."""
 
     how: Literal["average", "adaptive", "weighted"] | Correction
-    members: list[str]  # folders of trained cells
+    members: list[str]  # folders of trained cells, in the order of `parts`
     parts: list[str]  # the named score of each member; "": its similarity
 
 
@@ -291,3 +305,7 @@ class Params(Strict):
     def everything(self) -> dict[str, Cell | Fusion]:
         """Cells and fusions by key."""
         return {**self.cells, **self.fusions}
+
+    def on(self, dataset: str) -> list[Cell | Fusion]:
+        """The cells and fusions on a dataset."""
+        return [cell for cell in self.everything.values() if cell.dataset == dataset]

@@ -1,6 +1,6 @@
 """The DVC pipelines of a season, and the digests that make its stages stale.
 
-    seasons/<name>/dvc.yaml     trainings, evaluations and the report of a season
+    seasons/<name>/dvc.yaml     trainings, evaluations, what git keeps of them, and the report
     seasons/<name>/cells.yaml   a digest for each cell: its options, and the code of its method
     seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets: seasons share them
     seasons/shared/params.yaml  settings of the datasets and feature sets
@@ -21,16 +21,19 @@ import yaml
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
+from benchmark.data.results import KEPT_FILES
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
-from benchmark.season.parameters import DRAWN, RETRIEVED, SAMPLES, Cell, Fusion, Params
+from benchmark.season.parameters import CELLS as CELL_FILES
+from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
 from benchmark.season.plugins import code_files, method_digest, plugin_digest
 
 WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
 CELLS, READERS = "cells.yaml", SHARED.parent / "readers.yaml"
 VERSIONS = "benchmark/versions.yaml"
+TRAIN, TRAIN_ON, EVALUATE = "train", "train_on", "evaluate"  # stages; TRAIN@KEY of a cell
 WEIGHTS = "data/weights/drawn_cnn.pt"
 SHOWN_CODE = [f"benchmark/{room}" for room in ("boards", "papers", "report", "stats")]
-PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures", "metrics.json"]
+PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures"]
 BARS = {"template": "bar_horizontal", "x": "rsum", "y": "preset", "title": "rsum on test"}
 LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
 NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
@@ -64,7 +67,31 @@ def write_readers() -> None:
 
 def all_stages(params: Params) -> dict[str, dict]:
     """Every stage of a season, and of what seasons share, by name."""
-    return _shared_stages(shared_settings(params)) | _stages(params)
+    return _shared_stages(shared_settings(params)) | expanded(_stages(params))
+
+
+def evaluation_of(params: Params, key: str) -> str:
+    """The name of the stage that evaluates a cell or a fusion."""
+    cell = params.everything[key]
+    members = set(cell.members) if isinstance(cell, Fusion) else {cell.folder}
+    return f"{_evaluation(len(members))}@{key}"
+
+
+def expanded(stages: dict[str, dict]) -> dict[str, dict]:
+    """Every stage by its name, with those of each `foreach` as DVC spells them out."""
+    every = {}
+    for name, stage in stages.items():
+        if "foreach" not in stage:
+            every[name] = stage
+            continue
+        cells = stage["foreach"]
+        for key in cells:
+            text = json.dumps(stage["do"]).replace("${key}", key).replace("${item}", key)
+            if isinstance(cells, dict):
+                for field, value in cells[key].items():
+                    text = text.replace(f"${{item.{field}}}", value)
+            every[f"{name}@{key}"] = json.loads(text)
+    return every
 
 
 def outputs(stage: dict) -> list[str]:
@@ -79,8 +106,15 @@ def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[st
     maker = {path: name for name, stage in stages.items() for path in outputs(stage)}
     ordered: dict[str, tuple[str, ...]] = {}
 
+    def makers(path: str) -> list[str]:
+        """Of a file or folder, or of what is in a folder."""
+        if path in maker:
+            return [maker[path]]
+        return [name for other, name in maker.items() if other.startswith(f"{path}/")]
+
     def add(name: str) -> None:
-        needs = tuple(maker[path] for path in stages[name].get("deps", []) if path in maker)
+        paths = stages[name].get("deps", [])
+        needs = tuple(dict.fromkeys(other for path in paths for other in makers(path)))
         for other in needs:
             if other not in ordered:
                 add(other)
@@ -98,8 +132,8 @@ def edited(params: Params) -> set[str]:
     before = {path: _on_disk(path) for path in contents}
     names = set()
     for path in (path for path in contents if path.name == "dvc.yaml"):
-        old = before[path].get("stages", {})
-        for name, stage in contents[path]["stages"].items():
+        old = expanded(before[path].get("stages", {}))
+        for name, stage in expanded(contents[path]["stages"]).items():
             read = {Path(f): keys for each in stage.get("params", []) for f, keys in each.items()}
             is_same = old.get(name) == stage and all(
                 _at(contents[file], key) == _at(before[file], key)
@@ -118,6 +152,12 @@ def cell_digest(cell: Cell | Fusion) -> str:
     return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
 
 
+def _digest_of_names(params: Params, dataset: str) -> str:
+    """Of which cells a dataset has."""
+    names = "\n".join(sorted(cell.name for cell in params.on(dataset)))
+    return _short(hashlib.sha256(names.encode()).hexdigest())
+
+
 def _short(sha256: str) -> str:
     """Never a number for YAML, as hexadecimal digits may be."""
     return f"sha256-{sha256[:16]}"
@@ -133,10 +173,18 @@ def _contents(params: Params) -> dict[Path, dict]:
     pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
     digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
     own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
+    own["collected"] = {dataset: _digest_of_names(params, dataset) for dataset in params.datasets}
     contents = {SHARED: shared, folder / CELLS: own | {"cells": digests}}
     for path, stages in pipelines.items():
-        contents[path] = {"stages": {n: {"wdir": "../.."} | stage for n, stage in stages.items()}}
+        contents[path] = {"stages": {name: _from_root(stage) for name, stage in stages.items()}}
     return contents
+
+
+def _from_root(stage: dict) -> dict:
+    """With the root as its working folder."""
+    if "foreach" in stage:
+        return stage | {"do": {"wdir": "../.."} | stage["do"]}
+    return {"wdir": "../.."} | stage
 
 
 def _reader_digests() -> dict[str, str]:
@@ -265,27 +313,21 @@ def _stages(params: Params) -> dict[str, dict]:
             "outs": [_in_git(folder / CELLS)],
         }
     }
-    for key, cell in params.everything.items():
-        digest = {str(folder / CELLS): [f"cells.{key}"]}
-        if isinstance(cell, Cell):
-            inputs = [cell.checkpoint]
-            stages[f"train-{key}"] = {
-                "cmd": f"python -m benchmark.train {key} --season {name}",
-                "params": [{VERSIONS: ["train"]}, digest],
-                "deps": [*cell.features, *([cell.start] if cell.start else [])],
-                "outs": [cell.checkpoint, cell.history],
-            }
-        else:
-            members = [each for each in params.cells.values() if each.folder in cell.members]
-            inputs = [member.checkpoint for member in members]
-        elsewhere = {str(Path(path).parent) for path in map(cell.place, (SAMPLES, RETRIEVED))}
-        elsewhere -= {f"{cell.folder}/scores"}
-        stages[f"evaluate-{key}"] = {
-            "cmd": f"python -m benchmark.evaluate {key} --season {name}",
-            "params": [{VERSIONS: ["evaluate"]}, digest],
-            "deps": inputs,
-            "outs": [_in_git(cell.folder), *elsewhere],
-        }
+    stages |= _trainings(params) | _evaluations(params)
+    kept = "results/" + name + "/${item}"
+    stages["collect"] = {
+        "foreach": list(dict.fromkeys(cell.dataset for cell in params.everything.values())),
+        "do": {
+            "cmd": f"python -m benchmark.collect ${{item}} --season {name}",
+            "params": [
+                {VERSIONS: ["collect"]},
+                {str(folder / CELLS): ["collected.${item}"]},
+            ],
+            "deps": [f"{CELL_FILES}/{name}/${{item}}"],
+            # It reads what it wrote before, and DVC would delete that.
+            "outs": [{f"{kept}/{f}": {"cache": False, "persist": True}} for f in KEPT_FILES],
+        },
+    }
     pages = f"reports/{name}"
     added = [folder / file for file in ("tuning.csv", EXTERNAL)]  # by `tune` and `score`
     used = {cell.method.removesuffix(".py") for cell in params.cells.values()}
@@ -302,17 +344,65 @@ def _stages(params: Params) -> dict[str, dict]:
                 f"results/{name}",
             ],
             "outs": [_in_git(f"{pages}/{page}") for page in PAGES],
+            "metrics": [_in_git(f"{pages}/metrics.json")],
             "plots": [
                 _in_git(f"{pages}/plots/leaderboard.csv", **BARS),
                 _in_git(f"{pages}/plots/training.csv", **LINES),
             ],
         },
-        "metrics": {  # a file for each preset, which DVC's commands show in a line
-            "cmd": f"python -m benchmark export --metrics --season {name}",
-            "deps": [f"{pages}/metrics.json"],
-            "metrics": [_in_git(f"{pages}/metrics")],
-        },
     }
+
+
+# DVC can repeat a stage for each cell, but not with more inputs: those are stages of other names.
+
+
+def _trainings(params: Params) -> dict[str, dict]:
+    """TRAIN, and TRAIN_ON of cells that go on from the weights of others."""
+    name = params.season
+    do = {
+        "cmd": f"python -m benchmark.train ${{key}} --season {name}",
+        "params": [{VERSIONS: ["train"]}, {str(SEASONS / name / CELLS): ["cells.${key}"]}],
+        "deps": ["data/${item.images}", "data/${item.texts}"],
+        "outs": ["data/checkpoints/${item.cell}.pt", "data/checkpoints/${item.cell}.json"],
+    }
+    do_on = do | {"deps": [*do["deps"], "data/${item.start}"]}
+    stages = {TRAIN: {"foreach": {}, "do": do}, TRAIN_ON: {"foreach": {}, "do": do_on}}
+    for key, cell in params.cells.items():
+        texts = cell.texts or cell.words or f"data/prepared/{cell.dataset}"
+        item = {"cell": cell.inside, "images": _in_data(cell.images), "texts": _in_data(texts)}
+        if cell.start:
+            item["start"] = _in_data(cell.start)
+        stages[TRAIN_ON if cell.start else TRAIN]["foreach"][key] = item
+    return {name: stage for name, stage in stages.items() if stage["foreach"]}
+
+
+def _evaluations(params: Params) -> dict[str, dict]:
+    """EVALUATE of cells that are scored by one checkpoint, and the same with the number of several
+    that a fusion has."""
+    name = params.season
+    checkpoints_of = {cell.folder: cell.inside for cell in params.cells.values()}
+    stages: dict[str, dict] = {}
+    for key, cell in params.everything.items():
+        members = cell.members if isinstance(cell, Fusion) else [cell.folder]
+        read = [of for folder, of in checkpoints_of.items() if folder in members]
+        fields = [f"weights_{number}" for number in range(1, len(read) + 1)]
+        do = {
+            "cmd": f"python -m benchmark.evaluate ${{key}} --season {name}",
+            "params": [{VERSIONS: ["evaluate"]}, {str(SEASONS / name / CELLS): ["cells.${key}"]}],
+            "deps": [f"data/checkpoints/${{item.{field}}}.pt" for field in fields],
+            "outs": [f"{CELL_FILES}/${{item.cell}}", "data/samples/${item.cell}"],
+        }
+        stage = stages.setdefault(_evaluation(len(read)), {"foreach": {}, "do": do})
+        stage["foreach"][key] = {"cell": cell.inside} | dict(zip(fields, read, strict=True))
+    return stages
+
+
+def _evaluation(checkpoints: int) -> str:
+    return EVALUATE if checkpoints == 1 else f"{EVALUATE}_{checkpoints}"
+
+
+def _in_data(path: str) -> str:
+    return path.removeprefix("data/")
 
 
 def _in_git(path: Path | str, **more: str) -> dict:

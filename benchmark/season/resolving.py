@@ -17,6 +17,7 @@ from benchmark.scoring.metrics import METRICS
 from benchmark.season import plugins
 from benchmark.season.parameters import (
     AS_IN_PAPER,
+    CELLS,
     RETRIEVED,
     SAMPLES,
     TRANSFORMER,
@@ -215,7 +216,7 @@ class _Resolver:
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
-        return f"results/{self.name}/{dataset}/{preset}/{seed}"
+        return f"{CELLS}/{self.name}/{dataset}/{preset}/{seed}"
 
     def _trained(self, dataset: str, preset: str, seed: int) -> dict:
         """What is a cell's own."""

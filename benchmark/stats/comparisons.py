@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from benchmark.stats import significance
-from benchmark.stats.significance import Doubt, Estimate, SeedPart
+from benchmark.stats.significance import Constant, Doubt, Estimate, SeedPart
 
 OWN = 3  # trainings from which a preset's own variance is used, where it is not of the pool
 CARRIES = 6  # degrees of freedom of a pool that speaks for presets with a single training:
@@ -232,15 +232,21 @@ class Comparison:
     doubt: Doubt
     is_paired: bool = False  # by shared runs
     is_of_these_trainings: bool = False  # nothing is known of other runs
+    reach: float = 0.0  # the largest difference that an image can have; 0: not known
+    units: int = 0  # images as many as which the given ones are worth; 0: not known
 
     @cached_property
-    def estimate(self) -> Estimate | None:
-        """For other images and other runs; None where there is no spread.
+    def estimate(self) -> Estimate | Constant | None:
+        """For other images and other runs; None where there is no spread, and the reach is not
+        known.
 
         For other images only if nothing is known of other runs, and for other runs only if nothing
         is known of images.
         """
-        return significance.on_other_images(self.difference, self.doubt)
+        estimate = significance.on_other_images(self.difference, self.doubt)
+        if estimate is None and self.reach and self.units:
+            return Constant(value=self.difference, units=self.units, reach=self.reach)
+        return estimate
 
     @cached_property
     def on_test_set(self) -> Estimate | None:

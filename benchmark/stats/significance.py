@@ -91,6 +91,40 @@ class Estimate:
         return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """A difference that `units` independent images have alike, so that no variance tells its error.
+
+    By the exact binomial test: at LEVEL at most a share u = 1 - ((1 - LEVEL) / 2)^(1 / units) of
+    all images differs otherwise, and none by more than `reach` (above zero) to either side. p of a
+    difference of zero is that of the sign test, 2^(1 - units), where the value is the reach itself.
+    """
+
+    value: float
+    units: int
+    reach: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        share = 1 - ((1 - LEVEL) / 2) ** (1 / self.units)
+        low = self.value - share * (self.value + self.reach)
+        return low, self.value + share * (self.reach - self.value)
+
+    def p(self, beyond: float = 0.0) -> float:
+        """Two-sided p of a difference of at most `beyond`. As an Estimate's, it is at most
+        1 - LEVEL if and only if the interval lies wholly beyond."""
+        return self._p(abs(self.value), beyond)
+
+    def p_above(self, bound: float) -> float:
+        """p of a difference of at most `bound`, comparable with two-sided ones."""
+        return self._p(self.value, bound)
+
+    def _p(self, value: float, bound: float) -> float:
+        if value <= bound:
+            return 1.0
+        return min(1.0, 2 * ((self.reach + bound) / (self.reach + value)) ** self.units)
+
+
 def _t(freedom: float) -> float:
     """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as long."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))

@@ -228,7 +228,8 @@ def _concluded(pair: Pair, elsewhere: Adjusted | None, here: Adjusted | None) ->
         facts = {"conclusion": conclusion, "reason": reason, "p": p, "adjusted_p": adjusted_p}
         if pair.has_scale:
             facts["size"] = size(comparison.interval, pair.printed)
-        if conclusion == Conclusion.UNDECIDED:
+        has_variance = isinstance(comparison.estimate, Estimate)
+        if conclusion == Conclusion.UNDECIDED and has_variance:
             facts["limit"] = rule.limit(comparison.difference, comparison.doubt, factor)
         pair = replace(pair, **facts)
     # What holds for other images holds on this test set, too. Its own interval is never the wider

@@ -19,7 +19,7 @@ from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
-from benchmark.data import prepared_tables
+from benchmark.data import prepared_tables, results
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
@@ -29,8 +29,6 @@ from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train import selection
 from benchmark.train.resumable_loop import Progress, Run, begun, columns_of
 from benchmark.train.sampling import cluster
-
-ONE_START = "seeds: the method sets one itself, so that every seed starts from the same weights"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +44,27 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell; write its checkpoint and, beside it, its history and cost. A cell whose dataset
-    lacks what its method takes, one whose loss diverges and one whose method raises leave a
-    checkpoint that says so. What a kill left of the same training is gone on from."""
+    """Train a cell; write its checkpoint and, beside it, its history, and elsewhere what it cost. A
+    cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
+    raises leave a checkpoint that says so. What a kill left of the same training is gone on from.
+    """
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
         identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
         scratch = _scratch(cell, identity, device)
-        progress, notes = Progress(), []
+        progress, starts_alike = Progress(), False
         try:
             with chdir("."):  # back, wherever the method went
-                checkpoint, progress, notes = _trained(cell, identity, scratch, device)
+                checkpoint, progress, starts_alike = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
             checkpoint = Checkpoint(identity=identity, **checkpoints.outcome(error, cell.folder))
         checkpoints.save(Path(cell.checkpoint), checkpoint)
+        history = {"history": columns_of(progress.history)}
+        if starts_alike:
+            history["starts_alike"] = True
+        write_json(Path(cell.history), history)
         cost = provenance(device, {"training": progress.seconds}, cell.precision)
-        history = {"history": columns_of(progress.history), "cost": cost.model_dump(mode="json")}
-        write_json(Path(cell.history), history | ({"notes": notes} if notes else {}))
+        results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
         shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
         checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
 
@@ -81,9 +83,9 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 def _trained(
     cell: Cell, identity: dict, scratch: Path, device: torch.device
-) -> tuple[Checkpoint, Progress, list[str]]:
-    """With what a reader must know of it. Raises NotApplicableError where the dataset or the start
-    cannot give what is needed."""
+) -> tuple[Checkpoint, Progress, bool]:
+    """And whether every seed of the method starts from the same weights. Raises
+    NotApplicableError where the dataset or the start cannot give what is needed."""
     start = checkpoints.load(Path(cell.start)) if cell.start else None
     if start and start.status != "ok":
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
@@ -103,7 +105,7 @@ def _trained(
             parts["image_network"] = inputs.image_network(cell)
         return method.module.Model(method.config, sizes, **parts)
 
-    model, is_one_start = begun(build, cell.seed)
+    model, starts_alike = begun(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
@@ -137,7 +139,7 @@ def _trained(
         epoch=run.selected(),
         **ended,
     )
-    return checkpoint, run.progress, [ONE_START] * is_one_start
+    return checkpoint, run.progress, starts_alike
 
 
 # Data ---------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_cells import cell_of, enter, train_cell
 
-from benchmark.core.files import atomic, read_json
+from benchmark.core.files import atomic
+from benchmark.data import results
 from benchmark.train import resumable_loop
 
 CELL = {"epochs": 3}
@@ -77,7 +78,8 @@ def test_scratch_is_kept_until_everything_is_written(monkeypatch):
     monkeypatch.setattr(resumable_loop.Run, "step", None)  # no step is played again
     train_cell(cell)
     assert not list(Path(".scratch").rglob("last.pt"))
-    assert read_json(Path(cell.history))["cost"]["seconds"]["training"] > 0
+    cost = results.read_training_cost(Path(cell.costs), Path(cell.checkpoint))
+    assert cost.seconds["training"] > 0
 
 
 def test_what_a_killed_process_left_unfinished_is_swept(tmp_path):

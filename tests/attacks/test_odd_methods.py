@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import tiny_cells
-from tiny_cells import cell_of, enter, evaluated, train_cell
+from tiny_cells import cell_of, enter, evaluated, scores_of, train_cell
 
-from benchmark.data.results import read_scores
+from benchmark.core.files import read_json
 
 sys.path.insert(0, str(tiny_cells.OWN_METHODS))
 import odd  # noqa: E402
@@ -38,7 +38,8 @@ def test_what_fails_is_a_row_with_its_reason(how, capsys):
     assert record.status == "failed" and record.metrics == {}
     assert record.reason and "\n" not in record.reason and str(Path.cwd()) not in record.reason
     assert said and all(line.startswith("tiny-odd-0: failed: ") for line in said)
-    assert record.cost.training.seconds["training"] >= 0
+    (costs,) = Path("data/costs/a").glob("training-*.json")
+    assert read_json(costs)["seconds"]["training"] >= 0
 
 
 @pytest.mark.parametrize("how", RANKED)
@@ -48,4 +49,4 @@ def test_strange_scores_are_ranked(how, capsys):
     numbers = [value for value in record.metrics.values() if isinstance(value, float)]
     assert all(map(math.isfinite, numbers))
     assert 0 <= record.metrics["overlap_s"] <= 1 and 0 <= record.metrics["rsum"] <= 600
-    assert read_scores(Path("results/a")).histograms.matched.sum() > 0
+    assert scores_of().histograms.matched.sum() > 0

@@ -1,0 +1,1 @@
+"""Stage: what git keeps of the cells of a dataset."""

@@ -1,0 +1,187 @@
+"""Whether two results of single queries can be compared: the same queries, clusters and
+galleries, one scale, one direction.
+
+Where two readings are possible, the error names the option that decides.
+"""
+
+import numpy as np
+import pandas as pd
+
+from benchmark.commands.result_files import SAME, Kind, Result, has_heap, respelled
+from benchmark.core.errors import UserError
+
+FAR = 10  # a value beyond which the scale is not that of values within 1
+OPPOSITE = -0.4  # rank correlation below which one side seems to be a loss
+ROUNDING = 1e-6  # of the largest share, 1
+CHOOSE = "choose results that have the same"
+AS_THEY_ARE = "--scale 1 if both are right as they are"
+
+
+def common_kind(first: Result, second: Result) -> Kind | None:
+    """What two results can be compared as; None: they are of two kinds. Values that are
+    the same for all queries, such as 0, would be hits by themselves."""
+    if first.kind == second.kind:
+        return first.kind
+    pair = (first, second)
+    hits = [result for result in pair if result.kind == Kind.HITS]
+    has_values = any(result.kind == Kind.VALUES for result in pair)
+    if has_values and any(result.is_constant or result.is_scaled for result in hits):
+        return Kind.VALUES
+    return None
+
+
+def check(first: Result, second: Result) -> None:
+    """Raise UserError for two results that cannot be compared, or that can be read in
+    two ways. They are A and B of the command line, in this order."""
+    kind = common_kind(first, second)
+    if kind is None:
+        raise _unlike_kinds(first, second)
+    _check_facts(first, second)
+    is_scaled = first.is_scaled or second.is_scaled
+    if kind == Kind.VALUES and not is_scaled:
+        _check_scale(first, second)
+        correlation = rank_correlation(first, second)
+        if correlation < OPPOSITE:
+            expected = "values that are greater for the better on both sides"
+            evidence = f"a rank correlation of {correlation:.2f} over queries"
+            advice = "compare one metric (of an error rate take 1 minus it), or add "
+            advice += "--scale 1 if greater is better on both"
+            raise UserError(_names(first, second), expected, evidence, advice)
+
+
+def notes(first: Result, second: Result) -> list[str]:
+    """What looks odd, but is no reason to refuse a comparison."""
+    lines = []
+    kind = common_kind(first, second)
+    if kind == Kind.VALUES:
+        for result in (first, second):
+            if is_whole(result) and not result.is_scaled:
+                what = "values are whole numbers, and greater ones count as better"
+                lines.append(f"{result.name}: {what}: call ranks rank, if these are")
+    elif (correlation := rank_correlation(first, second)) < OPPOSITE:
+        what = f"a rank correlation of {correlation:.2f} over queries"
+        lines.append(f"{what}: does one side count what is wrong?")
+    if kind == Kind.HITS:
+        tops = [result.table.max(axis=None) for result in (first, second)]
+        if sorted(tops) == [1, 100]:
+            lines.append("0 and 1 of one side are hits, as 0 and 100 of the other are")
+    return lines
+
+
+def is_whole(result: Result) -> bool:
+    """Whether the values may be ranks: whole numbers from 0, of many sizes."""
+    table = result.table
+    whole = ((table % 1 == 0) & (table >= 0)).all(axis=None)
+    return bool(whole and table.stack().nunique() > 2)
+
+
+def _unlike_kinds(first: Result, second: Result) -> UserError:
+    pair = (first, second)
+    spans = [f"{result.kind} in {result.name} ({_range(result)})" for result in pair]
+    advice = CHOOSE
+    if Kind.RANKS not in (first.kind, second.kind):
+        advice = "if they are one metric, add --scale 1, or --scale 100,1 if B is in "
+        advice += "per cent and A is not"
+    return UserError(_names(*pair), "the same kind", " and ".join(spans), advice)
+
+
+def _range(result: Result) -> str:
+    values = result.table.replace(np.inf, np.nan)
+    return f"{values.min(axis=None):.4g} to {values.max(axis=None):.4g}"
+
+
+def _names(first: Result, second: Result) -> str:
+    return f"{first.name}, {second.name}"
+
+
+def _check_facts(first: Result, second: Result) -> None:
+    """Layers, datasets, galleries, directions, queries and clusters are the same."""
+    names, facts = _names(first, second), (first.facts, second.facts)
+    for column in SAME:
+        both = [of_side[column].iloc[0] for of_side in facts]
+        if all(both) and len(set(both)) > 1:
+            raise UserError(names, f"the same {column}", " and ".join(both), CHOOSE)
+    for whole, other in ((first, second), (second, first)):
+        if whole.lists_all and (beyond := other.items - whole.items):
+            evidence = f"{len(whole.items)} items in {whole.name}, and others in "
+            evidence += f"{other.name}, as {min(beyond)!r}"
+            raise UserError(names, "the same gallery", evidence, CHOOSE)
+    ways = [", ".join(of_side.index.unique("direction")) for of_side in facts]
+    if ways[0] != ways[1]:
+        advice = f"{CHOOSE}; without a column direction they are i2t"
+        raise UserError(names, "the same directions", " and ".join(ways), advice)
+    if not first.facts.index.equals(second.facts.index):
+        raise _other_queries(first, second)
+    differs = first.facts["cluster"] != second.facts["cluster"]
+    if differs.any():
+        both = [f"'{of_side['cluster'][differs].iloc[0]}'" for of_side in facts]
+        where = f"{names}: {differs.idxmax()[1]!r}"
+        raise UserError(where, "the same cluster", " and ".join(both), CHOOSE)
+
+
+def _other_queries(first: Result, second: Result) -> UserError:
+    names = _names(first, second)
+    indexes = first.facts.index, second.facts.index
+    alone = [indexes[0].difference(indexes[1]), indexes[1].difference(indexes[0])]
+    queries = [list(index.unique("query")) for index in alone]
+    if pairs := respelled(*queries):
+        evidence = f"{pairs[0][0]!r} and {pairs[0][1]!r} ({len(pairs)} such)"
+        return UserError(names, "the same names of queries", evidence, "name them alike")
+    parts = [
+        f"{len(of_side)} in {result.name} alone, as {of_side[0]!r}"
+        for result, of_side in zip((first, second), queries, strict=True)
+        if of_side
+    ]
+    advice = "leave out what one side lacks, or add it: a value, or an empty rank if not "
+    advice += "found"
+    return UserError(names, "the same queries", ", ".join(parts), advice)
+
+
+def _check_scale(first: Result, second: Result) -> None:
+    """Raise UserError where all values of one side lie within 1, and those of the other
+    reach so far beyond that these may be per cent, and the first fractions. Zeros alone
+    have no scale."""
+    for result in (first, second):
+        lists = result.table.abs().stack().groupby(level=["direction", "seed"])
+        sizes = [size for _, size in lists]
+        if any(_is_other_scale(a, b) for a in sizes for b in sizes):
+            expected = "all seeds and directions on one scale"
+            advice = "write all of them in per cent, or add --scale 1"
+            raise UserError(result.name, expected, _range(result), advice)
+    sizes = first.table.abs().stack(), second.table.abs().stack()
+    if _is_other_scale(*sizes):
+        factors = "100,1"
+    elif _is_other_scale(*sizes[::-1]):
+        factors = "1,100"
+    else:
+        return
+    evidence = " and ".join(f"{_range(x)} in {x.name}" for x in (first, second))
+    advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
+    if is_whole(first) or is_whole(second):
+        advice += "if whole numbers are ranks, compare these with ranks, in columns rank; "
+    advice += AS_THEY_ARE
+    raise UserError(_names(first, second), "values on one scale", evidence, advice)
+
+
+def _is_other_scale(sizes: pd.Series, others: pd.Series) -> bool:
+    """Whether the first may be fractions of 1, and the others are none."""
+    most, beyond = sizes.max(), others.max()
+    is_share, reaches_1 = 0 < most <= 1 + ROUNDING, most >= 1 - ROUNDING
+    return bool(is_share and (beyond > FAR or (reaches_1 and beyond > 1 + ROUNDING)))
+
+
+def rank_correlation(first: Result, second: Result) -> float:
+    """Spearman's correlation over queries, 0 where one side does not vary."""
+    means = [result.table.rank().mean(axis=1) for result in (first, second)]
+    if any(mean.nunique() == 1 for mean in means):
+        return 0.0
+    return float(means[0].rank().corr(means[1].rank()))
+
+
+def heap_at_end(result: Result) -> int | None:
+    """The last rank of a table, if so many queries have it that it may stand for "not
+    found". Nothing is doubted where the table says to which depth items were listed."""
+    if result.kind != Kind.RANKS or result.depth:
+        return None
+    ranks = result.table.stack()
+    return int(ranks.max()) if has_heap(ranks) else None

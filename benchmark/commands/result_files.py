@@ -1,0 +1,421 @@
+"""Results of single queries that were made elsewhere: tables with a value or a rank.
+
+Where a file fits two readings, it is refused, and the error names the option that
+decides.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from unicodedata import normalize
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from benchmark.core.errors import LONGEST, UserError
+from benchmark.core.files import is_file, readable
+from benchmark.data.results import DIRECTIONS
+from benchmark.features import embedding_files
+from benchmark.features.embedding_files import TABLES
+from benchmark.scoring.metrics import FOLDED, METRICS, SUMMED_DIRECTIONS
+
+OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
+SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # in which two results must agree
+COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
+COLUMNS += ("depth", *SAME)
+KEY = ["direction", "query"]
+VALUE, RANK = "value", "rank"
+CORRECT = "correct the file"
+BOOLEANS = {"true": "1", "false": "0"}
+
+ONES = 5  # ranks of 1 from which a table without a rank 0 seems to count from 1
+RARE = 0.005  # p below which 0 is rarer than 1; failed trainings have 0.006
+LISTED = (5, 10, 20, 50, 100, 200, 500, 1000)  # how many items tools list
+LATE = 0.2  # share of a list that its last places are
+FEW_LATE = 6  # ranks there from which a list may be cut
+BEYOND = 10  # ranks expected behind the last one from which it is cut
+HEAP = 10  # queries at the last rank that may be those that were not found
+TOO_MANY = 0.001  # p below which there are more of them than at the rank before
+ODD = 0.05  # the same where a heap is the likelier reading
+
+ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
+ENDINGS = r"(?<=.)\.(jpe?g|png|gif|bmp|webp|tiff?|txt)$"  # of ids
+
+
+class Kind(StrEnum):
+    """What a result has for each query."""
+
+    HITS = "hits"  # 0 and 1, or 0 and 100
+    VALUES = "values"  # any number
+    RANKS = "ranks"  # of the best relevant item, from 0; infinite: not found
+
+
+class Order(StrEnum):
+    """What orders the items of a run."""
+
+    SCORES = "scores"  # the greatest first
+    RANKS = "ranks"  # the smallest first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a result is to be read, by the options; None or False: as it shows itself."""
+
+    first_rank: int | None = None  # of the best place, 0 or 1
+    order: Order | None = None
+    scale: float | None = None  # what values are multiplied by
+    count_unanswered: bool = False  # as not found, however many queries these are
+
+    def refuse_all_but(self, name: str, *options: str) -> None:
+        """Raise UserError for an option that this result has no use for."""
+        for option, value in vars(self).items():
+            if option not in options and value not in (None, False):
+                what = {"first_rank": "a table of ranks", "scale": "a table of values"}
+                expected = what.get(option, "TREC runs, with --qrels")
+                shown = f"--{option.replace('_', '-')}"
+                raise UserError(shown, expected, name, "leave it out")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """What is known of each query. Q = queries, S = seeds."""
+
+    name: str  # as it was given
+    kind: Kind
+    table: pd.DataFrame  # (Q, S) by direction and query
+    facts: pd.DataFrame  # of each query: cluster, and the columns of SAME
+    depth: int  # ranks below it are known, where something was not found; 0: not known
+    notes: list[str] = field(default_factory=list)  # left out, or taken for granted
+    is_scaled: bool = False  # an option says on which scale the values are
+    items: frozenset[str] = frozenset()  # of a run: all that it lists
+    lists_all: bool = False  # every query has every item
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all queries have the same value."""
+        return bool((self.table == self.table.iloc[0, 0]).all(axis=None))
+
+    @property
+    def percent(self) -> pd.DataFrame:
+        """Hits as 0 and 100, whatever each seed has."""
+        return self.table * np.where(self.table.max() == 1, 100, 1)
+
+
+# Names of queries and items -----------------------------------------------------------
+
+
+def spelled_alike(name: str) -> str:
+    """An id without case, Unicode form, leading zeros, and the .0 that pandas adds."""
+    text = re.sub(r"(?<=\d)\.0$", "", normalize("NFC", name.strip()).casefold())
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text)
+
+
+def stem(name: str) -> str:
+    """The same without folder and ending, too."""
+    text = name.replace("\\", "/").rpartition("/")[2]
+    return spelled_alike(re.sub(ENDINGS, "", text, flags=re.IGNORECASE))
+
+
+def respelled(
+    names: Iterable[str],
+    others: Iterable[str],
+    form: Callable[[str], str] = spelled_alike,
+) -> list[tuple[str, str]]:
+    """Names of the first that the second has in another spelling, with that. Names that
+    both have are to be left out before."""
+    other_of = {form(other): other for other in others}
+    pairs = [(name, other_of.get(form(name))) for name in sorted(names)]
+    return [(name, other) for name, other in pairs if other is not None]
+
+
+# Tables -------------------------------------------------------------------------------
+
+table_of = cache(embedding_files.table_of)
+
+
+def parts_of(name: str) -> tuple[list[str], str]:
+    """The files of a name, one per seed, and the preset of FILE:PRESET, or ""."""
+    file, _, preset = name.rpartition(":")
+    if Path(file).suffix.lower() not in TABLES:
+        file, preset = name, ""
+    return [file] if is_file(file) else file.split(","), preset
+
+
+def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> Result:
+    """A table with a value or a rank for each query, in the direction of the metric.
+    Raises UserError for what cannot be read, or can be read in two ways."""
+    files, preset = parts_of(name)
+    ending = Path(files[0]).suffix
+    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
+        table = pd.concat(_tables(files))
+        columns = list(table)
+        number = _number_column(name, columns)
+        if preset:
+            table = _rows_of_preset(name, table, preset)
+        known = [column for column in COLUMNS if column in columns]
+        rows = table[known].astype(object).map(embedding_files.text_of)
+    reading.refuse_all_but(name, "first_rank" if number == RANK else "scale")
+    notes = []
+    if others := sorted(set(columns) - set(COLUMNS)):
+        notes.append(f"{name}: not used: the columns {', '.join(others)}")
+    layers = sorted(set(rows.get("layer", [OWN])))
+    if layer not in layers:
+        advice = "choose another with --layer"
+        raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), advice)
+    if len(layers) > 1:
+        rows = rows[rows["layer"] == layer]
+        notes.append(f"{name}: of the layers {', '.join(layers)} the rows of {layer}")
+    if number == VALUE and metric not in (None, VALUE):
+        advice = "call ranks rank, if these are"
+        raise UserError("--metric", f"{VALUE}, of {name}", metric, advice)
+    if "direction" in rows:
+        is_asked = rows["direction"].isin(_directions(metric))
+        if is_asked.any():
+            rows = rows[is_asked]
+    return result_of(name, rows, number == RANK, notes, reading)
+
+
+def _tables(files: Sequence[str]) -> list[pd.DataFrame]:
+    """The tables of a name; of several each is a seed."""
+    tables = [table_of(Path(file)) for file in files]
+    if len(tables) == 1:
+        return tables
+    return [table.assign(seed=seed) for seed, table in enumerate(tables)]
+
+
+def _number_column(name: str, columns: Sequence[str]) -> str:
+    """The column that has the numbers: value or rank."""
+    numbers = [column for column in (VALUE, RANK) if column in columns]
+    is_once = len(set(columns)) == len(columns)
+    if "query" not in columns or len(numbers) != 1 or not is_once:
+        expected = "the columns query and value, or query and rank, each once"
+        raise UserError(name, expected, ", ".join(columns), "name them so")
+    return numbers[0]
+
+
+def _rows_of_preset(name: str, table: pd.DataFrame, preset: str) -> pd.DataFrame:
+    rows = table[table["preset"] == preset] if "preset" in table else table[:0]
+    if not len(rows):
+        raise UserError(name, f"rows of the preset {preset}", "none", CORRECT)
+    return rows
+
+
+def _directions(metric: str | None) -> Sequence[str]:
+    """The directions that a metric is about."""
+    declared = METRICS.get(metric)
+    if declared and declared.direction:
+        return [declared.ranks]
+    if declared and declared.is_of_folds:
+        return [f"{way}_fold" for way in FOLDED]
+    return SUMMED_DIRECTIONS
+
+
+# Rows ---------------------------------------------------------------------------------
+
+
+def result_of(
+    name: str,
+    rows: pd.DataFrame,
+    is_ranks: bool,
+    notes: Sequence[str],
+    reading: Reading,
+    depth: int = 0,
+) -> Result:
+    """A result of rows of text.
+
+    `depth` is how many items were listed for a query; default: as many as to the last
+    rank. Raises UserError for the first row that is wrong, and for ranks that may count
+    from 0 or from 1.
+    """
+    if not len(rows):
+        raise UserError(name, "a row for each query", "none", CORRECT)
+    notes = list(notes)
+    if "cluster" not in rows:
+        alike = "if some are alike, as captions of one image, the interval is "
+        alike += "too narrow"
+        notes.append(f"{name}: no clusters, so each query is one; {alike}")
+    defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
+    lacking = {head: value for head, value in defaults.items() if head not in rows}
+    rows = rows.assign(**lacking)
+    _check_columns(name, rows)
+    if is_ranks:
+        rows, depth = _ranked(name, rows, depth, reading, notes)
+        kind = Kind.RANKS
+    else:
+        rows = _valued(name, rows, reading, notes)
+        kind = Kind.VALUES
+        if reading.scale is None and _are_hits(rows):
+            kind = Kind.HITS
+    rows = rows.assign(seed=rows["seed"].astype(int))
+    _check_seeds(name, rows)
+    return Result(
+        name=name,
+        kind=kind,
+        table=rows.pivot(index=KEY, columns="seed", values="number"),
+        facts=rows.groupby(KEY)[["cluster", *SAME]].first(),
+        depth=depth,
+        notes=notes,
+        is_scaled=reading.scale is not None,
+    )
+
+
+def _require(
+    name: str,
+    rows: pd.DataFrame,
+    is_right: pd.Series,
+    column: str,
+    expected: str,
+    advice: str,
+) -> None:
+    """Raise UserError for the first row that is not right."""
+    if is_right.all():
+        return
+    wrong = rows[~is_right].iloc[0]
+    count = int((~is_right).sum())
+    evidence = f"'{str(wrong[column]):.{LONGEST}}' ({count} such rows)"
+    where = f"{name}: {column} of query {wrong['query']!r}"
+    raise UserError(where, expected, evidence, advice)
+
+
+def _check_columns(name: str, rows: pd.DataFrame) -> None:
+    for column in ("season", "preset", *SAME):
+        if column in rows:
+            first = rows[column].iloc[0]
+            is_first = rows[column] == first
+            _require(name, rows, is_first, column, f"{first!r} in all rows", CORRECT)
+    for column in ("query", "cluster"):
+        _require(name, rows, rows[column] != "", column, "a name", CORRECT)
+    is_known = rows["direction"].isin(DIRECTIONS)
+    expected = f"one of {', '.join(DIRECTIONS)}"
+    _require(name, rows, is_known, "direction", expected, CORRECT)
+    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,9}")
+    _require(name, rows, is_number, "seed", "a whole number from 0", CORRECT)
+
+
+def _check_seeds(name: str, rows: pd.DataFrame) -> None:
+    """Each query has a row of each seed, and one cluster."""
+    seeds, queries = rows["seed"].nunique(), rows.groupby(KEY)
+    is_once = queries["seed"].transform("size") == seeds
+    is_once &= ~rows.duplicated([*KEY, "seed"])
+    expected = f"one row for each query and each of {seeds} seeds"
+    _require(name, rows, is_once, "seed", expected, CORRECT)
+    is_same = queries["cluster"].transform("first") == rows["cluster"]
+    _require(name, rows, is_same, "cluster", "the same cluster for each seed", CORRECT)
+
+
+def _valued(
+    name: str,
+    rows: pd.DataFrame,
+    reading: Reading,
+    notes: list[str],
+) -> pd.DataFrame:
+    """With finite numbers. True and false are hits, also as pandas writes them."""
+    text = rows[VALUE].str.casefold()
+    if text.isin(BOOLEANS).all():
+        text = text.map(BOOLEANS)
+    number = pd.to_numeric(text, errors="coerce").astype(float)
+    advice = CORRECT
+    if text.str.endswith("%").any():
+        advice = "leave the % out, on both sides"
+    _require(name, rows, np.isfinite(number), VALUE, "a number", advice)
+    if reading.scale is not None:
+        number *= reading.scale
+        if reading.scale != 1:
+            notes.append(f"{name}: values times {reading.scale:g}, by --scale")
+    return rows.assign(number=number)
+
+
+def _are_hits(rows: pd.DataFrame) -> bool:
+    """Whether each seed has no other values than 0 and 1, or 0 and 100."""
+    of_seeds = [numbers for _, numbers in rows.groupby("seed")["number"]]
+    return all(x.isin([0, 1]).all() or x.isin([0, 100]).all() for x in of_seeds)
+
+
+def _ranked(
+    name: str, rows: pd.DataFrame, depth: int, reading: Reading, notes: list[str]
+) -> tuple[pd.DataFrame, int]:
+    """With ranks from 0, and the depth to which these are known."""
+    number = embedding_files.ranks_of(rows[RANK])
+    expected = "a rank, whole and from 0, or nothing if not found"
+    _require(name, rows, number.notna(), RANK, expected, CORRECT)
+    if reading.first_rank is None:
+        check_first_rank(name, rows.assign(number=number), notes)
+    elif reading.first_rank == 1:
+        advice = "leave empty what was not found; --first-rank 1,0 is from 1 in A, "
+        advice += "from 0 in B"
+        expected = "a rank from 1, by --first-rank"
+        _require(name, rows, number != 0, RANK, expected, advice)
+        number -= 1
+        notes.append(f"{name}: ranks count from 1, by --first-rank")
+    is_lost = np.isinf(number)
+    if is_lost.any() and not depth:
+        lists = [rows["direction"], rows["seed"]]
+        ends = number.mask(is_lost, -1.0).groupby(lists).max() + 1
+        depth = int(ends[is_lost.groupby(lists).any()].min())
+    if "depth" in rows:  # of the lists, as `score --depth` writes it
+        listed = pd.to_numeric(rows["depth"], errors="coerce")
+        _require(name, rows, listed >= 1, "depth", "a whole number from 1", CORRECT)
+        depth = max(depth, int(listed.min()))
+    if is_lost.any():
+        first = rows["query"][is_lost].iloc[0]
+        few = f"{is_lost.sum()} of {len(rows)} not found, as {first!r}"
+        notes.append(f"{name}: {few}; ranks are known below {depth}")
+    return rows.assign(number=number), depth
+
+
+def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
+    """Raise UserError for ranks that seem to count from 1: there is no 0, or it may
+    stand for "not found". A note where there is no 0, and 1 is rare."""
+    ranked = rows[np.isfinite(rows["number"])]
+    lists = [number for _, number in ranked.groupby(["direction", "seed"])["number"]]
+    for number, least in [*((x, 2 * ONES) for x in lists), (ranked["number"], ONES)]:
+        zeros, ones = int((number == 0).sum()), int((number == 1).sum())
+        if zeros == 0 and ones >= least:
+            lacking = f"none, and 1 in {ones} of {len(number)} rows"
+            advice = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
+            advice += "(1,0: from 1 in A, from 0 in B)"
+            expected = "ranks from 0, some of them 0"
+            raise UserError(f"{name}: rank", expected, lacking, advice)
+        if zeros and special.bdtr(zeros, zeros + ones, 0.5) < RARE:
+            raise _zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
+    number = ranked["number"]
+    if len(ranked) == len(rows) and (number == 0).any() and is_cut(number):
+        cut = f"no rank behind {number.max():g}, many close to it, and none empty"
+        raise _zero_for_nothing(name, cut)
+    if len(ranked) and ranked["number"].min() > 0:
+        from_1 = "if they count from 1, add --first-rank 1"
+        notes.append(f"{name}: no rank is 0; {from_1}")
+
+
+def is_cut(ranks: pd.Series) -> bool:
+    """Whether ranks end at a number that tools list, and would go on: the share of the
+    last places is not much smaller than that of as many before."""
+    last = ranks.max()
+    late = int((ranks > (1 - LATE) * last).sum())
+    before = int((ranks > (1 - 2 * LATE) * last).sum()) - late
+    if last not in LISTED or late < FEW_LATE or p_of_heap(ranks) < ODD:
+        return False
+    return late >= before or late**2 / (before - late) > BEYOND
+
+
+def has_heap(ranks: pd.Series) -> bool:
+    """Whether so many queries have the last rank that it may stand for "not found"."""
+    is_small = (ranks == ranks.max()).sum() < HEAP or ranks.nunique() < 3
+    return bool(not is_small and p_of_heap(ranks) < TOO_MANY)
+
+
+def p_of_heap(ranks: pd.Series) -> float:
+    """p of as many queries at the last rank, were they as likely as those before it."""
+    last = ranks.max()
+    before = int((ranks == last - 1).sum())
+    return float(special.bdtr(before, before + int((ranks == last).sum()), 0.5))
+
+
+def _zero_for_nothing(name: str, evidence: str) -> UserError:
+    advice = "if they count from 1 and 0 is 'not found', leave these empty and add "
+    advice += "--first-rank 1; else add --first-rank 0"
+    return UserError(f"{name}: rank", "ranks from 0 of all queries", evidence, advice)

@@ -1,0 +1,292 @@
+"""TREC runs and the judgements that they are measured by, from any tool.
+
+Where the scores of a run contradict its ranks, or a run is of other queries or items than
+the judgements, it is refused.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.commands.result_files import (
+    CORRECT,
+    ENOUGH,
+    RANK,
+    Order,
+    Reading,
+    Result,
+    respelled,
+    result_of,
+    spelled_alike,
+    stem,
+)
+from benchmark.core.errors import UserError
+from benchmark.core.files import content, readable
+from benchmark.features import embedding_files
+from benchmark.features.embedding_files import MOST
+
+UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
+BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
+FEW_ITEMS = 0.02  # share of judged items below which a run seems to be of other items
+RESPELLED = 0.05  # share of relevant items that the run has in another spelling
+
+RUN = "query Q0 item rank score tag"
+QRELS = "lines of query 0 item score, or a table with query-id, corpus-id and score"
+QRELS_COLUMNS = {  # names without case, blanks, hyphens and underscores
+    "query": ("query", "queryid", "qid", "topic", "topicid"),
+    "item": ("item", "itemid", "corpusid", "doc", "docid", "docno", "document", "pid"),
+    "score": ("score", "relevance", "rel", "label", "judgement", "judgment", "grade"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Which items are relevant to which queries."""
+
+    path: Path
+    pairs: pd.DataFrame  # query, item, is_relevant
+    queries: pd.Index  # those with a relevant item
+    notes: list[str]
+
+
+@cache
+def read_qrels(path: Path) -> Qrels:
+    """Judgements as TREC or BEIR has them; columns with names go by these. Above 0 is
+    relevant. Raises UserError for anything else."""
+    with readable(path, QRELS, "correct the path, or the file"):
+        pairs, others = _judgements(path)
+        pairs = pairs.assign(score=_numbers(pairs, "score"))
+    pairs["is_relevant"] = pairs.pop("score") > 0
+    has_relevant = pairs.groupby("query")["is_relevant"].any()
+    notes = []
+    if others:
+        notes.append(f"{path}: not used: the columns {', '.join(others)}")
+    if idle := int((~has_relevant).sum()):
+        notes.append(f"{path}: not used: {idle} queries with no relevant item")
+    if not has_relevant.any():
+        raise UserError(path, "relevant items, with a score above 0", "none", CORRECT)
+    return Qrels(path, pairs, has_relevant.index[has_relevant], notes)
+
+
+def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Query, item and score as text, and the columns that have no meaning here."""
+    if path.suffix.lower() in (".csv", ".jsonl", ".parquet"):
+        table = embedding_files.table_of(path).astype(object)
+        return _by_name(path, table.map(embedding_files.text_of))
+    lines = content(path, MOST).decode("utf-8-sig").splitlines()
+    rows = [line.split("\t") if "\t" in line else line.split() for line in lines]
+    rows = [[cell.strip() for cell in row] for row in rows if row]
+    first = rows[0] if rows else []
+    if first and not _is_number(first[-1]):
+        return _by_name(path, embedding_files.framed(first, rows[1:]))
+    columns = ["query", "item", "score"]
+    if len(first) == 4:
+        columns = ["query", "0", "item", "score"]
+    return embedding_files.framed(columns, rows)[["query", "item", "score"]], []
+
+
+def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The columns of a table of judgements, and the names of further ones."""
+    plain = {column: re.sub(r"[\s_-]", "", column.casefold()) for column in table}
+    columns = {}
+    for role, names in QRELS_COLUMNS.items():
+        named = [column for column in table if plain[column] in names]
+        if len(named) != 1:
+            expected = "the columns query-id, corpus-id and score, each once"
+            raise UserError(path, expected, ", ".join(table), "name them so")
+        columns[named[0]] = role
+    unread = [column for column in table if column not in columns]
+    others = [column for column in unread if plain[column] not in ("0", "q0", "iter")]
+    return table[list(columns)].rename(columns=columns), others
+
+
+def _is_number(text: str) -> bool:
+    return bool(np.isfinite(pd.to_numeric(text, errors="coerce")))
+
+
+def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
+    """The finite numbers of a column. Raises ValueError for others, and for an item
+    that a query has twice."""
+    number = pd.to_numeric(table[column], errors="coerce")
+    is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
+    if is_wrong.any():
+        line = " ".join(table[is_wrong].iloc[0])
+        raise ValueError(f"{line!r}: no finite number, or the item a second time")
+    return number
+
+
+def read_run(path: Path) -> pd.DataFrame:
+    """Query, item, rank as text, and score of each line of a TREC run."""
+    advice = "correct the path, or write such lines"
+    with readable(path, f"lines of {RUN}", advice):
+        lines = content(path, MOST).decode("utf-8-sig").split("\n")
+        table = embedding_files.framed(RUN.split(), map(str.split, lines))
+        table["score"] = _numbers(table, "score")
+    if not len(table):
+        raise UserError(path, f"lines of {RUN}", "none", advice)
+    return table[["query", "item", "rank", "score"]]
+
+
+def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
+    """TREC runs, one per seed from 0. Of equal scores those of other items count as the
+    better. Raises UserError for a run of other queries or items, and for one whose
+    scores and ranks contradict each other."""
+    reading.refuse_all_but(name, "order", "count_unanswered")
+    tables, depths, notes = [], [], list(qrels.notes)
+    items, lists_all = set(), True
+    for seed, file in enumerate(name.split(",")):
+        path = Path(file)
+        run = read_run(path)
+        notes += check_queries(path, run, qrels, reading)
+        run = run[run["query"].isin(qrels.queries)]
+        check_items(path, run, qrels)
+        height = heights(path, run, reading.order)
+        run = run.assign(height=height).merge(qrels.pairs, "left", ["query", "item"])
+        run["is_relevant"] = run["is_relevant"].eq(True)
+        places = places_of(run)
+        if reading.order is None:
+            check_direction(path, places)
+        if tied := int((places["level"] > 0).sum()):
+            ties = "items as high as the relevant one, which count as better"
+            notes.append(f"{path}: {tied} queries have {ties}")
+        ranks = (places["above"] + places["level"]).astype(str)
+        ranks = ranks.reindex(qrels.queries, fill_value="")
+        rows = {"query": qrels.queries, RANK: ranks.array, "seed": str(seed)}
+        tables.append(pd.DataFrame(rows))
+        lengths = run["query"].value_counts()
+        depths.append(int(lengths.max()))
+        items |= set(run["item"])
+        lists_all &= bool((lengths == run["item"].nunique()).all())
+    rows = pd.concat(tables, ignore_index=True)
+    from_0 = replace(reading, first_rank=0)
+    result = result_of(name, rows, True, notes, from_0, min(depths))
+    return replace(result, items=frozenset(items), lists_all=lists_all)
+
+
+def check_queries(
+    path: Path,
+    run: pd.DataFrame,
+    qrels: Qrels,
+    reading: Reading,
+) -> list[str]:
+    """What a reader must know of the queries of a run. Raises UserError where they are
+    others than those of the qrels, written otherwise, or only a part."""
+    asked, answered = set(qrels.queries), set(run["query"])
+    silent = [query for query in qrels.queries if query not in answered]
+    unjudged = answered - set(qrels.pairs["query"])
+    has_none = len(silent) == len(asked)
+    if pairs := respelled(unjudged, silent, stem if has_none else spelled_alike):
+        evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
+        raise UserError(path, f"the queries of {qrels.path}", evidence, "name them alike")
+    if has_none:
+        evidence = f"others, as {min(answered)!r} for {silent[0]!r}"
+        advice = "name the qrels of the run"
+        raise UserError(path, f"the queries of {qrels.path}", evidence, advice)
+    if len(silent) > UNANSWERED * len(asked) and not reading.count_unanswered:
+        evidence = f"none to {len(silent)}, as {silent[0]!r}"
+        advice = "leave these out of the qrels, or count them as not found: "
+        advice += "--count-unanswered"
+        expected = f"answers to the {len(asked)} queries of {qrels.path}"
+        raise UserError(path, expected, evidence, advice)
+    notes = []
+    if silent:
+        notes.append(f"{path}: no answer to {len(silent)} queries, as {silent[0]!r}")
+    if unjudged:
+        notes.append(f"{path}: not used: {len(unjudged)} queries without judgements")
+    return notes
+
+
+def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
+    """Raise UserError for a run that has none or hardly any of the judged items, or has
+    them in another spelling."""
+    judged, listed = set(qrels.pairs["item"]), set(run["item"])
+    shared = judged & listed
+    relevant = set(qrels.pairs["item"][qrels.pairs["is_relevant"]])
+    has_few = len(shared) < FEW_ITEMS * min(len(judged), len(listed))
+    form = stem if has_few else spelled_alike
+    pairs = respelled(listed - shared, relevant - shared, form)
+    where = f"{path}: items"
+    if len(pairs) > RESPELLED * len(relevant):
+        evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
+        raise UserError(where, f"the ids of {qrels.path}", evidence, "name them alike")
+    if has_few:
+        evidence = f"{len(shared)} of them among {len(listed)}, as {min(listed)!r}"
+        expected = f"some of the {len(judged)} items of {qrels.path}, "
+        expected += f"as {min(judged)!r}"
+        raise UserError(where, expected, evidence, "name the qrels and items of the run")
+
+
+def heights(path: Path, run: pd.DataFrame, order: Order | None) -> pd.Series:
+    """What orders the items of a query, the greatest first: the scores, or the ranks
+    turned round. Raises UserError where these contradict each other and no option says
+    which count."""
+    rank = pd.to_numeric(run["rank"], errors="coerce")
+    if order is Order.RANKS:
+        is_twice = run.assign(rank=rank).duplicated(["query", "rank"])
+        is_wrong = ~np.isfinite(rank) | is_twice
+        if is_wrong.any():
+            wrong = run[is_wrong].iloc[0]
+            expected = "a number that no other item of the query has, for --order ranks"
+            where = f"{path}: rank of {wrong['item']!r} for query {wrong['query']!r}"
+            raise UserError(where, expected, repr(wrong["rank"]), "add --order scores")
+        return -rank
+    if order is None:
+        _check_order(path, run.assign(rank=rank).dropna(subset="rank"))
+    return run["score"]
+
+
+def _check_order(path: Path, run: pd.DataFrame) -> None:
+    """Raise UserError where an item has a better rank and a lower score than another
+    of its query, and where most queries have one score at several ranks."""
+    levels = run.groupby(["query", "rank"])["score"].agg(["min", "max"])
+    lowest_before = levels.groupby("query")["min"].cummin().groupby("query").shift()
+    is_rising = levels["max"] > lowest_before
+    of_query = levels.groupby("query")
+    several = of_query.size() > 1
+    constant = several & (of_query["max"].max() == of_query["min"].min())
+    if is_rising.any():
+        query, rank = is_rising.idxmax()
+        count = is_rising.groupby("query").any().sum()
+        low, high = lowest_before[query, rank], levels["max"][query, rank]
+        evidence = f"{high:g} at rank {rank:g}, {low:g} at a better rank "
+        evidence += f"({count} of {len(several)} queries)"
+        advice = "add --order ranks if these are distances, or --order scores"
+        expected = "scores that fall from rank to rank"
+        raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
+    if constant.sum() > several.sum() / 2:
+        query = constant.idxmax()
+        score = of_query["max"].max()[query]
+        evidence = f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
+        advice = "add --order ranks, or --order scores, by which all are ties"
+        expected = "scores that differ"
+        raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
+
+
+def places_of(run: pd.DataFrame) -> pd.DataFrame:
+    """Where the best relevant item of each query stands: how many other items are
+    `above` it, on its `level` and listed `below`. Without the queries whose relevant
+    items are not listed."""
+    query, is_other = run["query"], ~run["is_relevant"]
+    best = query.map(run["height"][run["is_relevant"]].groupby(query).max())
+    sides = {
+        "above": is_other & (run["height"] > best),
+        "level": is_other & (run["height"] == best),
+        "below": is_other & (run["height"] < best),
+    }
+    counts = {side: is_there.groupby(query).sum() for side, is_there in sides.items()}
+    return pd.DataFrame(counts).loc[query[run["is_relevant"]].unique()]
+
+
+def check_direction(path: Path, places: pd.DataFrame) -> None:
+    """Raise UserError where relevant items stand at the end of their lists."""
+    others = places.sum(axis=1)
+    behind = (places["above"] + places["level"] / 2)[others > 0] / others[others > 0]
+    if len(behind) >= ENOUGH and behind.mean() > BEHIND:
+        evidence = f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
+        advice = "negate the scores if these are distances, or add --order scores"
+        expected = "relevant items in front of others"
+        raise UserError(f"{path}: score", expected, evidence, advice)

@@ -1,0 +1,153 @@
+"""Tables and TREC runs from elsewhere: what each shows of its own convention."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from benchmark.commands import result_files
+from benchmark.commands.result_files import (
+    Kind,
+    Reading,
+    Result,
+    read_table,
+    respelled,
+    stem,
+)
+
+AS_IT_IS = Reading()
+FROM_0, FROM_1 = Reading(first_rank=0), Reading(first_rank=1)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result_files.table_of.cache_clear()
+
+
+def write(path: str, rows: Iterable[Sequence[object]], heads: str) -> str:
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([heads.split(), *rows])
+    return path
+
+
+def of_ranks(ranks: Iterable[object], reading: Reading = AS_IT_IS) -> Result:
+    rows = [(f"q{n}", rank) for n, rank in enumerate(ranks)]
+    result_files.table_of.cache_clear()
+    return read_table(write("ranks.csv", rows, "query rank"), "own", None, reading)
+
+
+def of_values(values: Iterable[object], reading: Reading = AS_IT_IS) -> Result:
+    rows = [(f"q{n}", value) for n, value in enumerate(values)]
+    result_files.table_of.cache_clear()
+    return read_table(write("values.csv", rows, "query value"), "own", None, reading)
+
+
+# Ranks --------------------------------------------------------------------------------
+
+RANKS = np.random.default_rng(0).geometric(0.3, 150) - 1
+
+
+def test_ranks_from_0_are_taken_as_they_are():
+    assert of_ranks(RANKS).table[0].sort_values().tolist() == sorted(RANKS)
+    assert of_ranks(RANKS).notes == of_ranks(RANKS, FROM_0).notes
+
+
+def test_ranks_without_a_0_are_read_as_an_option_says():
+    with refused("ranks.csv: rank", "ranks from 0", "none, and 1 in", "--first-rank 1"):
+        of_ranks(RANKS + 1)
+    assert of_ranks(RANKS + 1, FROM_1).table.equals(of_ranks(RANKS).table)
+    assert of_ranks(RANKS + 1, FROM_0).table.equals(of_ranks(RANKS).table + 1)
+    with refused("rank of query", "a rank from 1", "'0'", "leave empty"):
+        of_ranks(RANKS, FROM_1)
+
+
+def test_one_list_that_counts_from_1_is_found_among_others():
+    rows = [(f"q{n}", rank, 0) for n, rank in enumerate(RANKS)]
+    rows += [(f"q{n}", rank + 1, 1) for n, rank in enumerate(RANKS)]
+    with refused("mixed.csv: rank", "", "none, and 1 in"):
+        read_table(write("mixed.csv", rows, "query rank seed"), "own", None, AS_IT_IS)
+
+
+@pytest.mark.parametrize("listed", [5, 10, 20])
+def test_a_0_that_stands_for_not_found_is_doubted(listed):
+    ranks = np.random.default_rng(1).geometric(0.07, 300)
+    with refused("ranks.csv: rank", "", "", "leave these empty"):
+        of_ranks(np.where(ranks <= listed, ranks, 0))
+    empty = [rank if rank <= listed else "" for rank in ranks]
+    found = of_ranks(empty, FROM_1)
+    assert found.depth == listed
+    assert np.isinf(found.table[0]).sum() == (ranks > listed).sum()
+
+
+def test_a_0_that_is_rarer_than_1_is_doubted():
+    with refused("ranks.csv: rank", "", "0 in 10 rows, 1 in 40"):
+        of_ranks([0] * 10 + [1] * 40 + [*range(2, 102)])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.integers(0, 10, 150),
+        lambda rng: rng.integers(0, 1000, 150),
+        lambda rng: rng.integers(30, 400, 150),
+        lambda rng: rng.geometric(0.3, 150) - 1,
+        lambda rng: np.floor(np.exp(rng.normal(1, 1.5, 150))),
+        lambda rng: np.minimum(rng.geometric(0.1, 150) - 1, 10),
+        lambda rng: np.zeros(150, int),
+    ],
+)
+def test_ranks_of_good_and_bad_methods_are_not_doubted(draw):
+    for seed in range(20):
+        of_ranks(draw(np.random.default_rng(seed)).astype(int))
+
+
+def test_of_few_ranks_of_1_a_note_says_that_none_is_0():
+    (note,) = of_ranks([1] * 3 + [*range(5, 152)]).notes[1:]
+    assert "no rank is 0" in note
+    assert len(of_ranks([0] * 3 + [*range(5, 152)]).notes) == 1
+
+
+# Values -------------------------------------------------------------------------------
+
+
+def test_true_and_false_as_pandas_writes_them_are_hits():
+    found = of_values(["True", "false"] * 60)
+    assert found.kind == Kind.HITS and found.table[0].sum() == 60
+    with refused("value of query 'q0'", "a number", "'True'"):
+        of_values(["True", "0.5"])
+
+
+def test_each_seed_has_hits_of_its_own_scale():
+    rows = [(n, n % 2, 0) for n in range(120)] + [(n, 100 * (n % 3 > 0), 1) for n in range(120)]
+    path = write("hits.csv", rows, "query value seed")
+    found = read_table(path, "own", None, AS_IT_IS)
+    assert found.kind == Kind.HITS
+    assert found.percent.mean().tolist() == [50, pytest.approx(200 / 3)]
+
+
+def test_a_scale_is_a_factor_and_makes_hits_values():
+    found = of_values([0, 1] * 60, Reading(scale=100))
+    assert (found.kind, found.is_scaled) == (Kind.VALUES, True)
+    assert found.table[0].max() == 100 and "times 100" in found.notes[-1]
+
+
+def test_percent_signs_are_named():
+    with refused("value of query 'q0'", "a number", "'85.5%'", "leave the % out"):
+        of_values(["85.5%", "3%"])
+
+
+# Names --------------------------------------------------------------------------------
+
+
+def test_names_in_another_spelling_are_found():
+    assert respelled(["Q1", "q2"], ["q1", "q3"]) == [("Q1", "q1")]
+    assert respelled(["007", "10", "1.0"], ["7", "1", "100"]) == [
+        ("007", "7"),
+        ("1.0", "1"),
+    ]
+    assert respelled(["a/b.jpg"], ["b"]) == []
+    assert respelled(["a/B.JPG"], ["b"], stem) == [("a/B.JPG", "b")]

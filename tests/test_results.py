@@ -1,0 +1,90 @@
+"""Results as git keeps them: archives of the cells' own files, and what is read of them."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import cost, record
+from refusals import refused
+
+from benchmark.core.files import npz_of, read_archive, write_archive, write_bytes
+from benchmark.core.records import Costs
+from benchmark.data import results
+from benchmark.data.results import RANKS, SAMPLES, CellResult, Ranks, Scores
+
+FOLDER = Path("results/try/made")
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+
+def result(name: str, **arrays: bytes) -> CellResult:
+    preset, seed = name.split("/")
+    files = {kind: hashlib.sha256(npz).hexdigest() for kind, npz in arrays.items()}
+    return CellResult(
+        place=f"try/made/{name}",
+        record=record(preset, int(seed), files=files, history={"epoch": [1, 2]}),
+        costs=Costs(training=cost(training=9.0), scoring=cost(per_pair=1.0)),
+        arrays=arrays,
+    )
+
+
+def test_results_are_read_as_they_were_written_whatever_their_order():
+    ranks = results.scores_npz(Scores(ranks={"i2t": Ranks.of_best(np.array([3, 0]))}))
+    cells = {"b/1": result("b/1", **{RANKS: ranks}), "a/0": result("a/0", **{RANKS: ranks})}
+    results.write_folder(FOLDER, cells)
+    before = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+    assert set(before) == set(results.KEPT_FILES)
+    read = results.read_kept("try", "made")
+    assert list(read) == ["a/0", "b/1"]
+    for name, cell in cells.items():
+        kept = read[name]
+        assert (kept.record, kept.costs, kept.arrays) == (cell.record, cell.costs, cell.arrays)
+        assert kept.place == cell.place and kept.scores.best("i2t").tolist() == [3, 0]
+    results.write_folder(FOLDER, dict(reversed(cells.items())))
+    assert {path.name: path.read_bytes() for path in FOLDER.iterdir()} == before
+
+
+def test_a_line_of_the_records_is_a_fact_and_a_line_of_the_costs_is_a_run():
+    results.write_folder(FOLDER, {"a/0": result("a/0")})
+    lines = (FOLDER / "records.json").read_text().splitlines()
+    assert '      "epoch": [1, 2]' in lines
+    costs = (FOLDER / "costs.json").read_text().splitlines()
+    keys = [line.partition(":")[0].strip() for line in costs]
+    assert keys == ["{", '"a/0"', '"training"', '"scoring"', "}", "}"]
+
+
+def test_other_bytes_than_the_record_names_are_refused():
+    cell = result("a/0", **{RANKS: b"some"})
+    cell.arrays[RANKS] = b"others"
+    with refused("try/made/a/0/scores/ranks.npz", found="others"):
+        cell.npz(RANKS)
+
+
+def test_what_git_does_not_keep_is_read_from_data_samples():
+    cell = result("a/0")
+    assert not cell.has(SAMPLES)
+    with refused("a/0/scores/samples.npz", found="nothing"):
+        _ = cell.samples
+    write_bytes(Path("data/samples/try/made/a/0/samples.npz"), npz_of({"x": np.arange(3)}))
+    assert cell.has(SAMPLES) and cell.samples["x"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", None])
+def test_damaged_archives_are_refused(content):
+    path = Path("ranks.zip")
+    if content is None:  # small files may unpack to more than the memory holds
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a/0.npz", bytes(10_000))
+    else:
+        path.write_bytes(content)
+    with refused("ranks.zip", "an archive"):
+        read_archive(path)
+
+
+def test_an_archive_gives_equal_bytes_for_equal_files():
+    files = {"b": b"2", "a": b"1"}
+    write_archive(Path("1.zip"), files)
+    write_archive(Path("2.zip"), dict(sorted(files.items())))
+    assert Path("1.zip").read_bytes() == Path("2.zip").read_bytes()
+    assert read_archive(Path("1.zip")) == files
