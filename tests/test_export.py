@@ -56,7 +56,7 @@ def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
     # A number stands for the tables of all places.
     text = exported(capsys, "two_branch/4", "--format", "latex")
     assert text.count(r"\begin{tabular}") == 2 * len(DATASETS)
-    assert not FOLDER.exists()  # instead of a report
+    assert not Path("reports/try").exists()  # instead of a report
 
 
 def test_every_rank_is_exported_with_its_ids(played, capsys):
