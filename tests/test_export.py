@@ -1,8 +1,7 @@
-"""`export`: tables in every format, ranks of every query, TREC, Every Eval Ever, few metrics."""
+"""`export`: tables in every format, ranks of every query, TREC, Every Eval Ever."""
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,20 +15,15 @@ from report_seasons import (
     IMAGES,
     PRESETS,
     cells,
-    contents,
     enter_played_season,
     record_of,
 )
 
 from benchmark.__main__ import main
 from benchmark.boards.boards import read_boards
-from benchmark.commands.export import write_metrics
 from benchmark.core.files import read_json, write_json
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameters import Params
-
-COMMITTED = sorted((Path(__file__).parent.parent / "reports").glob("*/metrics.json"))
-FOLDER = Path("reports/try")
 
 
 @pytest.fixture
@@ -62,7 +56,7 @@ def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
     # A number stands for the tables of all places.
     text = exported(capsys, "two_branch/4", "--format", "latex")
     assert text.count(r"\begin{tabular}") == 2 * len(DATASETS)
-    assert not FOLDER.exists()  # instead of a report
+    assert not Path("reports/try").exists()  # instead of a report
 
 
 def test_every_rank_is_exported_with_its_ids(played, capsys):
@@ -235,22 +229,6 @@ def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys)
         assert main(["export", "--season", "try", "--format", "eee", *words]) == 2
         assert "expected --format eee with --out FOLDER" in capsys.readouterr().err
     assert not Path("x").exists()
-
-
-class TestMetrics:
-    GOOD = {"d": {"a": {"rsum": 100.12345, "t2i_r1": 7, "medr": 3.5}, "claims": {"holds": 2}}}
-
-    @pytest.fixture(autouse=True)
-    def reported(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        write_json(FOLDER / "metrics.json", self.GOOD)
-
-    @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
-    def test_committed_files_are_those_of_their_reports(self, path):
-        shutil.copy(path, FOLDER / "metrics.json")
-        write_metrics(FOLDER)
-        written, known = (contents(folder / "metrics") for folder in (FOLDER, path.parent))
-        assert written and list(written.values()) == list(known.values())
 
 
 def test_datasets_of_one_title_are_told_apart_by_their_names(played):
