@@ -399,3 +399,7 @@ def test_regions_weigh_as_is_best_for_validation(monkeypatch):
         rsums.append(sum(100 * (way.best < k).mean() for way in ways for k in (1, 5, 10)))
     assert alpha == np.argmax(np.round(rsums, 6)) / 10  # the smallest of equals
     assert len(set(np.round(rsums, 6))) > 1
+
+
+def test_a_pretended_gpu_localises_as_the_cpu_does():
+    tiny_cells.check_on_a_pretended_gpu(phrase_cell())
