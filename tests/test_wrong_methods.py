@@ -52,7 +52,10 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "seeds encoding": ("scoring sets torch's seed", ""),
     "seeds numpy": ("loss sets numpy's seed", ""),
     "cut images": ("no step changes what encode_images alone uses (image.bias, image.weight)", ""),
-    "cut captions": ("no step changes what encode_captions alone uses (text.bias, text.weight)", ""),
+    "cut captions": (
+        "no step changes what encode_captions alone uses (text.bias, text.weight)",
+        "",
+    ),
     "only captions": ("with other images the loss is the same", ""),
     "no images": ("with other images the loss is the same", ""),
     "rolled": (TARGET, ""),  # as a board has it: near chance
@@ -66,6 +69,14 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "numpy": ("", ""),  # all generators are seeded
 }
 RIGHT = ("pair", "frozen", "leaves", "numpy")  # for a record; of others none knows
+OF_WORDS = {  # how -> what `check` says of captions as words
+    "right": "",
+    "sorted": OTHER,
+    "sorted in training": TARGET,
+    "padding": "scores of wider captions differ",
+    "no words": "are NaN or infinite",  # of a caption of padding
+    "deviation": "are NaN or infinite",  # of one word
+}
 HIDDEN = [  # what the rows of another order give, behind a constant as large as rounding allows
     ("position", 1e7),
     ("softmax", 1e6),
@@ -86,10 +97,10 @@ def here(tmp_path, monkeypatch):
     torch.use_deterministic_algorithms(False)
 
 
-def of_check(how: str, constant: float = 0.0) -> list[str]:
+def of_check(how: str, method: str = "wrong", **options: object) -> list[str]:
     """What `check` finds broken."""
-    options = {"how": how, "constant": constant}
-    ended = check.check(check.Trial(method_of(METHODS["wrong"][0]), options))
+    trial = check.Trial(method_of(METHODS[method][0]), {"how": how, **options})
+    ended = check.check(trial)
     return [note for _, is_kept, note in ended if is_kept is False]
 
 
@@ -98,6 +109,12 @@ def test_check_says_what_is_wrong(how):
     said = of_check(how)
     assert any(WRONG[how][0] in note for note in said) if WRONG[how][0] else not said
     assert all("\n" not in note for note in said)
+
+
+@pytest.mark.parametrize("how", OF_WORDS)
+def test_check_says_what_is_wrong_with_words(how):
+    notes = of_check(how, method="word_means")
+    assert any(OF_WORDS[how] in note for note in notes) if OF_WORDS[how] else not notes
 
 
 @pytest.mark.parametrize("how", [how for how in WRONG if WRONG[how][1] or how in RIGHT])
@@ -115,7 +132,7 @@ def test_a_record_says_what_is_wrong(how):
 
 @pytest.mark.parametrize(("how", "constant"), HIDDEN)
 def test_a_large_constant_hides_nothing(how, constant):
-    assert any(OTHER in note for note in of_check(how, constant))
+    assert any(OTHER in note for note in of_check(how, constant=constant))
     cell = cell_of("wrong", how=how, constant=constant)
     train_cell(cell)
     record = evaluated(cell)
