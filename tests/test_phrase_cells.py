@@ -216,6 +216,13 @@ class Dot(torch.nn.Module):
         return images[0] @ captions[0].T
 
 
+class Centred(Dot):
+    """Scores that hang on which regions are scored together."""
+
+    def similarity(self, images, captions):
+        return (images[0] - images[0].mean(0)) @ captions[0].T
+
+
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
     nearest = model_scores.nearest_regions(Dot(), inputs)
     score_checks.check_nearest_regions(Dot(), inputs, nearest)
@@ -338,6 +345,15 @@ def test_localisation_that_hangs_on_the_batch_is_refused():
     changed[7, 1] += 0.5
     with pytest.raises(RefusedError, match=f"1 of {matrix.numel()} scores differ"):
         score_checks.check_localisation(model, inputs, changed)
+
+
+def test_regions_are_scored_again_in_parts(inputs):
+    matrix = model_scores.score_proposals(Centred(), inputs)
+    with pytest.raises(RefusedError, match="scores differ"):
+        score_checks.check_localisation(Centred(), inputs, matrix)
+    nearest = model_scores.nearest_regions(Centred(), inputs)
+    with pytest.raises(RefusedError, match="scores differ"):
+        score_checks.check_nearest_regions(Centred(), inputs, nearest)
 
 
 def test_a_board_refuses_a_record_of_other_phrases():
