@@ -97,16 +97,17 @@ def test_the_process_of_a_cell_imports_no_other_method_file():
         assert said.getvalue() == ""
         everything = read_params("own", "pets-none-0")  # so that a message can say what there is
     assert len(everything.cells) == 6 and "loud" in said.getvalue()
-    apart = {name: tasks.of_stage(everything, name, "", ()).is_apart for name in STAGES}
+    apart = {name: tasks.of_stage(everything, name, "", (), {}).is_apart for name in STAGES}
     assert apart == STAGES
 
 
 STAGES = {  # name of a stage -> whether its process ends with it
-    "train-pets-mine-0": True,
-    "evaluate-pets-loud-1": True,
-    "train-pets-scan_t2i_avg-0": False,
+    "train@pets-mine-0": True,
+    "evaluate@pets-loud-1": True,
+    "train@pets-scan_t2i_avg-0": False,
     "encode-pets-pictures": False,
     "cells": True,  # it imports every method
+    "collect@pets": True,
     "report": True,
 }
 

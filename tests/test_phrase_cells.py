@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from benchmark.contracts.methods import Captions, NotApplicableError
 from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
+from benchmark.core.records import Costs
 from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.evaluate.trained_cells import trained_cell
@@ -363,10 +365,12 @@ def test_a_board_refuses_a_record_of_other_phrases():
     counted = {"images": 6, "captions": record.captions, "phrases": 18}
     card = {"split": "official", "manifest": "0" * 64, "counts": {"test": counted}}
     params = params_of(cells={cell.folder: cell})
-    assert boards._outcome(params, cell, card).record == record
+    costs = Costs(scoring=builders.cost())
+    kept = {cell.name: replace(tiny_cells.result_in(cell.folder), costs=costs)}
+    assert boards._outcome(params, cell, card, kept).record == record
     counted["phrases"] = 17
     with pytest.raises(UserError, match="phrases: expected 17, found 18"):
-        boards._outcome(params, cell, card)
+        boards._outcome(params, cell, card, kept)
 
 
 # Whole images and regions together --------------------------------------------------------------
