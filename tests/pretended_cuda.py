@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmark.scoring import inputs
-from benchmark.train.resumable_loop import Run
+from benchmark.train.resumable_loop import LossLog, Run
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda:0")
 READING_TAGS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
@@ -207,17 +207,21 @@ def pretended() -> Iterator[Device]:
 
 @contextmanager
 def pretended_steps() -> Iterator[None]:
-    """For whole stages: reads and float64 are raised in steps alone."""
-    real_step = Run.step
+    """For whole stages: reads and float64 are raised from the first step of an epoch to the
+    end of its last one, while batches are made too."""
+    real_step, real_check = Run.step, LossLog._check
 
     def step(*arguments) -> dict[str, Tensor]:
         device.raises = True
-        terms = real_step(*arguments)
+        return real_step(*arguments)
+
+    def check(log: LossLog) -> None:
         device.raises = False
-        return terms
+        real_check(log)
 
     in_steps = mock.patch.object(Run, "step", step)
+    until_losses = mock.patch.object(LossLog, "_check", check)
     in_one_thread = mock.patch.object(inputs, "ahead", map)
-    with pretended() as device, in_steps, in_one_thread:
+    with pretended() as device, in_steps, until_losses, in_one_thread:
         device.raises = False
         yield
