@@ -8,4 +8,6 @@ from benchmark.core import numerics
 try:
     numerics.pin()  # before numpy and torch are imported
 except PackageNotFoundError as error:
-    sys.exit(f"rematch: no package {error.name}: activate the environment (. .venv/bin/activate)")
+    sys.exit(
+        f"rematch: no package {error.name}: activate the environment (. .venv/bin/activate)"
+    )

@@ -49,9 +49,11 @@ WIDTH = 90  # characters of what help says of a verb
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; its exit status: 0 done, 2 a mistake the user can correct, 130 interrupted."""
+    """Run one verb; its exit status: 0 done, 2 a mistake the user can correct, 130
+    interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # Only the verb that is asked for is imported: torch takes a second that --help should not.
+    # Only the verb that is asked for is imported: torch takes a second that --help
+    # should not.
     if argv and argv[0] in VERBS:
         try:
             verb = import_module(_module(argv[0]))
@@ -68,9 +70,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 0
-    if argv and argv[0] not in VERBS and (near := get_close_matches(argv[0], VERBS, n=1)):
+    if (
+        argv
+        and argv[0] not in VERBS
+        and (near := get_close_matches(argv[0], VERBS, n=1))
+    ):
         parser.error(f"no verb {argv[0]!r}: did you mean {near[0]}?")
-    parser.add_argument("verb", metavar="VERB", choices=VERBS, help="VERB --help tells more")
+    parser.add_argument(
+        "verb", metavar="VERB", choices=VERBS, help="VERB --help tells more"
+    )
     parser.parse_args(argv)
     return 0
 
@@ -83,13 +91,19 @@ def _all_verbs() -> str:
 
 def _line(verb: str) -> str:
     path = Path(__file__).parent.parent / f"{_module(verb).replace('.', '/')}.py"
-    about = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    about = (
+        ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    ).split("\n\n")[0]
     sentence = " ".join(about.split()).partition(". ")[0].rstrip(".")
     return f"  {verb:9}{shorten(sentence, WIDTH, placeholder=' ...')}"
 
 
 def _module(verb: str) -> str:
-    return f"benchmark.commands.{verb}" if verb in COMMANDS else f"benchmark.{verb}.__main__"
+    return (
+        f"benchmark.commands.{verb}"
+        if verb in COMMANDS
+        else f"benchmark.{verb}.__main__"
+    )
 
 
 if __name__ == "__main__":

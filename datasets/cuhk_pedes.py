@@ -1,22 +1,26 @@
-"""CUHK-PEDES: 40,206 pictures of 13,003 persons, each picture described by at least two people.
+"""CUHK-PEDES: 40,206 pictures of 13,003 persons, each picture described by at least two
+people.
 
-Li, Xiao, Li, Zhou, Yue and Wang (2017), CVPR. The raw folder holds `reid_raw.json` and `imgs/`,
-or a folder `CUHK-PEDES` with them. The JSON is a list with one item per picture:
+Li, Xiao, Li, Zhou, Yue and Wang (2017), CVPR. The raw folder holds `reid_raw.json` and
+`imgs/`, or a folder `CUHK-PEDES` with them. The JSON is a list with one item per
+picture:
 
     {"split": "train", "captions": ["...", "..."], "file_path": "cam_a/1.jpg", "id": 7}
 
-where `file_path` is below imgs/ and `id` is the person, which is the group here. Other keys than
-these and the release's `processed_tokens` are named in the notes. A few pictures have more than two
-captions: Zheng et al. (2020), Dual-path, keep them all, the evaluator of the dataset's authors
-takes the first two.
+where `file_path` is below imgs/ and `id` is the person, which is the group here. Other
+keys than these and the release's `processed_tokens` are named in the notes. A few
+pictures have more than two captions: Zheng et al. (2020), Dual-path, keep them all, the
+evaluator of the dataset's authors takes the first two.
 
-Two later datasets of persons come in the same layout and are read with the option `release`:
+Two later datasets of persons come in the same layout and are read with the option
+`release`:
 
     ICFG-PEDES  Ding, Ding, Shao and Tao (2021), arXiv 2107.12666: ICFG-PEDES.json; no val
     RSTPReid    Zhu et al. (2021), DSSL, ACM Multimedia: data_captions.json, img_path for file_path
 
-Where nothing is for val, the option `val` takes so many persons from train, those of the highest
-sha256: no checkpoint may be selected on test, as is often done with ICFG-PEDES.
+Where nothing is for val, the option `val` takes so many persons from train, those of
+the highest sha256: no checkpoint may be selected on test, as is often done with
+ICFG-PEDES.
 """
 
 import hashlib
@@ -54,7 +58,8 @@ class Release:
     form: str
     pictures: str  # what lies in imgs/
     images: Mapping[str, int]  # split -> images
-    captions: Mapping[int | None, Mapping[str, int]]  # captions_per_image -> split -> captions
+    # captions_per_image -> split -> captions
+    captions: Mapping[int | None, Mapping[str, int]]
     file: str = "file_path"  # the key of a picture's path
     hint: str = ""
 
@@ -93,7 +98,8 @@ RELEASES = {
         obtain="ask its authors for it; ",
         form="https://github.com/NjtechCVLab/RSTPReid-Dataset",
         pictures="20,505 pictures",
-        images={"train": 18505, "val": 1000, "test": 1000},  # five of each of 4,101 persons
+        # five of each of 4,101 persons
+        images={"train": 18505, "val": 1000, "test": 1000},
         captions={None: {"train": 37010, "val": 2000, "test": 2000}},
         file="img_path",
     ),
@@ -106,7 +112,8 @@ class Options:
 
     captions_per_image: int | None = None  # the first so many of each image; None: all
     release: str = "CUHK-PEDES"  # a name in RELEASES
-    val: int | None = None  # persons taken from train, where the annotations have no val
+    # persons taken from train, where the annotations have no val
+    val: int | None = None
 
     def __post_init__(self) -> None:
         option_checks.check_choice("cuhk_pedes", "release", self.release, RELEASES)
@@ -131,8 +138,8 @@ class Entry:
 
 
 def card(options: Options = Options()) -> Card:
-    """The counts of captions are known for all captions, and of CUHK-PEDES for two per image; those
-    of train are not where persons of it become val."""
+    """The counts of captions are known for all captions, and of CUHK-PEDES for two per
+    image; those of train are not where persons of it become val."""
     release, name = RELEASES[options.release], options.release
     counts = (release.images, release.captions.get(options.captions_per_image, {}))
     kept = [s for s in SPLITS if not (options.val and s == "train")]
@@ -152,7 +159,9 @@ def card(options: Options = Options()) -> Card:
                 f"captions, persons and splits{release.hint}",
                 ways=((release.annotations,), (f"{name}/{release.annotations}",)),
             ),
-            Needed(release.pictures, ways=((f"{PICTURES}/",), (f"{name}/{PICTURES}/",))),
+            Needed(
+                release.pictures, ways=((f"{PICTURES}/",), (f"{name}/{PICTURES}/",))
+            ),
         ),
         raw_gib=1.0,
         expected_images=images,
@@ -179,16 +188,23 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     ]
     persons = Counter(split for split, _ in {(e.split, e.person) for e in entries})
     counts = ", ".join(f"{persons[split]} ({split})" for split in SPLITS)
-    more, used = sum(len(e.captions) > 2 for e in entries), options.captions_per_image or "all"
+    more, used = (
+        sum(len(e.captions) > 2 for e in entries),
+        options.captions_per_image or "all",
+    )
     notes = [
         f"The group of an image is its person; persons: {counts}.",
         f"{more} images have more than two captions; used of each image: {used}.",
         *_left_out(entries, options),
     ]
     annotations = RELEASES[options.release].annotations
-    notes += reader_notes.unread(annotations, (key for e in entries for key in e.unread))
+    notes += reader_notes.unread(
+        annotations, (key for e in entries for key in e.unread)
+    )
     if options.val:
-        notes.append(f"The annotations have no val: {options.val} persons of train, by the sha256.")
+        notes.append(
+            f"The annotations have no val: {options.val} persons of train, by the sha256."
+        )
     return Tables(
         images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
@@ -227,10 +243,15 @@ def _entries(raw: Path, options: Options) -> list[Entry]:
     path = _find(raw, options, release.annotations)
     items = parse_json(archives.text(path, path.name), path, "place a whole copy")
     if not isinstance(items, list) or not items:
-        raise UserError(path, "a list of items", f"{items!r:.60}", "place an unchanged copy")
+        raise UserError(
+            path, "a list of items", f"{items!r:.60}", "place an unchanged copy"
+        )
     correct = f"correct {path.name}, or place an unchanged copy"
     try:
-        entries = [_entry(item, f"{path.name}: [{row}]", release) for row, item in enumerate(items)]
+        entries = [
+            _entry(item, f"{path.name}: [{row}]", release)
+            for row, item in enumerate(items)
+        ]
         _check_together(entries, release)
     except UserError as error:
         raise UserError(error.where, error.expected, error.found, correct) from error
@@ -245,7 +266,9 @@ def _with_val(entries: list[Entry], val: int) -> list[Entry]:
         expected = f"no val, and more than {val} persons in train"
         found = f"{found} images in val and {len(persons)} persons in train"
         raise UserError("cuhk_pedes: option val", expected, found, "remove or lower it")
-    order = sorted(persons, key=lambda person: hashlib.sha256(person.encode()).hexdigest())
+    order = sorted(
+        persons, key=lambda person: hashlib.sha256(person.encode()).hexdigest()
+    )
     chosen = set(order[-val:])
     return [replace(e, split="val") if e.person in chosen else e for e in entries]
 
@@ -291,7 +314,9 @@ def _check_together(entries: list[Entry], release: Release) -> None:
         other = of_picture.setdefault(_image_id(entry.file), entry)
         if other is not entry:
             found = f"{entry.file!r}, the name of {other.where}"
-            raise UserError(f"{entry.where}: {release.file}", "every picture once", found)
+            raise UserError(
+                f"{entry.where}: {release.file}", "every picture once", found
+            )
         other = of_person.setdefault(entry.person, entry)
         if other.split != entry.split:
             where = f"{entry.where} {entry.file}: id {entry.person}"

@@ -1,14 +1,15 @@
 """Flickr30k: 31,783 photographs with five captions each, in any of four partitions.
 
-Young, Lai, Hodosh and Hockenmaier (2014), TACL 2. The papers divide it in four ways; three of
-these partitions have the same sizes but different images:
+Young, Lai, Hodosh and Hockenmaier (2014), TACL 2. The papers divide it in four ways;
+three of these partitions have the same sizes but different images:
 
     karpathy        29,000/1,014/1,000, and 769 images in none (Karpathy and Fei-Fei 2015)
     entities        29,783/1,000/1,000 (Plummer et al. 2017, Flickr30k Entities)
     flickr8k_based  29,783/1,000/1,000: val and test are those of Flickr8k (Zheng et al. 2020)
     m_rnn           29,783/1,000/1,000 (Mao et al. 2015); the lists are not public
 
-The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.zip`, and for
+The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.zip`, and
+for
 
     karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip; or, with
                     the option annotations: precomp, f30k_precomp/ of SCAN
@@ -26,7 +27,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.contracts.datasets import (
+    Card,
+    Needed,
+    OpenPicture,
+    RemoteFile,
+    Tables,
+    UserError,
+)
 from benchmark.readers import (
     flickr_captions,
     image_files,
@@ -44,7 +52,8 @@ TOKENS_TAR = "flickr30k.tar.gz"
 TABLE = "results.csv"  # the same captions, as Kaggle passes them on
 KARPATHY = "dataset_flickr30k.json"
 PRECOMP = "f30k_precomp"
-FLICKR8K = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # its lists
+# its lists
+FLICKR8K = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"
 ENTITIES = "https://raw.githubusercontent.com/BryanPlummer/flickr30k_entities/master"
 FORM = "https://forms.illinois.edu/sec/229675"
 PHOTOGRAPHS = ((f"{IMAGE_FOLDER}/",), (IMAGE_ZIP,))  # any one of these
@@ -54,25 +63,30 @@ STORE |= {"folders": (IMAGE_FOLDER, "flickr30k_images")}
 
 EACH = 5  # captions per image
 IMAGES = dict.fromkeys(
-    ("karpathy", "entities", "flickr8k_based", "m_rnn"), {"train": 29783, "val": 1000, "test": 1000}
+    ("karpathy", "entities", "flickr8k_based", "m_rnn"),
+    {"train": 29783, "val": 1000, "test": 1000},
 )
 IMAGES["karpathy"] = {"train": 29000, "val": 1014, "test": 1000}
 LISTS = {  # split -> list of its images; without one, train has all the others
     "entities": {split: f"{split}.txt" for split in ("train", "val", "test")},
-    "flickr8k_based": {split: flickr_captions.LISTS[split] for split in ("val", "test")},
+    "flickr8k_based": {
+        split: flickr_captions.LISTS[split] for split in ("val", "test")
+    },
     "m_rnn": {split: f"m_rnn_{split}.txt" for split in ("train", "val", "test")},
 }
 REMOTE = {
     "karpathy": (karpathy.REMOTE,),
     "entities": tuple(
-        RemoteFile(name=n, urls=(f"{ENTITIES}/{n}",)) for n in LISTS["entities"].values()
+        RemoteFile(name=n, urls=(f"{ENTITIES}/{n}",))
+        for n in LISTS["entities"].values()
     ),
     "flickr8k_based": (RemoteFile(name=TEXT_ZIP, urls=(f"{FLICKR8K}/{TEXT_ZIP}",)),),
     "m_rnn": (),
 }
 TOKENS_URL = f"https://shannon.cs.illinois.edu/DenotationGraph/data/{TOKENS_TAR}"
 REMOTE_TOKENS = RemoteFile(name=TOKENS_TAR, urls=(TOKENS_URL,))
-LISTED = re.compile(r"(\d+)(?:_\w+)?(?:\.jpg)?")  # an id; in Flickr8k's names more follows it
+# an id; in Flickr8k's names more follows it
+LISTED = re.compile(r"(\d+)(?:_\w+)?(?:\.jpg)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +109,9 @@ class Options:
         option_checks.check_choice("flickr30k", "split", self.split, IMAGES)
         if self.annotations not in (None, *self._possible):
             expected = f"{' or '.join(self._possible)} with the split {self.split}"
-            raise option_checks.refusal("flickr30k", "annotations", expected, self.annotations)
+            raise option_checks.refusal(
+                "flickr30k", "annotations", expected, self.annotations
+            )
 
     @property
     def kind(self) -> str:
@@ -116,7 +132,9 @@ def card(options: Options = Options()) -> Card:
     """What the chosen partition needs, and how many images and captions it has."""
     split, kind, checklist = options.split, options.kind, _checklist(options)
     is_precomp = kind == "precomp"
-    obtained = f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
+    obtained = (
+        f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
+    )
     return Card(
         title="Flickr30k",
         source="Young, Lai, Hodosh and Hockenmaier (2014), From image descriptions to visual "
@@ -133,14 +151,18 @@ def card(options: Options = Options()) -> Card:
         obtain=f"place {obtained} in one folder",
         form=FORM if options.needs_pictures else "",
         checklist=checklist,
-        raw_gib=(9.0 if kind == "precomp" else 0.1) + (4.5 if options.needs_pictures else 0.0),
+        raw_gib=(9.0 if kind == "precomp" else 0.1)
+        + (4.5 if options.needs_pictures else 0.0),
         expected_images=IMAGES[split],
-        expected_captions={part: EACH * images for part, images in IMAGES[split].items()},
+        expected_captions={
+            part: EACH * images for part, images in IMAGES[split].items()
+        },
     )
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their archive."""
+    """The files in use: annotations, features of `precomp`, and every picture or their
+    archive."""
     if options.kind == "precomp":
         files = precomp.files(raw / PRECOMP)
         if not _are_named(raw, options):
@@ -180,17 +202,24 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         split_of = flickr_captions.listed(lists, image_of, expected)
         rest = [file for file in images if file not in split_of]
         if rest and "train" in lists:
-            notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
+            notes.append(
+                f"{len(rest)} captioned images are in no list and stay unused."
+            )
         split_of |= dict.fromkeys(rest, "unused" if "train" in lists else "train")
     return flickr_captions.tables(split_of, captions, notes, options.with_pictures)
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and processes."""
+    """A function that opens a picture by name; safe to share between threads and
+    processes."""
     if options.kind == "precomp" and not _are_named(raw, options):
-        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names")
+        return image_files.absent(
+            f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names"
+        )
     if not options.with_pictures:
-        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false")
+        return image_files.absent(
+            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
+        )
     return _store(raw)
 
 
@@ -221,7 +250,7 @@ def _needed_lists(split: str) -> list[Needed]:
     return [Needed(f"images of {part}", ((name,),)) for part, name in lists.items()]
 
 
-# Files ---------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 def _store(raw: Path) -> image_files.Store:
@@ -238,7 +267,9 @@ def _official_captions(path: Path) -> tuple[pd.DataFrame, list[str]]:
     captions, torn = flickr_captions.table_captions(path)
     notes = [f"The captions are those of {TABLE}."]
     if torn:
-        notes.append(f"{torn} lines of {TABLE} lack their second separator and are read as whole.")
+        notes.append(
+            f"{torn} lines of {TABLE} lack their second separator and are read as whole."
+        )
     return captions, notes
 
 
@@ -247,7 +278,9 @@ def _annotations(raw: Path) -> karpathy.Annotations:
 
 
 def _karpathy_file(raw: Path) -> Path:
-    do = f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)"
+    do = (
+        f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)"
+    )
     return karpathy.needed(raw, KARPATHY, do)
 
 
@@ -264,32 +297,46 @@ def _lists(raw: Path, split: str) -> dict[str, tuple[Path, str]]:
     archive = raw / TEXT_ZIP
     is_zipped = split == "flickr8k_based" and archive.is_file()
     return {
-        part: (archive if is_zipped and not (raw / name).is_file() else raw / name, name)
+        part: (
+            archive if is_zipped and not (raw / name).is_file() else raw / name,
+            name,
+        )
         for part, name in LISTS[split].items()
     }
 
 
-# Features that came with captions ------------------------------------------------------------
+# Features that came with captions -----------------------------------------------------
 
 
 def _are_named(raw: Path, options: Options) -> bool:
-    """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of their names."""
+    """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of
+    their names."""
     named = options.with_pictures and karpathy.find(raw, KARPATHY)
     return bool(named and image_files.find(raw, **STORE))
 
 
 def _read_precomp(raw: Path, options: Options) -> Tables:
-    """The tables. Raises UserError where the JSON of names is there and has other splits."""
+    """The tables. Raises UserError where the JSON of names is there and has other
+    splits."""
     parts, files = precomp.layout(raw / PRECOMP), {}
     if _are_named(raw, options):
         entries = {str(entry.number): entry for entry in _annotations(raw).entries}
         for image_id, split in ((i, part.split) for part in parts for i in part.ids):
             other = entries[image_id].split if image_id in entries else "no split"
             if other != split:
-                where, expected = f"{PRECOMP}: id {image_id!r}", f"the partition of {KARPATHY}"
+                where, expected = (
+                    f"{PRECOMP}: id {image_id!r}",
+                    f"the partition of {KARPATHY}",
+                )
                 found = f"{split}, but {other} in {KARPATHY}"
-                raise UserError(where, expected, found, "place files of the same partition")
+                raise UserError(
+                    where, expected, found, "place files of the same partition"
+                )
         present = set(_store(raw).names())
-        files = {key: entry.file for key, entry in entries.items() if entry.file in present}
-    notes = [f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."]
+        files = {
+            key: entry.file for key, entry in entries.items() if entry.file in present
+        }
+    notes = [
+        f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."
+    ]
     return precomp.tables(parts, files, notes)

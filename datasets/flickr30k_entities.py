@@ -1,4 +1,5 @@
-"""Flickr30k Entities: 31,783 photographs, five captions each, and boxes for their phrases.
+"""Flickr30k Entities: 31,783 photographs, five captions each, and boxes for their
+phrases.
 
 Plummer et al. (2017), IJCV 123. The raw folder holds
 
@@ -9,11 +10,11 @@ Plummer et al. (2017), IJCV 123. The raw folder holds
 
 Archives are read in place; nothing is ever extracted from them.
 
-A sentence marks its phrases as `[/EN#<chain>/<type>/<type> <words>]`. All phrases of an image with
-the same chain name the same things; chain 0 names nothing visible. The XML of an image is PASCAL's:
-boxes are whole pixels, counted from 1, and include their last row and column. Here boxes are
-half-open (x0 = xmin - 1, x1 = xmax), so that width = x1 - x0, and the intersection over union of
-two boxes is that of the inclusive originals.
+A sentence marks its phrases as `[/EN#<chain>/<type>/<type> <words>]`. All phrases of an
+image with the same chain name the same things; chain 0 names nothing visible. The XML
+of an image is PASCAL's: boxes are whole pixels, counted from 1, and include their last
+row and column. Here boxes are half-open (x0 = xmin - 1, x1 = xmax), so that width = x1
+- x0, and the intersection over union of two boxes is that of the inclusive originals.
 """
 
 import re
@@ -28,7 +29,14 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.contracts.datasets import (
+    Card,
+    Needed,
+    OpenPicture,
+    RemoteFile,
+    Tables,
+    UserError,
+)
 from benchmark.readers import (
     archives,
     content,
@@ -50,7 +58,8 @@ PHOTOGRAPHS = f"{IMAGES}/ or {IMAGES}.zip"
 AGAIN = "fetch the release again"
 
 CAPTIONS = 5  # of every image
-UNRELATED_IN_TRAIN = 21  # rows of UNRELATED_CAPTIONS; none is of an image of val or test
+# rows of UNRELATED_CAPTIONS; none is of an image of val or test
+UNRELATED_IN_TRAIN = 21
 
 REGION = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
 NO_BOX = (0, 0, 0, 0)
@@ -68,8 +77,8 @@ Box = tuple[int, int, int, int]  # x0, y0, x1, y1: half-open pixels
 
 
 class Sentence(NamedTuple):
-    """A sentence without its markup, and its phrases in their order: words, and the number (from
-    the file, as text) of the things that they name."""
+    """A sentence without its markup, and its phrases in their order: words, and the
+    number (from the file, as text) of the things that they name."""
 
     text: str
     phrases: tuple[tuple[str, str], ...]
@@ -96,7 +105,8 @@ class Options:
     """Which captions are kept, and whether there are pictures."""
 
     unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
-    with_pictures: bool = True  # False: pictures are not looked for, as for imported features
+    # False: pictures are not looked for, as for imported features
+    with_pictures: bool = True
 
 
 def card(options: Options = Options()) -> Card:
@@ -117,14 +127,18 @@ def card(options: Options = Options()) -> Card:
         split="entities",
         may_publish=False,
         remote=tuple(
-            RemoteFile(name=name, urls=(f"{RELEASE}/{name}",)) for name in (*files, UNRELATED)
+            RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
+            for name in (*files, UNRELATED)
         ),
         obtain=f"place {f'{PHOTOGRAPHS}, ' if options.with_pictures else ''}{ARCHIVE} and "
         f"{', '.join(LISTS.values())} in one folder",
         form=FORM if options.with_pictures else "",
         checklist=(
             *([photographs] if options.with_pictures else []),
-            Needed("sentences and boxes", ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/"))),
+            Needed(
+                "sentences and boxes",
+                ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/")),
+            ),
             Needed("the image ids of each split", (tuple(LISTS.values()),)),
             *([] if options.unrelated else [unrelated]),
         ),
@@ -135,9 +149,13 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: archives where there are any, else the files of every listed image."""
+    """The files in use: archives where there are any, else the files of every listed
+    image."""
     annotations = _annotation_files(raw, _splits(raw))
-    lists = [raw / name for name in (*LISTS.values(), *([] if options.unrelated else [UNRELATED]))]
+    lists = [
+        raw / name
+        for name in (*LISTS.values(), *([] if options.unrelated else [UNRELATED]))
+    ]
     photographs = _store(raw).files() if options.with_pictures else []
     return [*lists, *annotations, *photographs]
 
@@ -155,7 +173,9 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     if not options.unrelated:
         dropped = _unrelated(raw, split_of)
         listed = captions[captions["caption_id"].isin(dropped)]
-        captions = captions[~captions["caption_id"].isin(dropped)].reset_index(drop=True)
+        captions = captions[~captions["caption_id"].isin(dropped)].reset_index(
+            drop=True
+        )
         phrases = phrases[~phrases["caption_id"].isin(dropped)]
         what = f"{len(dropped)} captions that {UNRELATED} lists"
         notes.append(reader_notes.left_out(what, dict.fromkeys(listed["image_id"])))
@@ -172,16 +192,21 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and processes."""
+    """A function that opens a picture by name; safe to share between threads and
+    processes."""
     if not options.with_pictures:
-        return image_files.absent(f"place {PHOTOGRAPHS}, and drop the option with_pictures: false")
+        return image_files.absent(
+            f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
+        )
     return _store(raw)
 
 
 def _store(raw: Path) -> image_files.Store:
     """Where the pictures are."""
     do = "place it there (for features alone, set the option with_pictures: false)"
-    return image_files.needed(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=do)
+    return image_files.needed(
+        raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=do
+    )
 
 
 def _annotation_files(raw: Path, ids: Iterable[str]) -> list[Path]:
@@ -197,7 +222,7 @@ def _names(image_id: str) -> tuple[str, str]:
     return f"{SENTENCES}/{image_id}.txt", f"{ANNOTATIONS}/{image_id}.xml"
 
 
-# Lists -------------------------------------------------------------------------------------
+# Lists --------------------------------------------------------------------------------
 
 
 def _splits(raw: Path) -> dict[str, str]:
@@ -218,7 +243,9 @@ def _unrelated(raw: Path, split_of: dict[str, str]) -> set[str]:
         match = UNRELATED_LINE.fullmatch(line.strip())
         if match is None or match[1] not in split_of:
             expected = f"a listed image id and the number of one of its sentences, 1 to {CAPTIONS}"
-            raise UserError(f"{raw / UNRELATED}:{number}", expected, f"{line!r:.40}", AGAIN)
+            raise UserError(
+                f"{raw / UNRELATED}:{number}", expected, f"{line!r:.40}", AGAIN
+            )
         caption_ids.add(_caption_id(match[1], int(match[2]) - 1))
     return caption_ids
 
@@ -227,12 +254,13 @@ def _caption_id(image_id: str, row: int) -> str:
     return f"{image_id}.jpg#{row}"  # as in Flickr30k's own caption file
 
 
-# Sentences and boxes -----------------------------------------------------------------------
+# Sentences and boxes ------------------------------------------------------------------
 
 
 @contextmanager
 def _release(raw: Path) -> Iterator[Callable[[str], bytes]]:
-    """Reads a file of Sentences and Annotations by its path: on disk, or inside the archive."""
+    """Reads a file of Sentences and Annotations by its path: on disk, or inside the
+    archive."""
     if not (raw / ARCHIVE).is_file():
         yield lambda name: content(raw / name)
         return
@@ -241,8 +269,8 @@ def _release(raw: Path) -> Iterator[Callable[[str], bytes]]:
 
 
 def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
-    """Of every image. Raises UserError where sentences name anything visible, and the XML has no
-    object, not even one without a box."""
+    """Of every image. Raises UserError where sentences name anything visible, and the
+    XML has no object, not even one without a box."""
     place, entries = raw / ARCHIVE if (raw / ARCHIVE).is_file() else raw, []
     with _release(raw) as read_bytes:
         for image_id, split in split_of.items():
@@ -252,7 +280,10 @@ def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
                 with readable(place / name, expected, AGAIN):
                     texts.append(read_bytes(name).decode("utf-8"))
             text, xml = _names(image_id)
-            sentences, annotation = _sentences(texts[0], text), parse_annotation(texts[1], xml)
+            sentences, annotation = (
+                _sentences(texts[0], text),
+                parse_annotation(texts[1], xml),
+            )
             phrases = [phrase for sentence in sentences for phrase in sentence.phrases]
             visible = [words for words, chain in phrases if chain != NOT_VISUAL]
             if visible and not annotation.unions and not annotation.boxless:
@@ -267,11 +298,14 @@ def _sentences(text: str, name: str) -> list[Sentence]:
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if len(lines) != CAPTIONS:
         raise UserError(name, f"{CAPTIONS} sentences, one per line", len(lines), AGAIN)
-    return [parse_sentence(line, f"{name}:{row}") for row, line in enumerate(lines, start=1)]
+    return [
+        parse_sentence(line, f"{name}:{row}") for row, line in enumerate(lines, start=1)
+    ]
 
 
 def parse_sentence(line: str, where: str) -> Sentence:
-    """One line of Sentences/<image>.txt; `where` starts the message of a `UserError`."""
+    """One line of Sentences/<image>.txt; `where` starts the message of a
+    `UserError`."""
     if len(line) > LONGEST_LINE:  # the patterns take the square of its length
         found = f"{len(line)} characters"
         raise UserError(where, f"at most {LONGEST_LINE} characters", found, AGAIN)
@@ -282,7 +316,9 @@ def parse_sentence(line: str, where: str) -> Sentence:
         raise UserError(where, expected, f"{wrong[0]:.40}", AGAIN)
     if not text.strip():
         raise UserError(where, "a sentence", "a blank line", AGAIN)
-    phrases = ((match["words"].strip(), match["chain"]) for match in PHRASE.finditer(line))
+    phrases = (
+        (match["words"].strip(), match["chain"]) for match in PHRASE.finditer(line)
+    )
     return Sentence(text, tuple(phrases))
 
 
@@ -291,7 +327,9 @@ def parse_annotation(text: str, where: str) -> Annotation:
     root = _root(text, where)
     size = root.find("size")
     if size is None:
-        raise UserError(f"{where}: size", "the picture's width and height", "nothing", AGAIN)
+        raise UserError(
+            f"{where}: size", "the picture's width and height", "nothing", AGAIN
+        )
     width, height = (_whole(size, tag, where) for tag in ("width", "height"))
     boxes: dict[str, list[Box]] = defaultdict(list)
     named, clipped = set(), 0
@@ -299,11 +337,19 @@ def parse_annotation(text: str, where: str) -> Annotation:
         where_object = f"{where}: object {number}"
         chains = [(name.text or "").strip() for name in thing.findall("name")]
         if not chains or not all(chain.isdecimal() for chain in chains):
-            raise UserError(f"{where_object}: name", "one or more chain numbers", chains, AGAIN)
+            raise UserError(
+                f"{where_object}: name", "one or more chain numbers", chains, AGAIN
+            )
         named.update(chains)
         elements = thing.findall("bndbox")
-        if not elements and thing.find("scene") is None and thing.find("nobndbox") is None:
-            raise UserError(where_object, "a bndbox, or scene or nobndbox", "neither", AGAIN)
+        if (
+            not elements
+            and thing.find("scene") is None
+            and thing.find("nobndbox") is None
+        ):
+            raise UserError(
+                where_object, "a bndbox, or scene or nobndbox", "neither", AGAIN
+            )
         for element in elements:
             box, is_clipped = _box(element, width, height, where_object)
             clipped += is_clipped
@@ -314,28 +360,43 @@ def parse_annotation(text: str, where: str) -> Annotation:
 
 
 def _root(text: str, where: str) -> Element:
-    # Entities could expand a small file to a huge one; text with zero bytes may be UTF-16, in which
-    # they would not be recognised.
+    # Entities could expand a small file to a huge one; text with zero bytes may be
+    # UTF-16, in which they would not be recognised.
     if any(mark in text for mark in ("<!DOCTYPE", "<!ENTITY", "\0")):
         expected = "XML without DOCTYPE, ENTITY and zero bytes, as in the release"
         raise UserError(where, expected, "one of them", AGAIN)
-    if text.count("<") > MOST_TAGS:  # elements inside one another: taken apart by recursion
+    # elements inside one another: taken apart by recursion
+    if text.count("<") > MOST_TAGS:
         raise UserError(where, f"at most {MOST_TAGS} tags", text.count("<"), AGAIN)
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise UserError(where, "whole XML", f"something else ({error})", AGAIN) from error
+        raise UserError(
+            where, "whole XML", f"something else ({error})", AGAIN
+        ) from error
 
 
 def _box(bounds: Element, width: int, height: int, where: str) -> tuple[Box, bool]:
-    """The box, half-open and clipped to the picture, and whether that changed it. Raises UserError
-    for one that reaches more than a pixel outside, which rounding cannot explain."""
+    """The box, half-open and clipped to the picture, and whether that changed it.
+    Raises UserError for one that reaches more than a pixel outside, which rounding
+    cannot explain."""
     sides = xmin, ymin, xmax, ymax = [_whole(bounds, side, where) for side in SIDES]
-    x0, y0, x1, y1 = max(xmin - 1, 0), max(ymin - 1, 0), min(xmax, width), min(ymax, height)
+    x0, y0, x1, y1 = (
+        max(xmin - 1, 0),
+        max(ymin - 1, 0),
+        min(xmax, width),
+        min(ymax, height),
+    )
     expected = ""
     if xmax < xmin or ymax < ymin:
         expected = "a box that ends after it begins"
-    elif min(xmin, ymin) < 0 or xmax > width + 1 or ymax > height + 1 or x0 >= x1 or y0 >= y1:
+    elif (
+        min(xmin, ymin) < 0
+        or xmax > width + 1
+        or ymax > height + 1
+        or x0 >= x1
+        or y0 >= y1
+    ):
         expected = f"a box within the picture of {width} x {height} pixels"
     if expected:
         found = f"xmin ymin xmax ymax {' '.join(map(str, sides))}"
@@ -357,12 +418,12 @@ def _union(boxes: list[Box]) -> Box:
     return min(x0), min(y0), max(x1), max(y1)
 
 
-# Tables ------------------------------------------------------------------------------------
+# Tables -------------------------------------------------------------------------------
 
 
 def _captions_and_phrases(entries: list[Entry]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Every sentence, and every phrase of it: the columns of regions, and `fate`: kept, or why
-    not."""
+    """Every sentence, and every phrase of it: the columns of regions, and `fate`: kept,
+    or why not."""
     captions, phrases = [], []
     for image_id, sentences, annotation in entries:
         for row, sentence in enumerate(sentences):
@@ -389,13 +450,28 @@ def _fate(chain: str, annotation: Annotation) -> str:
 def _notes(phrases: pd.DataFrame, entries: list[Entry]) -> list[str]:
     """Counts of what is irregular or left out, if it occurs."""
     fates = phrases["fate"].value_counts()
-    bare = sum(not entry.annotation.unions and not entry.annotation.boxless for entry in entries)
+    bare = sum(
+        not entry.annotation.unions and not entry.annotation.boxless
+        for entry in entries
+    )
     clipped = sum(entry.annotation.clipped for entry in entries)
     counted = [
-        (fates.get("not visual", 0), "phrases name nothing visible and are no regions."),
-        (fates.get("boxless", 0), "phrases name the scene or what has no box; no regions."),
-        (fates.get("unknown", 0), "phrases have a chain that their XML does not know; no regions."),
+        (
+            fates.get("not visual", 0),
+            "phrases name nothing visible and are no regions.",
+        ),
+        (
+            fates.get("boxless", 0),
+            "phrases name the scene or what has no box; no regions.",
+        ),
+        (
+            fates.get("unknown", 0),
+            "phrases have a chain that their XML does not know; no regions.",
+        ),
         (bare, "images have an XML without any object."),
-        (clipped, "boxes reached a pixel over the border of their picture and were clipped."),
+        (
+            clipped,
+            "boxes reached a pixel over the border of their picture and were clipped.",
+        ),
     ]
     return [f"{count} {what}" for count, what in counted if count]

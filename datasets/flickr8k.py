@@ -9,11 +9,12 @@ Hodosh, Young and Hockenmaier (2013), JAIR 47. The raw folder holds the pictures
 
 Archives are read in place; nothing is ever extracted from them.
 
-Layers of relevance: people judged pairs of test images with the third caption of others. Each pair
-of `ExpertAnnotations.txt` has the scores of three experts, from 1 (unrelated) to 4 (describes the
-image without a mistake); each of `CrowdFlowerAnnotations.txt` how many of a crowd said yes and no.
-Both are in the public Flickr8k_text.zip; in the raw folder or its judgements/ they are found, too.
-The queries are the captions that anyone judged, with `own` alone where one of the two did not.
+Layers of relevance: people judged pairs of test images with the third caption of
+others. Each pair of `ExpertAnnotations.txt` has the scores of three experts, from 1
+(unrelated) to 4 (describes the image without a mistake); each of
+`CrowdFlowerAnnotations.txt` how many of a crowd said yes and no. Both are in the public
+Flickr8k_text.zip; in the raw folder or its judgements/ they are found, too. The queries
+are the captions that anyone judged, with `own` alone where one of the two did not.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.contracts.datasets import Card, Layer, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.contracts.datasets import (
+    Card,
+    Layer,
+    OpenPicture,
+    RemoteFile,
+    Tables,
+    UserError,
+)
 from benchmark.readers import (
     archives,
     flickr_captions,
@@ -33,7 +41,8 @@ from benchmark.readers import (
 )
 from benchmark.readers.flickr_captions import LISTS, TEXT_ZIP
 
-RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # a public copy
+# a public copy
+RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"
 IMAGE_ZIP = "Flickr8k_Dataset.zip"
 IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt like this in the archive
 TOKENS = "Flickr8k.token.txt"
@@ -48,8 +57,10 @@ RULES = {
     "crowd": "own, and what more of a crowd said yes to than no",
     "both": "own, and what the experts or the crowd accept",
 }
-CUTS = {"experts": (2.0, 2.5, 3.5, 4.0), "crowd": (0.01, 0.5, 0.99)}  # of mean scores; share of yes
-NO_PICTURE = "2258277193_586949ec62.jpg.1"  # has captions in the official release, no picture
+# of mean scores; share of yes
+CUTS = {"experts": (2.0, 2.5, 3.5, 4.0), "crowd": (0.01, 0.5, 0.99)}
+# has captions in the official release, no picture
+NO_PICTURE = "2258277193_586949ec62.jpg.1"
 
 CARD = Card(
     title="Flickr8k",
@@ -59,7 +70,8 @@ CARD = Card(
     split="official",
     may_publish=False,
     remote=tuple(
-        RemoteFile(name=name, urls=(f"{RELEASE}/{name}",)) for name in (IMAGE_ZIP, TEXT_ZIP)
+        RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
+        for name in (IMAGE_ZIP, TEXT_ZIP)
     ),
     obtain=f"place {IMAGE_ZIP} and {TEXT_ZIP} (or {KARPATHY}) in one folder",
     expected_images={"train": 6000, "val": 1000, "test": 1000, "unused": 91},
@@ -70,8 +82,10 @@ CARD = Card(
 class Options:
     """Which annotations are read."""
 
-    annotations: str | None = None  # "official" or "karpathy"; None: official if it is there
-    with_pictures: bool = True  # False: pictures are not looked for, as for scores from elsewhere
+    # "official" or "karpathy"; None: official if it is there
+    annotations: str | None = None
+    # False: pictures are not looked for, as for scores from elsewhere
+    with_pictures: bool = True
 
     def __post_init__(self) -> None:
         if self.annotations is not None:
@@ -105,7 +119,9 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         notes = [f"The captions are the raw sentences of {KARPATHY}."]
         notes += reader_notes.unread(KARPATHY, annotations.unread)
     else:
-        lists = {split: (_official_file(raw, name), name) for split, name in LISTS.items()}
+        lists = {
+            split: (_official_file(raw, name), name) for split, name in LISTS.items()
+        }
         split_of = flickr_captions.listed(
             lists,
             lambda line: line if line.endswith(".jpg") else "",
@@ -122,11 +138,14 @@ def read(raw: Path, options: Options = Options()) -> Tables:
             f"{left_out} captions of {NO_PICTURE} are left out: the release has no such picture."
         )
     split_of |= dict.fromkeys(unused, "unused")
-    return flickr_captions.tables(split_of, captions[is_kept], notes, options.with_pictures)
+    return flickr_captions.tables(
+        split_of, captions[is_kept], notes, options.with_pictures
+    )
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and processes."""
+    """A function that opens a picture by name; safe to share between threads and
+    processes."""
     return _store(raw)
 
 
@@ -142,21 +161,32 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
             image, _, rest = line.partition(".jpg\t")
             caption, *scores = rest.split("\t")
             judgement = _judgement(scores, name)
-            if judgement is None or image not in images or caption not in captions.index:
-                expected = "a test image, a test caption and three numbers, separated by tabs"
+            if (
+                judgement is None
+                or image not in images
+                or caption not in captions.index
+            ):
+                expected = (
+                    "a test image, a test caption and three numbers, separated by tabs"
+                )
                 do = "place an unchanged copy"
                 raise UserError(f"{file}:{number}", expected, f"{line!r:.80}", do)
             rows.append((image, caption, *judgement))
         if rows:
-            judged[name] = pd.DataFrame(rows, columns=["image_id", "caption_id", "score", "right"])
+            judged[name] = pd.DataFrame(
+                rows, columns=["image_id", "caption_id", "score", "right"]
+            )
     if len(judged) == 2:
         judged["both"] = pd.concat(judged.values()).assign(score=np.nan)
-    asked = captions[captions.index.isin({c for of in judged.values() for c in of["caption_id"]})]
+    asked = captions[
+        captions.index.isin({c for of in judged.values() for c in of["caption_id"]})
+    ]
     own = asked.rename_axis("caption_id").reset_index().assign(score=np.inf, right=True)
     layers = []
     for name, pairs in judged.items():
         pairs = pd.concat([own[pairs.columns], pairs])
-        pairs = pairs.sort_values("right", ascending=False, kind="stable")  # a right one counts
+        # a right one counts
+        pairs = pairs.sort_values("right", ascending=False, kind="stable")
         pairs = pairs.drop_duplicates(["image_id", "caption_id"]).assign(way="t2i")
         pairs = pairs[["way", "image_id", "caption_id", "score", "right"]]
         facts = {"rule": RULES[name], "partial": True, "cuts": CUTS.get(name, ())}
@@ -165,8 +195,9 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
 
 
 def _judgement(cells: list[str], name: str) -> tuple[float, bool] | None:
-    """The score of a pair and whether it is right: of three experts' scores, or of the share of a
-    crowd that said yes and the numbers of yes and no; None for other cells."""
+    """The score of a pair and whether it is right: of three experts' scores, or of
+    the share of a crowd that said yes and the numbers of yes and no; None for other
+    cells."""
     try:
         a, b, c = map(float, cells)
     except ValueError:
@@ -179,8 +210,8 @@ def _judgement(cells: list[str], name: str) -> tuple[float, bool] | None:
 
 
 def _judgement_lines(raw: Path, name: str) -> list[str]:
-    """Of a file of judgements, in the raw folder, its folder of judgements or the archive of texts;
-    none where it is nowhere."""
+    """Of a file of judgements, in the raw folder, its folder of judgements or the
+    archive of texts; none where it is nowhere."""
     loose = [path for path in (raw / name, raw / JUDGEMENTS / name) if path.is_file()]
     archive = raw / TEXT_ZIP
     if not loose and archive.is_file():
@@ -192,13 +223,17 @@ def _judgement_lines(raw: Path, name: str) -> list[str]:
 def _store(raw: Path) -> image_files.Store:
     """Where the pictures are: the archive or a folder."""
     folders, do = (IMAGE_FOLDER, "Images"), f"place {IMAGE_ZIP} there"
-    return image_files.needed(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders, do=do)
+    return image_files.needed(
+        raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders, do=do
+    )
 
 
 def _annotations(raw: Path, options: Options) -> str:
     """Which annotations are read: those of the option, else those that are there."""
     is_official = _official_file(raw, TOKENS).is_file()
-    preferred = "official" if is_official or not karpathy.find(raw, KARPATHY) else "karpathy"
+    preferred = (
+        "official" if is_official or not karpathy.find(raw, KARPATHY) else "karpathy"
+    )
     chosen = options.annotations or preferred
     if chosen == "official" and not is_official:
         expected = f"{TEXT_ZIP}, or {TOKENS} and its lists"

@@ -1,5 +1,5 @@
-"""Anyone's own pictures and captions: a folder with one annotation file in it, or one of the
-layouts in which people share such data.
+"""Anyone's own pictures and captions: a folder with one annotation file in it, or one
+of the layouts in which people share such data.
 
     .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
             optional "split", "group", and "id" (default: the image's path). Lines with the same
@@ -19,20 +19,21 @@ Where none lies beside the images:
                           qrels/test.tsv: which of them belong together, in columns query-id,
                           corpus-id and score
 
-The split is that of the lines, else the last word of a file's path that names one. The other words
-of a path do not count. An image in a tar or parquet file is called as its line says, else by the
-path of the file and its member, or its row from 0.
+The split is that of the lines, else the last word of a file's path that names one. The
+other words of a path do not count. An image in a tar or parquet file is called as its
+line says, else by the path of the file and its member, or its row from 0.
 
-`NAMES` lists what else the image, the caption and the split may be called, in any case. More
-captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell; a caption may
-be an object with a text, whose split and group are those of its image. Keys that are not read are
-named in the notes, at every depth. Two keys for one thing are refused unless they agree.
+`NAMES` lists what else the image, the caption and the split may be called, in any case.
+More captions may stand in numbered columns (caption_0, caption_1) or as a list in a
+cell; a caption may be an object with a text, whose split and group are those of its
+image. Keys that are not read are named in the notes, at every depth. Two keys for one
+thing are refused unless they agree.
 
-Paths are relative to the folder. A picture that is not there may have its name in another Unicode
-form or case, or all of them may be in one folder below; where that is no single file, nothing is
-guessed. Without splits, a hash of its path puts each image into train, val or test (80/10/10).
-With the options `val` and `test`, so many images of the highest hashes are these splits; with
-`val` alone, it is taken from train.
+Paths are relative to the folder. A picture that is not there may have its name in
+another Unicode form or case, or all of them may be in one folder below; where that is
+no single file, nothing is guessed. Without splits, a hash of its path puts each image
+into train, val or test (80/10/10). With the options `val` and `test`, so many images of
+the highest hashes are these splits; with `val` alone, it is taken from train.
 """
 
 import ast
@@ -100,32 +101,47 @@ NAMES = {  # what a key says -> its names
     "group": ("group",),
     "id": ("id",),
 }
-OTHER_CAPTIONS = ("text", "raw", "sentence", "sentences", "comment", "reference_strs")  # else
-CAPTION_IDS = ("captionid", "sentid", "sentenceid", "annid", "annotationid")  # but for - and _
-IMAGE_IDS = ("cocoid", "imageid", "imgid")  # further names of an image, the first that is there
-NUMBERS = ("#", "comment_number")  # which caption of its image: a.jpg#0; Flickr30k's table
+# else
+OTHER_CAPTIONS = ("text", "raw", "sentence", "sentences", "comment", "reference_strs")
+# but for - and _
+CAPTION_IDS = ("captionid", "sentid", "sentenceid", "annid", "annotationid")
+# further names of an image, the first that is there
+IMAGE_IDS = ("cocoid", "imageid", "imgid")
+# which caption of its image: a.jpg#0; Flickr30k's table
+NUMBERS = ("#", "comment_number")
 NUMBERED = re.compile(r"(?P<stem>.*[^\d ._-])[ ._-]*\d+")
 SPLITS = {"validation": "val", "valid": "val", "dev": "val", "training": "train"}
 SPLITS |= {"restval": "train"}  # Karpathy's: the rest of COCO's validation set
 USES = {"train": "training", "val": "validation"}
 LIST = re.compile(  # texts, written as one: a list, a tuple, or COCO's {"raw": text}
-    r"""\s*(?:\[\s*['"\[{].*\]|\(\s*['"].*['"]\s*,?\s*\)|\{\s*['"]\w+['"]\s*:.*\})\s*""", re.DOTALL
+    r"""\s*(?:\[\s*['"\[{].*\]|\(\s*['"].*['"]\s*,?\s*\)|\{\s*['"]\w+['"]\s*:.*\})\s*""",
+    re.DOTALL,
 )
-FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
+# attributes of an image, on which lines must agree
+FACTS = ("image_id", "split", "group")
 SHARED = ("split", "group")  # those that may be said of its captions, too
-SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
+# of the hash's range
+SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}
 CORRECT = text_tables.CORRECT
 SAMPLE = "correct the sample, or get the file again"
-CHOOSE = "name one: rematch init DIR --captions FILE, in a season file the option captions"
-ONE_FILE = "write the captions beside the images into one .csv: columns image and caption"
+CHOOSE = (
+    "name one: rematch init DIR --captions FILE, in a season file the option captions"
+)
+ONE_FILE = (
+    "write the captions beside the images into one .csv: columns image and caption"
+)
 BY_SPLIT = "write them into one file, as one list with a column or key split"
-FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
+FORMATS = (
+    "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
+)
 TEXTS = ("txt", "caption", "captions", "text")  # of a sample
 COMMON = 0.5  # share of names with an ending from which on one without is no image
 MANY = 5  # annotation files from which on it is better to write one
 TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
 METADATA = ("metadata.csv", "metadata.jsonl")
-NUMBERED_IMAGE = re.compile(rf"(?P<file>{text_tables.IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
+NUMBERED_IMAGE = re.compile(
+    rf"(?P<file>{text_tables.IMAGE_NAME.pattern})#(?P<number>\d+)", re.I
+)
 SEPARATOR = re.compile(r"[,;|\t]")
 NO_ANNOTATIONS = re.compile(r"dataset_infos?\.json|dataset_dict\.json|.*_stats\.json")
 SIDES = ("corpus", "queries")
@@ -137,16 +153,20 @@ class Options:
     """Which annotation file is read, and how."""
 
     captions: str | None = None  # its path in the folder; None: the only one there is
-    val: int | None = None  # groups in the split, where the file names none; None: a tenth
+    # groups in the split, where the file names none; None: a tenth
+    val: int | None = None
     test: int | None = None
-    tokeniser: str | None = None  # for a script without spaces: a name in readers.segmenters
+    # for a script without spaces: a name in readers.segmenters
+    tokeniser: str | None = None
 
     def __post_init__(self) -> None:
         for option, value in (("val", self.val), ("test", self.test)):
             if value is not None:
                 option_checks.check_number("folder", option, value, 1)
         if self.test is not None and self.val is None:
-            raise option_checks.refusal("folder", "val", "a number where test has one", self.val)
+            raise option_checks.refusal(
+                "folder", "val", "a number where test has one", self.val
+            )
         if self.tokeniser is not None:
             segmenter(self.tokeniser)
 
@@ -232,7 +252,8 @@ class Caption:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A caption as it stands in a record: in an object, beside other facts, or alone."""
+    """A caption as it stands in a record: in an object, beside other facts, or
+    alone."""
 
     where: str
     path: Key  # of the object
@@ -242,7 +263,8 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Entry:
-    """What one line or item of the annotation file says of one image; `where` locates it."""
+    """What one line or item of the annotation file says of one image; `where` locates
+    it."""
 
     where: str
     file: str
@@ -261,12 +283,14 @@ class Annotations:
     paths: list[Path]
     name: str
     entries: list[Entry] = field(default_factory=list)
-    used: dict[Key, None] = field(default_factory=dict)  # keys, or columns, that say something
+    # keys, or columns, that say something
+    used: dict[Key, None] = field(default_factory=dict)
     ids: dict[Key, None] = field(default_factory=dict)  # those of further names
     usual: set[Key] = field(default_factory=set)
     keys: dict[Key, None] = field(default_factory=dict)  # all of them
     notes: list[str] = field(default_factory=list)
-    is_regrouped: bool = False  # captions stand in another order than that of their images
+    # captions stand in another order than that of their images
+    is_regrouped: bool = False
     is_one_file: bool = False  # beside the images, or above them
 
     def unused(self, *, with_ids: bool = True) -> list[Key]:
@@ -322,9 +346,11 @@ def read_for_score(raw: Path, options: Options = Options()) -> Tables:
     return _tables(read, images.assign(split=split), notes, options)
 
 
-def _tables(read: Annotations, images: pd.DataFrame, notes: list[str], options: Options) -> Tables:
-    """The tables. The index of images is `imgid` and that of captions `sentid`, where the
-    file has such names for all of them."""
+def _tables(
+    read: Annotations, images: pd.DataFrame, notes: list[str], options: Options
+) -> Tables:
+    """The tables. The index of images is `imgid` and that of captions `sentid`, where
+    the file has such names for all of them."""
     notes = [*notes, *read.notes]
     image_id = dict(zip(images["file"], images["image_id"], strict=True))
     rows = [
@@ -340,7 +366,9 @@ def _tables(read: Annotations, images: pd.DataFrame, notes: list[str], options: 
     captions.insert(0, "caption_id", captions["image_id"] + "#" + number)
     if options.tokeniser:
         captions["text"] = captions["text"].map(segmenter(options.tokeniser))
-        notes.append(f"Captions are the words that {options.tokeniser} finds, with spaces between.")
+        notes.append(
+            f"Captions are the words that {options.tokeniser} finds, with spaces between."
+        )
     return Tables(
         images=_called(images, "imgid")[["image_id", "file", "split", "group"]],
         captions=_called(captions, "sentid")[["caption_id", "image_id", "text"]],
@@ -362,7 +390,8 @@ def has_splits(raw: Path, options: Options = Options()) -> bool:
 
 
 def told(raw: Path, options: Options = Options()) -> str:
-    """One line: what of the folder is read, and what is left unused (keys and files)."""
+    """One line: what of the folder is read, and what is left unused (keys and
+    files)."""
     read = _annotations(raw, options)
     named = {*read.paths, *(raw / entry.file for entry in read.entries)}
     others = [file for file in _files(raw) if raw / file not in named]
@@ -380,9 +409,17 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 def missing(raw: Path, file: str) -> UserError:
     """The error for a picture that the annotations name and that is not there."""
     name = PurePosixPath(file)
-    near = [f for f in _files(raw) if name.stem in (PurePosixPath(f).stem, PurePosixPath(f).name)]
-    packed = [f for f in _files(raw) if f.lower().endswith((".zip", ".tar", ".gz", ".tgz"))]
-    hint = f"did you mean {near[0]}?" if near else f"unpack {packed[0]}?" if packed else ""
+    near = [
+        f
+        for f in _files(raw)
+        if name.stem in (PurePosixPath(f).stem, PurePosixPath(f).name)
+    ]
+    packed = [
+        f for f in _files(raw) if f.lower().endswith((".zip", ".tar", ".gz", ".tgz"))
+    ]
+    hint = (
+        f"did you mean {near[0]}?" if near else f"unpack {packed[0]}?" if packed else ""
+    )
     found = "nothing" + (f" ({hint})" if hint else "")
     do = "correct the annotation file or add the image"
     return UserError(raw / file, "an image, as the annotations name it", found, do)
@@ -394,7 +431,11 @@ def _files(raw: Path) -> list[str]:
     for place, folders, files in os.walk(raw):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         base = Path(place).relative_to(raw)
-        paths += [(base / name).as_posix() for name in sorted(files) if not name.startswith(".")]
+        paths += [
+            (base / name).as_posix()
+            for name in sorted(files)
+            if not name.startswith(".")
+        ]
     return paths
 
 
@@ -407,7 +448,9 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
     named = sorted(p.name for p in raw.glob("[!.]*") if p.suffix.lower() in KINDS)
     beside = {text for text, _ in _texts_beside(raw)} if len(named) > 1 else ()
     # Of several, a read-me is none.
-    files = [name for name in named if name not in beside and _is_annotation(raw / name)]
+    files = [
+        name for name in named if name not in beside and _is_annotation(raw / name)
+    ]
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
         if not is_file(raw / name):
@@ -415,33 +458,49 @@ def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
             raise UserError(raw / name, expected, found, "correct its name")
         kind = PurePosixPath(name).suffix.lower()
         if kind not in (*KINDS, *PACKED):
-            found, do = f"a {kind or 'nameless'} file", "save it as .csv with image and caption"
+            found, do = (
+                f"a {kind or 'nameless'} file",
+                "save it as .csv with image and caption",
+            )
             raise UserError(raw / name, expected, found, do)
         return PACKED.get(kind, _of_text), [name]
     if len(files) == 1:
         return _of_text, files
     if not files:
-        layouts = {read: found for read, find in LAYOUTS.items() if (found := find(raw))}
+        layouts = {
+            read: found for read, find in LAYOUTS.items() if (found := find(raw))
+        }
         if len(layouts) == 1:
             return next(iter(layouts.items()))
         if layouts:
-            found = " and ".join(reader_notes.listed(names) for names in layouts.values())
-            raise UserError(raw, "one kind of annotations", found, f"keep one kind, or {CHOOSE}")
+            found = " and ".join(
+                reader_notes.listed(names) for names in layouts.values()
+            )
+            raise UserError(
+                raw, "one kind of annotations", found, f"keep one kind, or {CHOOSE}"
+            )
         if len(named) == 1:
             return _of_text, named
     below = [name for name in _files(raw) if name.lower().endswith(KINDS)]
     if several := files or named or below:
-        count = f"{len(files)}: " if files else f"none {'of columns' if named else 'here'}, but "
+        count = (
+            f"{len(files)}: "
+            if files
+            else f"none {'of columns' if named else 'here'}, but "
+        )
         is_by_split = len(several) > 1 and all(map(_split_of, several))
         do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > MANY else CHOOSE
         raise UserError(raw, expected, f"{count}{reader_notes.listed(several)}", do)
     kinds = Counter(PurePosixPath(name).suffix or name for name in _files(raw))
     found = "none" + (f" (files of {reader_notes.listed(kinds)})" if kinds else "")
-    raise UserError(raw, expected, found, "write a .csv with the columns image and caption")
+    raise UserError(
+        raw, expected, found, "write a .csv with the columns image and caption"
+    )
 
 
 def _is_annotation(path: Path) -> bool:
-    """Whether the beginning of a file looks like annotations; so does what is no file."""
+    """Whether the beginning of a file looks like annotations; so does what is no
+    file."""
     if path.suffix.lower() in (".json", ".jsonl") or not is_file(path):
         return not NO_ANNOTATIONS.fullmatch(path.name)
     with opened(path) as file:
@@ -457,16 +516,21 @@ def _decoded(data: bytes, errors: str = "strict") -> str:
 def _split_of(file: str) -> str | None:
     """The last word of a path that is the name of a split, as written."""
     words = re.split(r"[^a-z]+", file.casefold())
-    return next((word for word in reversed(words) if word in {*SPLITS, *USES, "test"}), None)
+    return next(
+        (word for word in reversed(words) if word in {*SPLITS, *USES, "test"}), None
+    )
 
 
 def _annotations(raw: Path, options: Options) -> Annotations:
     read, files = _found(raw, options)
-    if read is not _of_text:  # of several files, or with images in them: no links to others
+    # of several files, or with images in them: no links to others
+    if read is not _of_text:
         _ = [image_files.Folder(raw).path_of(name) for name in files]
     more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
     name = f"{files[0]}{more}" if more else (raw / files[0]).name
-    seen = Annotations([raw / file for file in files], name, is_one_file=read is _of_text)
+    seen = Annotations(
+        [raw / file for file in files], name, is_one_file=read is _of_text
+    )
     entries = _once(raw, list(read(raw, files, seen)))
     if not entries:
         raise UserError(name, "at least one image", "none", CORRECT)
@@ -475,36 +539,48 @@ def _annotations(raw: Path, options: Options) -> Annotations:
     moved = _on_disk(raw, list(named))
     seen.notes += _unread_tables(raw, files)
     for given, there in list(moved.items())[:1]:
-        note = f"{len(moved)} images are not there as named, but as {there} for {given}."
+        note = (
+            f"{len(moved)} images are not there as named, but as {there} for {given}."
+        )
         seen.notes.append(note)
     for entry in entries:
-        if file := moved.get(entry.file):  # the image is known by the name that it was given
-            given = entry.image_id or (None if file in named else normalize("NFC", entry.file))
+        # the image is known by the name that it was given
+        if file := moved.get(entry.file):
+            given = entry.image_id or (
+                None if file in named else normalize("NFC", entry.file)
+            )
             entry = replace(entry, file=file, image_id=given)
         seen.entries.append(entry)
     return seen
 
 
 def _unread_tables(raw: Path, read: list[str]) -> list[str]:
-    """A note on further tables of the kind that is read, which look like no annotations."""
+    """A note on further tables of the kind that is read, which look like no
+    annotations."""
     kind = PurePosixPath(read[0]).suffix.lower()
     others = []
     if kind == ".parquet":
-        tables = [name for name in _files(raw) if name.lower().endswith(packed.PARQUETS)]
+        tables = [
+            name for name in _files(raw) if name.lower().endswith(packed.PARQUETS)
+        ]
         others = [name for name in tables if not _has_captions(raw, name)]
     elif kind in (".csv", ".tsv"):
-        tables = sorted(path for path in raw.glob("[!.]*") if path.suffix.lower() == kind)
+        tables = sorted(
+            path for path in raw.glob("[!.]*") if path.suffix.lower() == kind
+        )
         others = [path.name for path in tables if not _is_annotation(path)]
     what = "tables without columns of images and captions are not read"
     return [f"{len(others)} {what}: {reader_notes.listed(others)}."] if others else []
 
 
 def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
-    """Rows of tables with the same name of an image and the same bytes, as where each row has one
-    caption, are of one image."""
+    """Rows of tables with the same name of an image and the same bytes, as where each
+    row has one caption, are of one image."""
     first: dict[str, Entry] = {}
     contents = packed.Packed(raw)
-    digest = lru_cache(maxsize=None)(lambda file: hashlib.sha256(contents.content(file)).digest())
+    digest = lru_cache(maxsize=None)(
+        lambda file: hashlib.sha256(contents.content(file)).digest()
+    )
     for row, entry in enumerate(entries):
         other = first.setdefault(entry.image_id or entry.file, entry)
         if entry.is_packed and other.file != entry.file and other.is_packed:
@@ -513,7 +589,7 @@ def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-# Layouts: readers of files, and where these are ---------------------------------------------------
+# Layouts: readers of files, and where these are ---------------------------------------
 
 
 def _of_text(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
@@ -534,7 +610,8 @@ def _records(path: Path, name: str, seen: Annotations) -> Iterator[Record]:
 
 
 def _of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
-    """Hugging Face's image folder: metadata of each split, with files in the folder of that."""
+    """Hugging Face's image folder: metadata of each split, with files in the folder of
+    that."""
     for name in files:
         folder = PurePosixPath(name).parent
         for record in _records(raw / name, name, seen):
@@ -553,7 +630,9 @@ def _split_files(raw: Path) -> list[str]:
 
 
 def _metadata_files(raw: Path) -> list[str]:
-    return [file for file in _files(raw) if PurePosixPath(file).name.lower() in METADATA]
+    return [
+        file for file in _files(raw) if PurePosixPath(file).name.lower() in METADATA
+    ]
 
 
 def _of_parquet(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
@@ -575,7 +654,8 @@ def _parquet_files(raw: Path) -> list[str]:
 
 
 def _has_captions(raw: Path, name: str) -> bool:
-    """Whether a table has images, or their names and captions; what cannot be read may have."""
+    """Whether a table has images, or their names and captions; what cannot be read may
+    have."""
     try:
         images, others = packed.columns(image_files.Folder(raw).path_of(name))
     except UserError:
@@ -590,7 +670,8 @@ def _says_something(key: str) -> bool:
 
 
 def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
-    """WebDataset: members of one name, up to the first dot, are an image and what is said of it."""
+    """WebDataset: members of one name, up to the first dot, are an image and what is
+    said of it."""
     for name in files:
         path, samples = raw / name, {}
         for member in packed.members(path):
@@ -600,25 +681,37 @@ def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
                 sample = samples.setdefault(member.removesuffix(base) + stem, {})
                 if sample.setdefault(kind.lower(), member) != member:
                     found = f"{member!r:.200} and {sample[kind.lower()]!r:.200}"
-                    raise UserError(path, "one member of a kind", found, "keep one of the two")
+                    raise UserError(
+                        path, "one member of a kind", found, "keep one of the two"
+                    )
         for key, sample in samples.items():
             where = f"{name}: {key}"
             image, text = (_of_kinds(sample, kinds, where) for kinds in (IMAGES, TEXTS))
             if image is None:
                 found = ", ".join(f".{kind}" for kind in sample)
-                raise UserError(where, f"an image (.{', .'.join(IMAGES)})", found, SAMPLE)
+                raise UserError(
+                    where, f"an image (.{', .'.join(IMAGES)})", found, SAMPLE
+                )
             rest = [kind for kind in sample if kind not in (*IMAGES, *TEXTS, "json")]
             seen.keys |= {(f".{kind}",): None for kind in rest}
             facts = {}
             if "json" in sample:
-                said = parse_json(_text(path, sample["json"], where), f"{where}.json", SAMPLE)
-                facts |= {"caption": said} if isinstance(said, str | list) else _object(said, where)
+                said = parse_json(
+                    _text(path, sample["json"], where), f"{where}.json", SAMPLE
+                )
+                facts |= (
+                    {"caption": said}
+                    if isinstance(said, str | list)
+                    else _object(said, where)
+                )
             if text:
                 captions = _lines_of(_text(path, text, where))
                 told = facts.get("caption", captions)
                 if (_lines_of(told) if isinstance(told, str) else told) != captions:
                     found = f"{captions!r:.60}, but {told!r:.60} in the .json"
-                    raise UserError(f"{where}: caption", "the same captions", found, SAMPLE)
+                    raise UserError(
+                        f"{where}: caption", "the same captions", found, SAMPLE
+                    )
                 facts["caption"] = captions
             record = Record(where, facts, IMG2DATASET)
             yield _entry(record, seen, f"{name}/{image}", name, is_packed=True)
@@ -635,7 +728,9 @@ def _of_kinds(sample: dict[str, str], kinds: Container[str], where: str) -> str 
 def _text(path: Path, member: str | None, where: str, most: int = TEXT) -> str:
     """The text of a file, or of a member of a tar."""
     with readable(where, "UTF-8 text", "save it as UTF-8"):
-        data = packed.member(path, member, most, where) if member else content(path, most)
+        data = (
+            packed.member(path, member, most, where) if member else content(path, most)
+        )
         return _decoded(data)
 
 
@@ -650,24 +745,33 @@ def _of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator
     for name in files:
         record = Record(name, {"caption": _lines_of(_text(raw / name, None, name))})
         yield _entry(record, seen, image_of[name], str(PurePosixPath(name).parent))
-    there = [name for name in _files(raw) if _is_image(name) and name not in image_of.values()]
+    there = [
+        name
+        for name in _files(raw)
+        if _is_image(name) and name not in image_of.values()
+    ]
     if there:
         what = f"{len(there)} images have no .txt beside them and are left out"
         seen.notes.append(f"{what}: {reader_notes.listed(there)}.")
 
 
 def _texts_beside(raw: Path) -> list[tuple[str, str]]:
-    """Texts that are no annotation files, and the image of the same name beside each."""
+    """Texts that are no annotation files, and the image of the same name beside
+    each."""
     images: dict[str, str] = {}
     for name in filter(_is_image, files := _files(raw)):
         stem = str(PurePosixPath(name).with_suffix(""))
         if images.setdefault(stem, name) != name and f"{stem}.txt" in files:
             found = f"{images[stem]} and {name}"
-            raise UserError(raw / f"{stem}.txt", "one image of this name", found, "rename one")
+            raise UserError(
+                raw / f"{stem}.txt", "one image of this name", found, "rename one"
+            )
     pairs = [(name, images.get(name[:-4])) for name in files if name.endswith(".txt")]
     place = image_files.Folder(raw)
     return [
-        (name, image) for name, image in pairs if image and not _is_annotation(place.path_of(name))
+        (name, image)
+        for name, image in pairs
+        if image and not _is_annotation(place.path_of(name))
     ]
 
 
@@ -685,7 +789,8 @@ PACKED = {".parquet": _of_parquet, ".tar": _of_tars}
 
 
 def _qrels_files(raw: Path) -> list[str]:
-    """The corpus, the queries and the judgements of BEIR's layout; [] where it is none."""
+    """The corpus, the queries and the judgements of BEIR's layout; [] where it is
+    none."""
     sides = [
         next((n for n in (f"{side}.jsonl", f"{side}.tsv") if is_file(raw / n)), "")
         for side in SIDES
@@ -695,8 +800,9 @@ def _qrels_files(raw: Path) -> list[str]:
 
 
 def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
-    """BEIR's layout (Thakur et al. 2021). The images are the side without texts. A caption may
-    belong to several images only if these are a group: all of its captions belong to all of it."""
+    """BEIR's layout (Thakur et al. 2021). The images are the side without texts. A
+    caption may belong to several images only if these are a group: all of its captions
+    belong to all of it."""
     sides = [_side(raw, name, seen) for name in files[:2]]
     texts = [sum(bool(item.captions) for item in side.values()) for side in sides]
     at = texts.index(min(texts))  # where the images are
@@ -714,11 +820,15 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
                 continue
             image, caption = (pair.query, pair.item) if at else (pair.item, pair.query)
             if split_of.setdefault(image, split) != split:
-                found, where = f"{split} and {split_of[image]}", f"{pair.where}: {image}"
+                found, where = (
+                    f"{split} and {split_of[image]}",
+                    f"{pair.where}: {image}",
+                )
                 raise UserError(where, "one split per image", found, CORRECT)
             images_of[caption][image] = None
     members = {image: [image] for image in images}
-    for first, *others in filter(None, images_of.values()):  # what shares a caption is a group
+    # what shares a caption is a group
+    for first, *others in filter(None, images_of.values()):
         for other in others:
             if members[other] is not members[first]:
                 members[first] += members[other]
@@ -729,8 +839,11 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
         if alone := [image for image in group if image not in shared]:
             expected = f"{alone[0]}, too, as others of its captions belong to {next(iter(shared))}"
             do = "judge all captions of a group right for all of it, or each for one image"
-            raise UserError(f"{files[2]}: {caption}", expected, reader_notes.listed(shared), do)
-        for image in sorted(group, key=lambda image: len(dealt[image]))[:1]:  # each in turn
+            raise UserError(
+                f"{files[2]}: {caption}", expected, reader_notes.listed(shared), do
+            )
+        # each in turn
+        for image in sorted(group, key=lambda image: len(dealt[image]))[:1]:
             dealt[image] += captions[caption].captions
     otherwise = "unused" if any(split_of.values()) else None
     for image, item in images.items():
@@ -740,16 +853,21 @@ def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
     idle = [caption for caption, shared in images_of.items() if not shared]
     for left, what in (
         (idle, "captions have no image in qrels and are left out"),
-        ([i for i in images if i not in split_of], "images have no caption in qrels: unused"),
+        (
+            [i for i in images if i not in split_of],
+            "images have no caption in qrels: unused",
+        ),
     ):
-        seen.notes += [f"{len(left)} {what}: {reader_notes.listed(left)}."] if left else []
+        seen.notes += (
+            [f"{len(left)} {what}: {reader_notes.listed(left)}."] if left else []
+        )
 
 
 def _judgements(
     path: Path, name: str, files: list[str], sides: list[dict[str, Entry]]
 ) -> list[qrels.Judgement]:
-    """The judgements of a file. Raises UserError for ids that the corpus or the queries lack,
-    and where nothing tells which column has those of which."""
+    """The judgements of a file. Raises UserError for ids that the corpus or the queries
+    lack, and where nothing tells which column has those of which."""
     corpus, queries = sides
     judged = qrels.read(_text(path, None, name, MOST), name)
     for pair in judged.judgements:
@@ -757,33 +875,47 @@ def _judgements(
         for key, side, file in ids:
             if key not in side:
                 raise UserError(pair.where, f"an id of {file}", f"{key!r:.80}", CORRECT)
-    fits_swapped = all(pair.query in corpus and pair.item in queries for pair in judged.judgements)
+    fits_swapped = all(
+        pair.query in corpus and pair.item in queries for pair in judged.judgements
+    )
     if fits_swapped and not judged.has_names:
-        expected, found = "names of the columns", "ids that corpus and queries both have"
+        expected, found = (
+            "names of the columns",
+            "ids that corpus and queries both have",
+        )
         do = "write query-id, corpus-id and score, between tabs, into the first line"
         raise UserError(f"{name}:1", expected, found, do)
     return judged.judgements
 
 
 def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
-    """The items of the corpus or of the queries, by their ids. One without text is an image: the
-    file that it names, else the only one of its id, which may lack the folder and the ending."""
+    """The items of the corpus or of the queries, by their ids. One without text is an
+    image: the file that it names, else the only one of its id, which may lack the
+    folder and the ending."""
     called: dict[str, list[str]] = {}
     for file in filter(_is_image, _files(raw)):
         path = PurePosixPath(file)
         for short in {file, path.name, path.stem, str(path.with_suffix(""))}:
             called.setdefault(short, []).append(file)
     text, items = _text(raw / name, None, name, MOST), {}
-    for record in _lines(text, name) if name.endswith(".jsonl") else _tabbed(text, name):
+    for record in (
+        _lines(text, name) if name.endswith(".jsonl") else _tabbed(text, name)
+    ):
         where, facts = record.where, record.facts
         key = next((column for column in ITEM_IDS if column in facts), "_id")
         value = facts.get(key)
         if type(value) not in (str, int) or str(value) in items:
-            raise UserError(f"{where}: {key}", "an id that occurs once", f"{value!r:.80}", CORRECT)
+            raise UserError(
+                f"{where}: {key}", "an id that occurs once", f"{value!r:.80}", CORRECT
+            )
         nested_keys.gather(seen.keys, facts)
         seen.used[key,] = None
         said = {k: v for k, v in facts.items() if k != key and v not in ("", None)}
-        said = {k: v for k, v in said.items() if _caption_name(k) or _folded(k) in NAMES["image"]}
+        said = {
+            k: v
+            for k, v in said.items()
+            if _caption_name(k) or _folded(k) in NAMES["image"]
+        }
         if not any(map(_caption_name, said)):
             said["caption"] = []
         files = called.get(str(value), [])
@@ -801,13 +933,15 @@ def _tabbed(text: str, name: str) -> Iterator[Record]:
     """The rows of a table of items whose columns are separated by tabs."""
     table = text_tables.read(text, name, "\t", lambda column: column in ITEM_IDS)
     for row in table.rows:
-        yield Record(f"{name}:{row.line}", dict(zip(table.columns, row.cells, strict=True)))
+        yield Record(
+            f"{name}:{row.line}", dict(zip(table.columns, row.cells, strict=True))
+        )
 
 
 def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
-    """Name of a picture that is not there -> the one file that it can mean: the same in another
-    Unicode form or case, or percent-encoded, else, where this holds for all names, in one folder
-    below."""
+    """Name of a picture that is not there -> the one file that it can mean: the same in
+    another Unicode form or case, or percent-encoded, else, where this holds for all
+    names, in one folder below."""
     named, absent = set(names), [name for name in names if not is_file(raw / name)]
     if not absent:
         return {}
@@ -821,7 +955,9 @@ def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
             or there.get(_folded(folder + unquote(name)), [])
             for name in absent
         }
-        return {name: paths[0] for name, paths in found.items() if is_meant(name, paths)}
+        return {
+            name: paths[0] for name, paths in found.items() if is_meant(name, paths)
+        }
 
     def is_meant(name: str, paths: list[str]) -> bool:
         """Another case is no other name of an image that is named itself."""
@@ -829,7 +965,9 @@ def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
         return len(paths) == 1 and (is_same[0] or paths[0] not in named)
 
     below = sorted({path.partition("/")[0] for path in _files(raw) if "/" in path})
-    whole = [moved for folder in below if len(moved := placed(f"{folder}/")) == len(names)]
+    whole = [
+        moved for folder in below if len(moved := placed(f"{folder}/")) == len(names)
+    ]
     return whole[0] if len(whole) == 1 else placed("")
 
 
@@ -858,8 +996,9 @@ def _entry(
     path: str = "",
     is_packed: bool = False,
 ) -> Entry:
-    """What a record says of an image. Its `file` is the one that it names if it is not given; its
-    split that of `path` if none is named. The name of an image in a packed file is its id."""
+    """What a record says of an image. Its `file` is the one that it names if it is not
+    given; its split that of `path` if none is named. The name of an image in a packed
+    file is its id."""
     where, facts = record.where, record.facts
     nested_keys.gather(seen.keys, facts)
     seen.usual |= record.form.usual
@@ -867,7 +1006,10 @@ def _entry(
     if not (said["image"] or file):
         expected = f"a string ({', '.join(NAMES['image'])})"
         raise UserError(
-            f"{where}: image", expected, f"None, but {reader_notes.listed(facts)}", CORRECT
+            f"{where}: image",
+            expected,
+            f"None, but {reader_notes.listed(facts)}",
+            CORRECT,
         )
     sentences = _sentences(record, seen)
     for sentence in sentences:
@@ -903,8 +1045,8 @@ def _entry(
 
 
 def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
-    """The captions of a record. Of several keys some may be blank: images may have fewer
-    captions than there are columns."""
+    """The captions of a record. Of several keys some may be blank: images may have
+    fewer captions than there are columns."""
     form, facts = record.form, record.facts
     keys = [form.captions] if form.captions else _caption_keys(facts, record.where)
     sentences: list[Sentence] = []
@@ -937,14 +1079,20 @@ def _check_owner(
     image: str | None, facts: dict, sentences: list[Sentence], seen: Annotations
 ) -> None:
     """Raise UserError for a caption that names another image than its own."""
-    ids = {_plain(key): value for key, value in facts.items() if _role(key) == "image_id"}
+    ids = {
+        _plain(key): value for key, value in facts.items() if _role(key) == "image_id"
+    }
     for sentence in sentences:
         other = _fact(sentence.where, sentence.facts, "image", seen, sentence.path)
         if None not in (image, other) and not _agree(other, image, "image"):
             found = f"{other!r:.60}"
-            raise UserError(f"{sentence.where}: image", f"{image!r:.60}", found, CORRECT)
+            raise UserError(
+                f"{sentence.where}: image", f"{image!r:.60}", found, CORRECT
+            )
         for key, value in sentence.facts.items() if ids else ():
-            if _role(key) == "image_id" and str(ids.get(_plain(key), value)) != str(value):
+            if _role(key) == "image_id" and str(ids.get(_plain(key), value)) != str(
+                value
+            ):
                 expected = f"{ids[_plain(key)]!r:.60}, as of its image"
                 found = f"{value!r:.60}"
                 raise UserError(f"{sentence.where}: {key}", expected, found, CORRECT)
@@ -957,7 +1105,9 @@ def _shared(
     place = "its image"
     for sentence in sentences:
         other = _fact(sentence.where, sentence.facts, role, seen, sentence.path)
-        if None not in (value, other) and _meaning(role, value) != _meaning(role, other):
+        if None not in (value, other) and _meaning(role, value) != _meaning(
+            role, other
+        ):
             expected = f"{value!r:.60} as of {place}"
             do = f"{CORRECT}: all captions of an image have one {role}"
             raise UserError(f"{sentence.where}: {role}", expected, f"{other!r:.60}", do)
@@ -972,14 +1122,18 @@ def _meaning(role: str, value: str) -> str:
     return SPLITS.get(plain, plain) if role == "split" else value
 
 
-def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> list[Caption]:
+def _captions(
+    record: Record, sentences: list[Sentence], seen: Annotations
+) -> list[Caption]:
     """The captions, with the ids that the file gives to each, or to all in a list."""
     facts = record.facts
     ids = [_own_id(x.facts, (*CAPTION_IDS, "id"), x.path, seen) for x in sentences]
     for key, value in facts.items():
         if _plain(key).removesuffix("s") in CAPTION_IDS and not any(ids):
             values = value if isinstance(value, list) else [value]
-            if len(values) == len(ids) and all(type(each) in (int, str) for each in values):
+            if len(values) == len(ids) and all(
+                type(each) in (int, str) for each in values
+            ):
                 ids = [str(each) for each in values]
                 seen.ids[key,] = None
     number = None
@@ -993,7 +1147,9 @@ def _captions(record: Record, sentences: list[Sentence], seen: Annotations) -> l
     ]
 
 
-def _own_id(facts: dict, names: tuple[str, ...], path: Key, seen: Annotations) -> str | None:
+def _own_id(
+    facts: dict, names: tuple[str, ...], path: Key, seen: Annotations
+) -> str | None:
     """The first of the ids of these names, a text or a whole number."""
     keys = [key for key in facts if _plain(key) in names]
     keys = [key for key in keys if type(facts[key]) in (int, str) and facts[key] != ""]
@@ -1003,9 +1159,11 @@ def _own_id(facts: dict, names: tuple[str, ...], path: Key, seen: Annotations) -
     return None if first is None else str(facts[first])
 
 
-def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()) -> str | None:
-    """The string of one role, None where there is none; a whole number is taken as its digits.
-    Several keys may say it if they agree: a path, and its end."""
+def _fact(
+    where: str, record: dict, role: str, seen: Annotations, path: Key = ()
+) -> str | None:
+    """The string of one role, None where there is none; a whole number is taken as its
+    digits. Several keys may say it if they agree: a path, and its end."""
     values = []
     for key in (key for key in record if _role(key) == role):
         value = str(record[key]) if type(record[key]) is int else record[key]
@@ -1022,7 +1180,8 @@ def _fact(where: str, record: dict, role: str, seen: Annotations, path: Key = ()
     if len(values) > 1 and not all(_agree(value, longest, role) for value, _ in values):
         found = " and ".join(f"{key} {value!r:.60}" for value, key in values)
         raise UserError(where, f"one {role}", found, "keep the key that is right")
-    if role == "image" and record.get("filepath") and "sentences" in record:  # Karpathy's COCO
+    # Karpathy's COCO
+    if role == "image" and record.get("filepath") and "sentences" in record:
         seen.used["filepath",] = None
         return f"{record['filepath']}/{longest}"
     inside_it = [value for value, _ in values if not value.startswith("/")]
@@ -1041,7 +1200,8 @@ def _agree(a: str, b: str, role: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _caption_name(key: str) -> str:
-    """What a key would be called without a number, if it is one of captions; else ""."""
+    """What a key would be called without a number, if it is one of captions; else
+    ""."""
     numbered = NUMBERED.fullmatch(_folded(key))
     name = numbered["stem"] if numbered else _folded(key)
     return name if name in (*NAMES["caption"], *OTHER_CAPTIONS) else ""
@@ -1058,7 +1218,9 @@ def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
             if chosen
             else f"neither, but {reader_notes.listed(keys)}"
         )
-        raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
+        raise UserError(
+            f"{where}: caption", "either caption or captions", found, CORRECT
+        )
     chosen_keys = [key for key, name in name_of.items() if name == chosen[0]]
     return sorted(chosen_keys, key=_number_of)
 
@@ -1082,8 +1244,8 @@ def _items(value: object, where: str) -> list[str | dict]:
 
 
 def _plain_items(items: object) -> list[str | dict] | None:
-    """The items of a list or tuple of texts or of objects with a text, or one such object;
-    None for anything else."""
+    """The items of a list or tuple of texts or of objects with a text, or one such
+    object; None for anything else."""
     items = [items] if isinstance(items, dict) else items
     if not isinstance(items, list | tuple):
         return None
@@ -1103,22 +1265,28 @@ def _text_key(item: object) -> str | None:
 
 
 def _unlisted(text: str, where: str) -> list[str | dict]:
-    """The captions of a list that was written as one text, in JSON's or Python's way."""
+    """The captions of a list that was written as one text, in JSON's or Python's
+    way."""
     if not LIST.fullmatch(text):
         return [text]
     try:
         items = json.loads(text)
     except (ValueError, RecursionError):
-        try:  # Python would join texts without a comma between them, as NumPy writes them
+        # Python would join texts without a comma between them, as NumPy writes them
+        try:
             items = ast.literal_eval(text.strip())
             if isinstance(items, str):  # a sentence in brackets
                 return [text]
-            items = items if "".join(repr(items).split()) == "".join(text.split()) else None
+            items = (
+                items if "".join(repr(items).split()) == "".join(text.split()) else None
+            )
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             items = None
     if (items := _plain_items(items)) is None:
         do = 'write it as ["...", "..."]'
-        raise UserError(where, "a sentence, or a list of sentences", f"{text!r:.80}", do)
+        raise UserError(
+            where, "a sentence, or a list of sentences", f"{text!r:.80}", do
+        )
     return items
 
 
@@ -1136,7 +1304,8 @@ def _object(item: object, where: str) -> dict:
 
 
 def _rows(text: str, name: str) -> Iterator[Record]:
-    """A table with a first line that names the columns, or the lines of Flickr's token files."""
+    """A table with a first line that names the columns, or the lines of Flickr's token
+    files."""
     separator = _separator(text)
     if separator is None and TOKEN_LINE.match(text):
         for where, match in token_lines(lines_of(text), name):
@@ -1148,7 +1317,9 @@ def _rows(text: str, name: str) -> Iterator[Record]:
         captions = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
         columns = f"image ({', '.join(NAMES['image'])}) and caption ({captions})"
         found = f"{text.partition(chr(10))[0].strip()!r:.80}"
-        expected = f"a first line that names the columns {columns} between , ; | or tabs"
+        expected = (
+            f"a first line that names the columns {columns} between , ; | or tabs"
+        )
         raise UserError(f"{name}:1", expected, found, CORRECT)
     table = text_tables.read(text, name, separator, _is_image_name)
     captions = _caption_keys(table.columns, f"{name}:1")
@@ -1163,10 +1334,13 @@ def _is_image_name(column: str) -> bool:
 
 
 def _separator(text: str) -> str | None:
-    """The character that separates the columns of a table, if its first line names them."""
+    """The character that separates the columns of a table, if its first line names
+    them."""
     for separator in ",;\t|":
         try:
-            rows = csv.reader(io.StringIO(text[: 1 << 16], newline=""), delimiter=separator)
+            rows = csv.reader(
+                io.StringIO(text[: 1 << 16], newline=""), delimiter=separator
+            )
             header = next(rows, [])
         except csv.Error:
             continue
@@ -1196,7 +1370,9 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
         form, items = KARPATHY if key == "images" else TEXTCAPS, data[key]
         nested_keys.gather_unread(seen.keys, data, OUTSIDE[key])
     elif isinstance(data, dict):
-        if not all(isinstance(v, str) or _plain_items(v) is not None for v in data.values()):
+        if not all(
+            isinstance(v, str) or _plain_items(v) is not None for v in data.values()
+        ):
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
             raise UserError(name, FORMATS, f"the keys {reader_notes.listed(data)}", do)
         form, items = PLAIN, [{"image": file, "captions": data[file]} for file in data]
@@ -1235,7 +1411,10 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
         rows_of[str(image.id)] = []
     for row, annotation in enumerate(coco.annotations):
         if str(annotation.image_id) not in rows_of:
-            where, found = f"{name}: annotations[{row}]: image_id", repr(annotation.image_id)
+            where, found = (
+                f"{name}: annotations[{row}]: image_id",
+                repr(annotation.image_id),
+            )
             raise UserError(where, "the id of an image", found, CORRECT)
         rows_of[str(annotation.image_id)].append(row)
     order = [row for rows in rows_of.values() for row in rows]
@@ -1243,7 +1422,8 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     for number, image in enumerate(coco.images):
         rows = rows_of[str(image.id)]
         captions = [
-            {"caption": coco.annotations[row].caption} | coco.annotations[row].model_extra
+            {"caption": coco.annotations[row].caption}
+            | coco.annotations[row].model_extra
             for row in rows
         ]
         facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
@@ -1256,11 +1436,15 @@ def _inside(file: str, where: str) -> str:
 
 
 def _images(read: Annotations) -> pd.DataFrame:
-    """A row for each image; split is None if no line names one, own_id if lines differ."""
+    """A row for each image; split is None if no line names one, own_id if lines
+    differ."""
     rows: dict[str, dict] = {}
     file_of: dict[str, str] = {}
     for entry in read.entries:
-        if entry.image_id and file_of.setdefault(entry.image_id, entry.file) != entry.file:
+        if (
+            entry.image_id
+            and file_of.setdefault(entry.image_id, entry.file) != entry.file
+        ):
             expected = f"an id of {entry.file} alone"
             found = f"{entry.image_id!r}, as of {file_of[entry.image_id]}"
             do = f"{CORRECT}; what several images show, such as a person, is called group"
@@ -1284,8 +1468,9 @@ def _images(read: Annotations) -> pd.DataFrame:
 
 
 def _numbers_that_mislead(images: pd.DataFrame) -> list[str]:
-    """A note on ids of images that are the numbers in file names of other images. Prepared
-    tables do not have these ids, so `score` finds an image by the number of its file."""
+    """A note on ids of images that are the numbers in file names of other images.
+    Prepared tables do not have these ids, so `score` finds an image by the number of
+    its file."""
     stems = images["file"].map(lambda file: PurePosixPath(file).stem)
     numbers = stems.str.extract(r"(\d+)$", expand=False).str.lstrip("0")
     ids = images["own_id"].astype("str").str.lstrip("0")
@@ -1321,8 +1506,13 @@ def _check_endings(entries: list[Entry]) -> None:
     bare = [entry for entry in entries if not re.search(r"[./]", entry.file)]
     images = sum(_is_image(entry.file) for entry in entries)
     if bare and images >= COMMON * len(entries):
-        expected, found = "a file name with an ending, as of the other images", repr(bare[0].file)
-        do = "correct the line, or put quotation marks around a caption with line breaks"
+        expected, found = (
+            "a file name with an ending, as of the other images",
+            repr(bare[0].file),
+        )
+        do = (
+            "correct the line, or put quotation marks around a caption with line breaks"
+        )
         raise UserError(f"{bare[0].where}: image", expected, found, do)
 
 
@@ -1335,7 +1525,9 @@ def _scored_splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str
     known, notes = _known_splits(images, name)
     counts = Counter(known)
     if len(counts) == 1 and "test" not in counts and "unused" not in counts:
-        notes.append(f"The annotations have {known.iloc[0]} alone: all its images are scored.")
+        notes.append(
+            f"The annotations have {known.iloc[0]} alone: all its images are scored."
+        )
         return ["test"] * len(images), notes
     if "test" not in counts:
         expected = "images of the split test, or of one split alone"
@@ -1343,19 +1535,30 @@ def _scored_splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str
         do = "write the images that are to be scored into a file of their own"
         raise UserError(f"{name}: split", expected, found, do)
     for word in sorted(counts.keys() - {*SHARES, "unused"}):
-        notes.append(f"{counts[word]} images are of a split {word}, and are not scored.")
+        notes.append(
+            f"{counts[word]} images are of a split {word}, and are not scored."
+        )
     return known.tolist(), notes
 
 
-def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str], list[str]]:
+def _splits(
+    images: pd.DataFrame, name: str, options: Options
+) -> tuple[list[str], list[str]]:
     """The split of each image, and notes on where it comes from."""
     split, groups = images["split"], images["group"]
     if split.isna().all():
         if groups.nunique() < len(SHARES):
-            expected, found = f"{len(SHARES)} images or groups to split", groups.nunique()
-            raise UserError(name, expected, found, "add images, or name the split of each")
+            expected, found = (
+                f"{len(SHARES)} images or groups to split",
+                groups.nunique(),
+            )
+            raise UserError(
+                name, expected, found, "add images, or name the split of each"
+            )
         if options.val and not options.test:
-            raise option_checks.refusal("folder", "test", "a number where val has one", None)
+            raise option_checks.refusal(
+                "folder", "test", "a number where val has one", None
+            )
         if not options.test:
             return split_by_hash(groups.tolist())
         known = pd.Series("train", images.index)
@@ -1382,7 +1585,9 @@ def _known_splits(images: pd.DataFrame, name: str) -> tuple[pd.Series, list[str]
     split = images["split"]
     if split.isna().any():
         found = f"none for {images[split.isna()].iloc[0]['file']}"
-        raise UserError(f"{name}: split", "one for all images or for none", found, CORRECT)
+        raise UserError(
+            f"{name}: split", "one for all images or for none", found, CORRECT
+        )
     plain = split.map(lambda text: text.strip().casefold())
     known = plain.map(lambda text: SPLITS.get(text, text))
     notes = [
@@ -1396,12 +1601,15 @@ def _known_splits(images: pd.DataFrame, name: str) -> tuple[pd.Series, list[str]
 def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
     """The split of each image, given the name of its group, and notes.
 
-    `groups` must have at least three different names. The split of a group does not depend on the
-    other groups; only if a split would be empty, the group whose hash is nearest to it moves there.
+    `groups` must have at least three different names. The split of a group does not
+    depend on the other groups; only if a split would be empty, the group whose hash is
+    nearest to it moves there.
     """
     position = {group: _position(group) for group in groups}
     split_of = {
-        group: next(split for split, (low, high) in SHARES.items() if low <= where < high)
+        group: next(
+            split for split, (low, high) in SHARES.items() if low <= where < high
+        )
         for group, where in position.items()
     }
     notes = [
@@ -1413,24 +1621,36 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
         members = list(split_of.values())
         largest, middle = max(SHARES, key=members.count), sum(SHARES[split]) / 2
         candidates = [group for group, owner in split_of.items() if owner == largest]
-        split_of[min(candidates, key=lambda group: abs(position[group] - middle))] = split
+        split_of[min(candidates, key=lambda group: abs(position[group] - middle))] = (
+            split
+        )
     if empty:
-        moved = f"{len(empty)} moved to a neighbouring split, which would have been empty."
+        moved = (
+            f"{len(empty)} moved to a neighbouring split, which would have been empty."
+        )
         notes.append(moved)
     return [split_of[group] for group in groups], notes
 
 
-def _with_taken(known: pd.Series, groups: pd.Series, numbers: dict[str, int]) -> pd.Series:
-    """The splits with so many groups of train in each of `numbers`: the first split has those with
-    the highest hashes. Raises UserError where none is left to train on."""
+def _with_taken(
+    known: pd.Series, groups: pd.Series, numbers: dict[str, int]
+) -> pd.Series:
+    """The splits with so many groups of train in each of `numbers`: the first split has
+    those with the highest hashes. Raises UserError where none is left to train on."""
     order = sorted(set(groups[known == "train"]), key=_position, reverse=True)
     if len(order) <= sum(numbers.values()):
-        options, least = ([*map(str, reversed(of))] for of in (numbers, numbers.values()))
+        options, least = (
+            [*map(str, reversed(of))] for of in (numbers, numbers.values())
+        )
         expected = f"more than {' + '.join(least)} images or groups in train"
         where = f"folder: option {' and '.join(options)}"
         raise UserError(where, expected, len(order), "lower what is asked for")
     left = iter(order)
-    split_of = {group: split for split, count in numbers.items() for group in islice(left, count)}
+    split_of = {
+        group: split
+        for split, count in numbers.items()
+        for group in islice(left, count)
+    }
     return groups.map(split_of).fillna(known)
 
 

@@ -1,22 +1,25 @@
 """MSCOCO: 123,287 photographs with five or more captions each, in Karpathy's partition.
 
-Lin et al. (2014), ECCV; Chen et al. (2015), arXiv 1504.00325 (captions); Karpathy and Fei-Fei
-(2015). Val and test are 5,000 images each of COCO's validation set 2014; what is left of it is
-"restval", 30,504 images that most papers train on besides the 82,783 of the training set. Results
-are reported for all 5,000 test images and as means over five consecutive folds of 1,000.
+Lin et al. (2014), ECCV; Chen et al. (2015), arXiv 1504.00325 (captions); Karpathy and
+Fei-Fei (2015). Val and test are 5,000 images each of COCO's validation set 2014; what
+is left of it is "restval", 30,504 images that most papers train on besides the 82,783
+of the training set. Results are reported for all 5,000 test images and as means over
+five consecutive folds of 1,000.
 
-The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip and val2014.zip, and
+The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip and
+val2014.zip, and
 
     karpathy  dataset_coco.json, the same in a .zip, or caption_datasets.zip
     precomp   coco_precomp/ of SCAN, whose testall_* are the 5,000 test images; needs no pictures
 
 With either, an image is named by its number in COCO. Archives are read in place.
 
-Layers of relevance on the 5,000 test images, with the annotations `karpathy`: CxC (Parekh et al.,
-Crisscrossed Captions, EACL 2021) and ECCV Caption (Chun et al., ECCV 2022). Their files are those
-of the package eccv-caption, where that is installed, or lie in the raw folder. Captions are named
-by COCO's annotation ids, which are Karpathy's `sentid`. A pair with an image or a caption that is
-not in the test split (two of ECCV Caption) is left out.
+Layers of relevance on the 5,000 test images, with the annotations `karpathy`: CxC
+(Parekh et al., Crisscrossed Captions, EACL 2021) and ECCV Caption (Chun et al., ECCV
+2022). Their files are those of the package eccv-caption, where that is installed, or
+lie in the raw folder. Captions are named by COCO's annotation ids, which are Karpathy's
+`sentid`. A pair with an image or a caption that is not in the test split (two of ECCV
+Caption) is left out.
 """
 
 import re
@@ -56,7 +59,9 @@ EACH = 5  # captions kept per image of val and test
 PLACE_PHOTOGRAPHS = (
     "place train2014/ and val2014/, or train2014.zip and val2014.zip, in the raw folder"
 )
-PLACE_KARPATHY = f"place one there (for {PRECOMP}/, set the option annotations: precomp)"
+PLACE_KARPATHY = (
+    f"place one there (for {PRECOMP}/, set the option annotations: precomp)"
+)
 
 AGAIN = "get the file again"
 PACKAGE = "eccv_caption"  # of the layers' files
@@ -66,7 +71,8 @@ RULES = {
 }
 JUDGED = {"i2t": "image_to_caption", "t2i": "caption_to_image"}  # in names of files
 
-# images.cocodataset.org has no certificate of its own; this is the address it redirects to.
+# images.cocodataset.org has no certificate of its own; this is the address it redirects
+# to.
 BUCKET = "https://s3.amazonaws.com/images.cocodataset.org/zips"
 REMOTE_PICTURES = tuple(
     RemoteFile(name=f"{name}.zip", urls=(f"{BUCKET}/{name}.zip",)) for name in STORES
@@ -104,9 +110,13 @@ class Options:
             "mscoco", "annotations", self.annotations, ("karpathy", "precomp")
         )
         if not isinstance(self.restval, bool):
-            raise option_checks.refusal("mscoco", "restval", "true or false", self.restval)
+            raise option_checks.refusal(
+                "mscoco", "restval", "true or false", self.restval
+            )
         if self.is_precomp and not self.restval:
-            expected = f"true with {PRECOMP}/, which does not separate restval from train"
+            expected = (
+                f"true with {PRECOMP}/, which does not separate restval from train"
+            )
             do = "set the option annotations: karpathy"
             raise UserError("mscoco: option restval", expected, False, do)
 
@@ -122,9 +132,14 @@ class Options:
 
 def card(options: Options = Options()) -> Card:
     """What the chosen files need, and how many images and captions they have."""
-    pictures, checklist = REMOTE_PICTURES if options.needs_pictures else (), _checklist(options)
+    pictures, checklist = (
+        REMOTE_PICTURES if options.needs_pictures else (),
+        _checklist(options),
+    )
     is_precomp = options.is_precomp
-    obtained = f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
+    obtained = (
+        f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
+    )
     return Card(
         title="MSCOCO",
         source="Lin et al. (2014), Microsoft COCO: Common Objects in Context, ECCV; Chen et al. "
@@ -136,15 +151,19 @@ def card(options: Options = Options()) -> Card:
         remote=() if options.is_precomp else (karpathy.REMOTE, *pictures),
         obtain=f"place {obtained} in one folder",
         checklist=checklist,
-        raw_gib=(34.0 if options.is_precomp else 0.2) + (19.0 if options.needs_pictures else 0.0),
+        raw_gib=(34.0 if options.is_precomp else 0.2)
+        + (19.0 if options.needs_pictures else 0.0),
         expected_images=IMAGES[options.restval],
-        expected_captions=PRECOMP_CAPTIONS if options.is_precomp else CAPTIONS[options.restval],
+        expected_captions=PRECOMP_CAPTIONS
+        if options.is_precomp
+        else CAPTIONS[options.restval],
         folds=5,
     )
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their archives."""
+    """The files in use: annotations, features of `precomp`, and every picture or their
+    archives."""
     if options.is_precomp:
         store = _find_store(raw) if options.with_pictures else None
         return precomp.files(_precomp_folder(raw)) + (store.files() if store else [])
@@ -166,15 +185,22 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
-    """CxC and ECCV Caption, where their files are there and captions have ids. Raises UserError for
-    files in the raw folder and captions without."""
+    """CxC and ECCV Caption, where their files are there and captions have ids. Raises
+    UserError for files in the raw folder and captions without."""
     found = {name: _judged_files(raw, name) for name in RULES}
     if options.is_precomp or not any(found.values()):
         return []
     if tables.captions.index.name != "sentid":
-        expected, do = "an id of each caption, by which layers name it", "layers are left out"
-        is_asked = any(raw in path.parents for files in found.values() for path in files.values())
-        error = UserError(f"{KARPATHY}: sentid", expected, "none", AGAIN if is_asked else do)
+        expected, do = (
+            "an id of each caption, by which layers name it",
+            "layers are left out",
+        )
+        is_asked = any(
+            raw in path.parents for files in found.values() for path in files.values()
+        )
+        error = UserError(
+            f"{KARPATHY}: sentid", expected, "none", AGAIN if is_asked else do
+        )
         if is_asked:
             raise error
         print("rematch:", error, file=sys.stderr)
@@ -189,7 +215,9 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
                 for item in items:
                     image, caption = (query, item) if way == "i2t" else (item, query)
                     rows.append((way, str(image), caption_of.get(caption)))
-        pairs = pd.DataFrame(rows, columns=["way", "image_id", "caption_id"]).drop_duplicates()
+        pairs = pd.DataFrame(
+            rows, columns=["way", "image_id", "caption_id"]
+        ).drop_duplicates()
         pairs = pairs[pairs["image_id"].isin(images) & pairs["caption_id"].notna()]
         if len(pairs):
             pairs = pairs.assign(score=float("inf"), right=True)
@@ -198,15 +226,21 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
 
 
 def _judged_files(raw: Path, name: str) -> dict[str, Path]:
-    """The files of a layer by direction, of the raw folder or of the package; none without both.
-    Raises UserError for one of them alone."""
+    """The files of a layer by direction, of the raw folder or of the package; none
+    without both. Raises UserError for one of them alone."""
     spec = find_spec(PACKAGE)
     places = spec.submodule_search_locations if spec else None
-    for folder in (raw, raw / PACKAGE, *(Path(place) / "data" for place in places or ())):
+    for folder in (
+        raw,
+        raw / PACKAGE,
+        *(Path(place) / "data" for place in places or ()),
+    ):
         files = {way: folder / f"{name}_{what}.json" for way, what in JUDGED.items()}
         lacking = [path for path in files.values() if not path.is_file()]
         if len(lacking) == 1:
-            raise UserError(lacking[0], "both files of a layer", "one", "place it there, too")
+            raise UserError(
+                lacking[0], "both files of a layer", "one", "place it there, too"
+            )
         if not lacking:
             return files
     return {}
@@ -228,9 +262,12 @@ def _judged(path: Path) -> dict[int, list[int]]:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and processes."""
+    """A function that opens a picture by name; safe to share between threads and
+    processes."""
     if not options.with_pictures:
-        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false")
+        return image_files.absent(
+            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
+        )
     if options.is_precomp:
         return _find_store(raw) or image_files.absent(PLACE_PHOTOGRAPHS)
     return _store(raw)
@@ -242,22 +279,31 @@ def _checklist(options: Options) -> tuple[Needed, ...]:
     if options.is_precomp:
         lines = precomp.needed(PRECOMP, ("train", "dev", "testall"))
     if options.with_pictures:
-        what = "photographs; not needed for matching" if options.is_precomp else "photographs"
+        what = (
+            "photographs; not needed for matching"
+            if options.is_precomp
+            else "photographs"
+        )
         lines += [Needed(what, ((f"{name}/",), (f"{name}.zip",))) for name in STORES]
     return tuple(lines)
 
 
-# Files ---------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 class Several:
-    """Images of several stores: the first part of a file's path is the name of its store."""
+    """Images of several stores: the first part of a file's path is the name of its
+    store."""
 
     def __init__(self, stores: Mapping[str, image_files.Store]):
         self.stores = dict(stores)
 
     def names(self) -> list[str]:
-        return [f"{part}/{name}" for part, store in self.stores.items() for name in store.names()]
+        return [
+            f"{part}/{name}"
+            for part, store in self.stores.items()
+            for name in store.names()
+        ]
 
     def files(self) -> list[Path]:
         return [path for store in self.stores.values() for path in store.files()]
@@ -281,7 +327,9 @@ def _store(raw: Path) -> Several:
     do = "place it there (for features alone, set the option annotations: precomp, or "
     do += "with_pictures: false)"
     halves = {name: _half(name) | {"do": do} for name in STORES}
-    return Several({name: image_files.needed(raw, **half) for name, half in halves.items()})
+    return Several(
+        {name: image_files.needed(raw, **half) for name, half in halves.items()}
+    )
 
 
 def _half(name: str) -> dict:
@@ -300,7 +348,7 @@ def _precomp_folder(raw: Path) -> Path:
     return folder
 
 
-# Readers -------------------------------------------------------------------------------------
+# Readers ------------------------------------------------------------------------------
 
 
 def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
@@ -317,7 +365,9 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
         for entry in entries
         for number, text in enumerate(_kept(entry))
     ]
-    captions = pd.DataFrame(captions, columns=["caption_id", "image_id", "text", "sentid"])
+    captions = pd.DataFrame(
+        captions, columns=["caption_id", "image_id", "text", "sentid"]
+    )
     if captions["sentid"].notna().all():  # the index, as it is no part of the table
         captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
     others = sum(entry.split == "restval" for entry in entries)
@@ -328,7 +378,10 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
         f"The first {EACH} captions of every image of val and test are kept.",
         *(_left_out(entries, split) for split in EVALUATED),
     )
-    images, captions = images.assign(group=images["image_id"]), captions.drop(columns="sentid")
+    images, captions = (
+        images.assign(group=images["image_id"]),
+        captions.drop(columns="sentid"),
+    )
     return Tables(images=images, captions=captions, notes=notes)
 
 

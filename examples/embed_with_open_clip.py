@@ -6,7 +6,8 @@
     rematch score --dataset pets --name clip \\
         --images todo/images.npz --captions todo/captions.npz
 
-Checkpoints are .safetensors: files of torch's older formats can run code when they are loaded.
+Checkpoints are .safetensors: files of torch's older formats can run code when they are
+loaded.
 """
 
 import argparse
@@ -23,7 +24,9 @@ CHUNK = 64
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("items", type=Path, help="the folder that `score --items` wrote")
+    parser.add_argument(
+        "items", type=Path, help="the folder that `score --items` wrote"
+    )
     parser.add_argument("model", help="as open_clip calls it")
     parser.add_argument("checkpoint", type=Path)
     given = parser.parse_args(argv)
@@ -38,7 +41,9 @@ def main(argv: list[str] | None = None) -> None:
 
     def of_pictures(rows: list[dict]) -> torch.Tensor:
         opened = (Image.open(row["path"]).convert("RGB") for row in rows)
-        return model.encode_image(torch.stack([prepared(picture) for picture in opened]))
+        return model.encode_image(
+            torch.stack([prepared(picture) for picture in opened])
+        )
 
     def of_texts(rows: list[dict]) -> torch.Tensor:
         return model.encode_text(tokenise([row["text"] for row in rows]))
@@ -52,8 +57,14 @@ def save(items: Path, key: str, encode) -> None:
     with items.with_suffix(".csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     with torch.inference_mode():
-        chunks = [encode(rows[n : n + CHUNK]).float() for n in range(0, len(rows), CHUNK)]
-    np.savez(items.with_suffix(".npz"), ids=[row[key] for row in rows], vectors=torch.cat(chunks))
+        chunks = [
+            encode(rows[n : n + CHUNK]).float() for n in range(0, len(rows), CHUNK)
+        ]
+    np.savez(
+        items.with_suffix(".npz"),
+        ids=[row[key] for row in rows],
+        vectors=torch.cat(chunks),
+    )
     print(f"{items}.npz: {len(rows)} vectors")
 
 

@@ -1,8 +1,10 @@
-"""An own method in forty lines: two linear maps, trained with a symmetric contrastive loss.
+"""An own method in forty lines: two linear maps, trained with a symmetric contrastive
+loss.
 
     rematch check examples/own_method.py
 
-In a season file: `methods: {own_method: examples/own_method.py}` and `presets: [own_method]`.
+In a season file: `methods: {own_method: examples/own_method.py}` and `presets:
+[own_method]`.
 """
 
 from dataclasses import dataclass
@@ -26,7 +28,11 @@ def inputs(config):
 
 
 def recipe(config):
-    return [Phase(epochs=config.epochs, learning_rates=(1e-3,) * config.epochs, batch_size=64)]
+    return [
+        Phase(
+            epochs=config.epochs, learning_rates=(1e-3,) * config.epochs, batch_size=64
+        )
+    ]
 
 
 class Model(nn.Module):
@@ -46,7 +52,13 @@ class Model(nn.Module):
         return images[0] @ captions[0].T
 
     def loss(self, batch):
-        images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)
+        images, captions = (
+            self.encode_images(batch.images),
+            self.encode_captions(batch.captions),
+        )
         scores = self.similarity(images, captions) / self.temperature
         rows = torch.arange(len(scores), device=scores.device)
-        return {"i2t": F.cross_entropy(scores, rows), "t2i": F.cross_entropy(scores.T, rows)}
+        return {
+            "i2t": F.cross_entropy(scores, rows),
+            "t2i": F.cross_entropy(scores.T, rows),
+        }

@@ -1,5 +1,5 @@
-"""Made-up results: prepared datasets, records, outcomes, standings and boards, below the working
-directory. Image n has the id "i<n>", caption n "c<n>", phrase n "p<n>"."""
+"""Made-up results: prepared datasets, records, outcomes, standings and boards, below
+the working directory. Image n has the id "i<n>", caption n "c<n>", phrase n "p<n>"."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,9 +29,9 @@ def prepare(
 ) -> Path:
     """Write a prepared dataset; its folder.
 
-    `owners` is the image of each test caption, `phrases` that of each phrase, `groups` the group
-    of each test image (default: its own). `trained` training images with a caption each come
-    first: "t0" with caption "c-1" and so on.
+    `owners` is the image of each test caption, `phrases` that of each phrase, `groups`
+    the group of each test image (default: its own). `trained` training images with a
+    caption each come first: "t0" with caption "c-1" and so on.
     """
     folder = Path("data/prepared") / dataset
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,9 @@ def seal_tables(dataset: str, **facts: object) -> None:
     prepared_tables.write_card(dataset, prepared_tables.read_card(dataset) | facts)
 
 
-def on_disk(images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame) -> Prepared:
+def on_disk(
+    images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame
+) -> Prepared:
     """Tables as a prepared dataset, in a folder of the working directory."""
     folder = Path("prepared")
     folder.mkdir(exist_ok=True)
@@ -67,7 +69,10 @@ def on_disk(images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame)
 
 def write_regions(folder: Path, image_ids: Sequence[str]) -> None:
     """Write the phrases of a prepared dataset, given the image of each."""
-    regions = {"phrase_id": ids("p", range(len(image_ids))), "image_id": list(image_ids)}
+    regions = {
+        "phrase_id": ids("p", range(len(image_ids))),
+        "image_id": list(image_ids),
+    }
     pd.DataFrame(regions).to_parquet(folder / "regions.parquet")
     if (prepared_tables.CARDS / folder.name).is_dir():
         seal_tables(folder.name)
@@ -104,7 +109,9 @@ def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
     return Record(**(facts | changes))
 
 
-def cost(*, machine: str = "m", packages: dict | None = None, **seconds: float) -> Provenance:
+def cost(
+    *, machine: str = "m", packages: dict | None = None, **seconds: float
+) -> Provenance:
     """What a training or an evaluation cost, with these durations."""
     return Provenance(
         git_commit="0123456789ab",
@@ -130,8 +137,8 @@ def outcome(
 ) -> Outcome:
     """A cell with any fields of its record changed.
 
-    `ranks` are kept and measured; `metrics` among the facts come on top. `seconds` are those of
-    scoring, `training` those of each training.
+    `ranks` are kept and measured; `metrics` among the facts come on top. `seconds` are
+    those of scoring, `training` those of each training.
     """
     made = record(preset, seed, **facts)
     metrics = measured(ranks or {}) | made.metrics if made.status == "ok" else {}
@@ -153,7 +160,8 @@ def outcome(
 
 
 def measured(ranks: Mapping[str, np.ndarray]) -> dict:
-    """The metrics of ranks by direction, rsum included: that of i2t and t2i, or that of p2r."""
+    """The metrics of ranks by direction, rsum included: that of i2t and t2i, or that of
+    p2r."""
     metrics = {}
     for direction, ranks_Q in ranks.items():
         best = Ranks.of_best(ranks_Q)
@@ -162,16 +170,21 @@ def measured(ranks: Mapping[str, np.ndarray]) -> dict:
             metrics |= {f"fold_{name}": value for name, value in within.items()}
         else:
             metrics |= metrics_of.rank_metrics(direction, best)
-    for prefix, directions in {"": ("i2t", "t2i", "p2r"), "fold_": ("i2t", "t2i")}.items():
+    for prefix, directions in {
+        "": ("i2t", "t2i", "p2r"),
+        "fold_": ("i2t", "t2i"),
+    }.items():
         recalls = [f"{prefix}{d}_r{k}" for d in directions for k in (1, 5, 10)]
         if any(recall in metrics for recall in recalls):
             metrics[f"{prefix}rsum"] = sum(metrics.get(recall, 0) for recall in recalls)
     return metrics
 
 
-def keep_ranks(outcome: Outcome, ranks: Mapping[str, np.ndarray], **facts: object) -> None:
-    """Let a cell have the best rank of each query by direction; `facts` are histograms and
-    replicates."""
+def keep_ranks(
+    outcome: Outcome, ranks: Mapping[str, np.ndarray], **facts: object
+) -> None:
+    """Let a cell have the best rank of each query by direction; `facts` are histograms
+    and replicates."""
     best = {direction: Ranks.of_best(ranks_Q) for direction, ranks_Q in ranks.items()}
     outcome.kept.arrays[results.RANKS] = results.scores_npz(Scores(ranks=best, **facts))
 
@@ -186,12 +199,14 @@ def standing(
 ) -> Row:
     """A preset with its outcomes, one per seed."""
     return Row(
-        preset=preset, declared=Preset(title=title or preset, **row), outcomes=list(outcomes)
+        preset=preset,
+        declared=Preset(title=title or preset, **row),
+        outcomes=list(outcomes),
     )
 
 
 def board(*standings: Row, dataset: str = "made", **card: object) -> Board:
-    """A dataset with its standings, and these facts on its card: it counts as large enough for
-    conclusions, unless they say otherwise."""
+    """A dataset with its standings, and these facts on its card: it counts as large
+    enough for conclusions, unless they say otherwise."""
     counts = {"test": dict.fromkeys(QUERIES.values(), MIN_TEST_QUERIES)}
     return Board(dataset=dataset, card={"counts": counts} | card, rows=list(standings))

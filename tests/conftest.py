@@ -7,7 +7,9 @@ import pytest
 
 from benchmark.core import numerics
 
-assert numerics.current().mode == numerics.PORTABLE, "numpy was imported before this package"
+assert numerics.current().mode == numerics.PORTABLE, (
+    "numpy was imported before this package"
+)
 
 
 @pytest.fixture
@@ -16,7 +18,8 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Libraries stay until the end: without them a collection of garbage takes a tenth."""
+    """Libraries stay until the end: without them a collection of garbage takes a
+    tenth."""
     gc.collect()
     gc.freeze()
 
@@ -28,6 +31,9 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Tests read files of the repository: none may leave another working folder behind."""
+    """Tests read files of the repository: none may leave another working folder
+    behind."""
     is_last_of_file = nextitem is None or nextitem.path != item.path
-    assert not is_last_of_file or Path.cwd() == item.config.rootpath, f"left in {Path.cwd()}"
+    assert not is_last_of_file or Path.cwd() == item.config.rootpath, (
+        f"left in {Path.cwd()}"
+    )

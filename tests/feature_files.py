@@ -26,7 +26,11 @@ def images_of(file: str = "{}.jpg") -> pd.DataFrame:
     """Images called by their number; `file` is the pattern of their pictures."""
     ids = [str(number) for number in NUMBERS]
     return pd.DataFrame(
-        {"image_id": ids, "file": [file.format(number) for number in NUMBERS], "split": SPLITS}
+        {
+            "image_id": ids,
+            "file": [file.format(number) for number in NUMBERS],
+            "split": SPLITS,
+        }
     )
 
 
@@ -43,14 +47,16 @@ def regions_of(ids: list[str]) -> np.ndarray:
 
 
 def first_of(ids: list[str]) -> np.ndarray:
-    """Pooled features, where a format has no others: the first region stands for the image."""
+    """Pooled features, where a format has no others: the first region stands for the
+    image."""
     return regions_of(ids)[:, 0]
 
 
-MORE = [*shuffled(IMAGES["image_id"].tolist()), "77"]  # with one that the dataset does not have
+# with one that the dataset does not have
+MORE = [*shuffled(IMAGES["image_id"].tolist()), "77"]
 
 
-# Writers: the real layouts ---------------------------------------------------------------------
+# Writers: the real layouts ------------------------------------------------------------
 
 
 def of_split(split: str) -> list[str]:
@@ -87,17 +93,25 @@ def tsv_file() -> str:
 
 
 def lxmert_file() -> str:
-    """With objects and attributes and how sure the detector is of them; names of COCO's images."""
+    """With objects and attributes and how sure the detector is of them; names of COCO's
+    images."""
     layouts.write_tsv(RAW / "obj36.tsv", shuffled(USED))
     rows = [line.split("\t") for line in (RAW / "obj36.tsv").read_text().splitlines()]
-    rows = [[f"COCO_val2014_{x:0>12}", *rest[:2], *["AAAA"] * 4, *rest[2:]] for x, *rest in rows]
+    rows = [
+        [f"COCO_val2014_{x:0>12}", *rest[:2], *["AAAA"] * 4, *rest[2:]]
+        for x, *rest in rows
+    ]
     layouts.write_lines(RAW / "obj36.tsv", ["\t".join(row) for row in rows])
     return "obj36.tsv"
 
 
 def tsv_folder() -> str:
     ids = shuffled(USED)
-    names = ["karpathy_train_genome.tsv.0", "karpathy_train_genome.tsv.1", "karpathy_val.tsv"]
+    names = [
+        "karpathy_train_genome.tsv.0",
+        "karpathy_train_genome.tsv.1",
+        "karpathy_val.tsv",
+    ]
     for name, part in zip(names, (ids[:5], ids[5:9], ids[9:]), strict=True):
         layouts.write_tsv(RAW / "trainval" / name, part)
     (RAW / "trainval" / "readme.txt").write_text("Read me.")
@@ -148,7 +162,9 @@ def npy_pooled() -> str:
     return "mine.npy"
 
 
-def load(features: str, images: pd.DataFrame = IMAGES, **settings) -> dict[str, np.ndarray]:
+def load(
+    features: str, images: pd.DataFrame = IMAGES, **settings
+) -> dict[str, np.ndarray]:
     """Import features, and read the arrays back as `train` does."""
     ids = images["image_id"][images["split"] != "unused"].tolist()
     feature_set = FeatureSet(

@@ -18,7 +18,9 @@ def sentences(image_id: str) -> list[str]:
     """Five captions of an image whose id is a number."""
     number = int(image_id)
     thing = f"{COLOURS[number % 5]} {THINGS[number % 7]}"
-    return [f"a {thing} of picture {image_id} , said {count} times ." for count in range(5)]
+    return [
+        f"a {thing} of picture {image_id} , said {count} times ." for count in range(5)
+    ]
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (48, 36)) -> None:
@@ -34,19 +36,24 @@ def replace_line(path: Path, number: int, *lines: str) -> None:
     path.write_text("\n".join([*before[: number - 1], *lines, *before[number:]]))
 
 
-# Annotations ---------------------------------------------------------------------------------
+# Annotations --------------------------------------------------------------------------
 
 
 def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
-    """Karpathy's JSON of images with filename, split and captions, for COCO also filepath and
-    cocoid; imgid is the row, if none is given."""
+    """Karpathy's JSON of images with filename, split and captions, for COCO also
+    filepath and cocoid; imgid is the row, if none is given."""
     entries = [
         {
             "imgid": row,
             **{key: value for key, value in image.items() if key != "captions"},
             "sentids": [10 * row + k for k in range(len(image["captions"]))],
             "sentences": [
-                {"tokens": text.split(), "raw": text, "imgid": row, "sentid": 10 * row + k}
+                {
+                    "tokens": text.split(),
+                    "raw": text,
+                    "imgid": row,
+                    "sentid": 10 * row + k,
+                }
                 for k, text in enumerate(image["captions"])
             ],
         }
@@ -59,7 +66,9 @@ def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
 
 def write_tokens(path: Path, image_ids: Iterable[str]) -> None:
     """Flickr30k's own captions: name.jpg#k, a tab, a caption."""
-    lines = [f"{i}.jpg#{k}\t{text}" for i in image_ids for k, text in enumerate(sentences(i))]
+    lines = [
+        f"{i}.jpg#{k}\t{text}" for i in image_ids for k, text in enumerate(sentences(i))
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines))
 
@@ -73,22 +82,32 @@ def write_persons(raw: Path, split_of: Mapping[int, str]) -> None:
     """CUHK-PEDES: three pictures of each person, with two captions or, once, three."""
     items = []
     for person, split in split_of.items():
-        for number, path in enumerate(("cam_a/{}_1.bmp", "CUHK01/{}.png", "Market/{}_c1.jpg")):
+        for number, path in enumerate(
+            ("cam_a/{}_1.bmp", "CUHK01/{}.png", "Market/{}_c1.jpg")
+        ):
             file = path.format(person)
             draw(raw / "imgs" / file, 10 * person + number, size=(20, 50))
             captions = sentences(str(person))[: 2 + (file == "Market/1_c1.jpg")]
-            items.append({"split": split, "captions": captions, "file_path": file, "id": person})
+            items.append(
+                {"split": split, "captions": captions, "file_path": file, "id": person}
+            )
     (raw / "reid_raw.json").write_text(json.dumps(items))
 
 
 def write_entities(raw: Path, parts: Mapping[str, Sequence[str]]) -> None:
-    """Flickr30k Entities, extracted: pictures of 60 x 40 pixels. Each shows a person, whom three
-    phrases name, a hat, which two name, and a yard without a box."""
+    """Flickr30k Entities, extracted: pictures of 60 x 40 pixels. Each shows a person,
+    whom three phrases name, a hat, which two name, and a yard without a box."""
     for part, ids in parts.items():
         write_lines(raw / f"{part}.txt", ids)
         for image_id in ids:
-            draw(raw / "flickr30k-images" / f"{image_id}.jpg", int(image_id), size=(60, 40))
-            write_lines(raw / "Sentences" / f"{image_id}.txt", marked_sentences(image_id))
+            draw(
+                raw / "flickr30k-images" / f"{image_id}.jpg",
+                int(image_id),
+                size=(60, 40),
+            )
+            write_lines(
+                raw / "Sentences" / f"{image_id}.txt", marked_sentences(image_id)
+            )
             (raw / "Annotations").mkdir(exist_ok=True)
             (raw / "Annotations" / f"{image_id}.xml").write_text(annotation(image_id))
 
@@ -130,7 +149,7 @@ def _boxed(chain: str, box: tuple[int, int, int, int]) -> str:
     return f"<object>\n<name>{chain}</name>\n<bndbox>{inner}</bndbox>\n</object>"
 
 
-# Features ------------------------------------------------------------------------------------
+# Features -----------------------------------------------------------------------------
 
 
 def write_precomp(folder: Path, parts: Mapping[str, Sequence[str]]) -> None:
@@ -156,12 +175,15 @@ def write_tsv(path: Path, image_ids: Iterable[str]) -> None:
         for image_id in image_ids:
             regions = features_of(image_id)
             boxes = np.zeros((len(regions), 4), np.float32)
-            coded = [base64.b64encode(array.tobytes()).decode() for array in (boxes, regions)]
+            coded = [
+                base64.b64encode(array.tobytes()).decode() for array in (boxes, regions)
+            ]
             writer.writerow([int(image_id), 48, 36, len(regions), *coded])
 
 
 def write_mat(path: Path, image_ids: Iterable[str]) -> None:
-    """Karpathy's vgg_feats.mat: one column per image, in the order of the JSON beside it."""
+    """Karpathy's vgg_feats.mat: one column per image, in the order of the JSON beside
+    it."""
     columns = [features_of(image_id).ravel() for image_id in image_ids]
     scipy.io.savemat(path, {"feats": np.stack(columns, axis=1)})
 
@@ -172,12 +194,12 @@ def write_npy(path: Path, image_ids: Sequence[str]) -> None:
     write_lines(path.with_name(f"{path.stem}_ids.txt"), image_ids)
 
 
-# Proposals -----------------------------------------------------------------------------------
+# Proposals ----------------------------------------------------------------------------
 
 
 def write_edge_boxes(path: Path, boxes: Sequence[Sequence[float]]) -> None:
-    """Half-open boxes as EdgeBoxes' bbs, the first with the highest score: x, y, w, h. x, y count
-    from 1, w and h are one less than the number of pixels."""
+    """Half-open boxes as EdgeBoxes' bbs, the first with the highest score: x, y, w, h.
+    x, y count from 1, w and h are one less than the number of pixels."""
     path.parent.mkdir(parents=True, exist_ok=True)
     x0, y0, x1, y1 = np.array(boxes, dtype=np.float64).T
     scores = np.linspace(0.9, 0.1, len(boxes))

@@ -16,7 +16,9 @@ def compared(**facts: object) -> claim_ledger.Compared:
     return claim_ledger.Compared(**(known | facts))
 
 
-def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> claim_ledger.Finding:
+def judged(
+    conclusion: str, claim: str = CLAIM.id, /, **facts: object
+) -> claim_ledger.Finding:
     is_run = conclusion != Conclusion.NOT_RUN
     part = {"conclusion": Conclusion(conclusion)} | facts
     return claim_ledger.Finding(
@@ -43,32 +45,53 @@ def places(rows: dict[str, tuple[float, list[int]]]) -> list[claim_ledger.Place]
 
 
 def made() -> claim_ledger.Made:
-    facts = {"trainings": 4, "epochs": [3, 9], "images": 1000, "hours": 2.5, "commits": ["abc+"]}
+    facts = {
+        "trainings": 4,
+        "epochs": [3, 9],
+        "images": 1000,
+        "hours": 2.5,
+        "commits": ["abc+"],
+    }
     facts |= {"seeds": [0, 1], "settings": ["a machine"]}
     return claim_ledger.Made(**facts)
 
 
-def season(name: str, *claims: claim_ledger.Finding, **facts: object) -> claim_ledger.SeasonClaims:
+def season(
+    name: str, *claims: claim_ledger.Finding, **facts: object
+) -> claim_ledger.SeasonClaims:
     """Its dataset is its own unless the facts name one."""
     leader = claim_ledger.Leader(
         task="retrieval",
         metric="rsum",
         is_compared=True,
         places=places(
-            {"A | b": (200.0, [2]), "B": (195.0, [1, 3]), "C": (80.0, [2]), "D": (9, [])}
+            {
+                "A | b": (200.0, [2]),
+                "B": (195.0, [1, 3]),
+                "C": (80.0, [2]),
+                "D": (9, []),
+            }
         ),
     )
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"
     known["made"] = made()
-    measured = claim_ledger.Measured(leaders=[leader], claims=list(claims), **(known | facts))
-    return claim_ledger.SeasonClaims(season=name, title=f"Season {name}", datasets=[measured])
+    measured = claim_ledger.Measured(
+        leaders=[leader], claims=list(claims), **(known | facts)
+    )
+    return claim_ledger.SeasonClaims(
+        season=name, title=f"Season {name}", datasets=[measured]
+    )
 
 
 def row(*claims: claim_ledger.Finding) -> claim_ledger.LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
-    return next(r for r in claim_ledger.ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))
+    return next(
+        r
+        for r in claim_ledger.ledger(told)
+        if (r.paper, r.claim.id) == ("scan", CLAIM.id)
+    )
 
 
 def at_level(name: str, verdict: str, level: float) -> claim_ledger.SeasonClaims:

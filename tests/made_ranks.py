@@ -1,4 +1,5 @@
-"""Made-up cells with ranks, for tests of comparisons, and naive loops over their queries."""
+"""Made-up cells with ranks, for tests of comparisons, and naive loops over their
+queries."""
 
 import builders
 import numpy as np
@@ -30,7 +31,9 @@ def any_ranks() -> dict[str, np.ndarray]:
     return ranks_of(np.random.default_rng(0), 1.0)
 
 
-def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object) -> Outcome:
+def outcome(
+    preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object
+) -> Outcome:
     """A cell with these ranks; metrics and seconds may be changed, or its status."""
     return builders.outcome(preset, seed, ranks=ranks, **changes)
 
@@ -38,7 +41,9 @@ def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: obj
 def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     """Seeds that share what is hard, as presets do: only the quality differs."""
     ranks = {seed: ranks_of(np.random.default_rng(seed), quality) for seed in seeds}
-    return standing(preset, [outcome(preset, seed, drawn) for seed, drawn in ranks.items()])
+    return standing(
+        preset, [outcome(preset, seed, drawn) for seed, drawn in ranks.items()]
+    )
 
 
 def varied(preset: str, qualities: list[float]) -> Row:
@@ -53,12 +58,17 @@ def varied(preset: str, qualities: list[float]) -> Row:
 def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Row:
     ranks = any_ranks()
     return standing(
-        preset, [outcome(preset, seed, ranks, seconds={name: s}) for seed, s in enumerate(seconds)]
+        preset,
+        [
+            outcome(preset, seed, ranks, seconds={name: s})
+            for seed, s in enumerate(seconds)
+        ],
     )
 
 
 def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each recall of a metric its queries: their images, and their values in percent."""
+    """Of each recall of a metric its queries: their images, and their values in
+    percent."""
     images = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
     recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
     if metric != "rsum":
@@ -66,9 +76,13 @@ def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]
     return [(images[way], 100.0 * (cell.ranks(way) < int(k))) for way, k in recalls]
 
 
-def of_image(preset: Row, metric: str, seeds: tuple[int, ...] | None = None) -> np.ndarray:
+def of_image(
+    preset: Row, metric: str, seeds: tuple[int, ...] | None = None
+) -> np.ndarray:
     """What each image does to the mean of the trainings, by a loop over its queries."""
-    cells = [cell for cell in preset.played if seeds is None or cell.record.seed in seeds]
+    cells = [
+        cell for cell in preset.played if seeds is None or cell.record.seed in seeds
+    ]
     return np.mean([of_training(cell, metric) for cell in cells], axis=0)
 
 
@@ -85,11 +99,15 @@ def of_training(cell: Outcome, metric: str) -> np.ndarray:
 def interaction_of(preset: Row, metric: str) -> float:
     """Variance of the luck of a training with images."""
     mean = of_image(preset, metric)
-    squares = [((of_training(cell, metric) - mean) ** 2).sum() for cell in preset.played]
+    squares = [
+        ((of_training(cell, metric) - mean) ** 2).sum() for cell in preset.played
+    ]
     return sum(squares) / (len(squares) - 1)
 
 
-def expected_interval(owner: np.ndarray, values: np.ndarray, span: float) -> tuple[float, float]:
+def expected_interval(
+    owner: np.ndarray, values: np.ndarray, span: float
+) -> tuple[float, float]:
     """Wilson's of a mean over queries, with the variance over their owners."""
     owners = np.unique(owner)
     left = [(values[owner == o] - values.mean()).sum() / len(values) for o in owners]

@@ -207,8 +207,8 @@ def pretended() -> Iterator[Device]:
 
 @contextmanager
 def pretended_steps() -> Iterator[None]:
-    """For whole stages: reads and float64 are raised from the first step of an epoch to the
-    end of its last one, while batches are made too."""
+    """For whole stages: reads and float64 are raised from the first step of an epoch to
+    the end of its last one, while batches are made too."""
     real_step, real_check = Run.step, LossLog._check
 
     def step(*arguments) -> dict[str, Tensor]:

@@ -1,4 +1,5 @@
-"""Raw folders of every format that the field shares, written small in its real layout."""
+"""Raw folders of every format that the field shares, written small in its real
+layout."""
 
 import random
 from collections.abc import Callable
@@ -10,11 +11,19 @@ import layouts
 # Images, in an order that sorting would not give.
 FLICKR_IDS = random.Random(0).sample([str(1000 + 37 * n) for n in range(20)], 20)
 FLICKR = {"train": FLICKR_IDS[:12], "val": FLICKR_IDS[12:16], "test": FLICKR_IDS[16:]}
-NUMBERS = {part: [str(FLICKR_IDS.index(i)) for i in ids] for part, ids in FLICKR.items()}  # imgid
+# imgid
+NUMBERS = {
+    part: [str(FLICKR_IDS.index(i)) for i in ids] for part, ids in FLICKR.items()
+}
 COCO_IDS = random.Random(1).sample([str(9 + 1313 * n) for n in range(26)], 26)
 COCO = {"train": COCO_IDS[:9], "restval": COCO_IDS[9:12], "val": COCO_IDS[12:16]}
 COCO |= {"test": COCO_IDS[16:]}
-PERSONS = {person: "train" for person in (1, 2, 3, 4)} | {5: "val", 6: "val", 7: "test", 8: "test"}
+PERSONS = {person: "train" for person in (1, 2, 3, 4)} | {
+    5: "val",
+    6: "val",
+    7: "test",
+    8: "test",
+}
 
 BOXES = [  # the third is the person's; none is near the hat's
     *[(0, 0, 60, 40), (0, 20, 12, 40), layouts.PERSON],
@@ -22,7 +31,7 @@ BOXES = [  # the third is the person's; none is near the hat's
 ]
 
 
-# Raw folders ---------------------------------------------------------------------------------
+# Raw folders --------------------------------------------------------------------------
 
 
 def flickr_pictures(raw: Path) -> None:
@@ -50,7 +59,9 @@ def flickr_official(raw: Path) -> None:
     flickr_pictures(raw)
     for part, ids in FLICKR.items():
         layouts.write_lines(raw / f"{part}.txt", ids)
-        layouts.write_lines(raw / f"m_rnn_{part}.txt", [f"{image_id}.jpg" for image_id in ids])
+        layouts.write_lines(
+            raw / f"m_rnn_{part}.txt", [f"{image_id}.jpg" for image_id in ids]
+        )
     for part, name in (("val", "dev"), ("test", "test")):
         names = [f"{image_id}_03d33305cf.jpg" for image_id in FLICKR[part]]
         layouts.write_lines(raw / f"Flickr_8k.{name}Images.txt", names)
@@ -77,15 +88,17 @@ def coco_name(part: str, image_id: str) -> tuple[str, str]:
 
 
 def coco_json(raw: Path) -> None:
-    """Sorted by id, so that the splits are mixed; the images of restval and one of the test images
-    have six captions."""
+    """Sorted by id, so that the splits are mixed; the images of restval and one of the
+    test images have six captions."""
     entries = []
     for image_id, part in sorted((i, part) for part, ids in COCO.items() for i in ids):
         folder, name = coco_name(part, image_id)
         captions = layouts.sentences(image_id)
         if part == "restval" or image_id == COCO["test"][0]:
             captions.append("One more . ")
-        entries.append({"filepath": folder, "filename": name, "split": part, "captions": captions})
+        entries.append(
+            {"filepath": folder, "filename": name, "split": part, "captions": captions}
+        )
         entries[-1]["cocoid"] = int(image_id)
     layouts.write_karpathy(raw / "dataset_coco.json", entries)
 
@@ -98,7 +111,8 @@ def coco_karpathy(raw: Path) -> None:
 
 
 def coco_precomp(raw: Path) -> None:
-    """One line of ids and one row of features per image; test_* is a part of testall_*."""
+    """One line of ids and one row of features per image; test_* is a part of
+    testall_*."""
     parts = {"train": COCO["train"] + COCO["restval"], "dev": COCO["val"]}
     parts |= {"test": COCO["test"][:3], "testall": COCO["test"]}
     layouts.write_precomp(raw / "coco_precomp", parts)
@@ -133,11 +147,12 @@ def entities_npz(raw: Path) -> None:
         layouts.write_npz_boxes(raw / "boxes" / f"{image_id}.npz", BOXES)
 
 
-# Formats -------------------------------------------------------------------------------------
+# Formats ------------------------------------------------------------------------------
 
 
 class Format(NamedTuple):
-    """A format: the reader of a raw folder, how it is written, and the reader's options."""
+    """A format: the reader of a raw folder, how it is written, and the reader's
+    options."""
 
     reader: str
     write: Callable[[Path], None]
@@ -148,7 +163,9 @@ PRECOMP, BARE = {"annotations": "precomp"}, {"with_pictures": False}
 FORMATS = {
     "flickr30k, Karpathy": Format("flickr30k", flickr_karpathy),
     "flickr30k, entities": Format("flickr30k", flickr_official, {"split": "entities"}),
-    "flickr30k, flickr8k_based": Format("flickr30k", flickr_official, {"split": "flickr8k_based"}),
+    "flickr30k, flickr8k_based": Format(
+        "flickr30k", flickr_official, {"split": "flickr8k_based"}
+    ),
     "flickr30k, m_rnn": Format("flickr30k", flickr_official, {"split": "m_rnn"}),
     "flickr30k, precomp": Format("flickr30k", flickr_precomp, PRECOMP),
     "flickr30k, mat": Format("flickr30k", flickr_mat, BARE),

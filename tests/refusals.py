@@ -25,9 +25,14 @@ def refused(
 
 
 def check(
-    error: UserError, where: object = "", expected: object = "", found: object = "", do: object = ""
+    error: UserError,
+    where: object = "",
+    expected: object = "",
+    found: object = "",
+    do: object = "",
 ) -> None:
-    """Every field of the error contains its text, and the line of the error is one line."""
+    """Every field of the error contains its text, and the line of the error is one
+    line."""
     assert str(where) in error.where, error
     assert str(expected) in error.expected, error
     assert str(found) in error.found, error
@@ -38,12 +43,16 @@ def check(
 def refusal(stage: ModuleType, *words: object) -> UserError:
     """The error with which a stage refuses this command line."""
     error = outcome(stage, *words)
-    return pytest.fail(f"{stage.__name__} did not refuse {words}") if error is None else error
+    return (
+        pytest.fail(f"{stage.__name__} did not refuse {words}")
+        if error is None
+        else error
+    )
 
 
 def outcome(stage: ModuleType, *words: object) -> UserError | None:
-    """The error with which a stage refuses this command line, if it does; without the traceback,
-    which would keep archives open."""
+    """The error with which a stage refuses this command line, if it does; without the
+    traceback, which would keep archives open."""
     parser = argparse.ArgumentParser()
     stage.configure(parser)
     try:

@@ -9,7 +9,8 @@ NONE = float("nan")
 IOUS = {  # chain -> IoUs with the proposals of its image
     4: [0.9, 0.7, 0.75, 0.1, 0.29, NONE],
     2: [0.2, 0.0, 0.3, 0.8, 0.5, NONE],
-    9: [0.4, 0.5, 0.6, 0.69, 0.3, 0.35],  # neither a positive proposal nor a negative one
+    # neither a positive proposal nor a negative one
+    9: [0.4, 0.5, 0.6, 0.69, 0.3, 0.35],
     7: [0.7, 0.1, 0.2, NONE, NONE, NONE],
     5: [0.0, 0.0, 0.1, NONE, NONE, NONE],  # no positive one
 }

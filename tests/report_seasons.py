@@ -1,4 +1,5 @@
-"""A season as if it had been played, for tests of its report: what each cell leaves behind.
+"""A season as if it had been played, for tests of its report: what each cell leaves
+behind.
 
 Two datasets: `open` may be published, `gated` may not.
 """
@@ -38,7 +39,9 @@ README = FOLDER / "README.md"
 IMAGES, CAPTIONS = 12, 24
 OWNERS = np.repeat(np.arange(IMAGES), CAPTIONS // IMAGES)
 GRID_CELLS = 4  # of the pictures that words look at
-HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top"
+HOSTILE = (
+    "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top"
+)
 MEMBERS = ("scan_t2i_avg", "scan_i2t_lse")
 FUSION = "scan_t2i_avg_i2t_lse"
 PRESETS = ("two_branch_bidirectional", *MEMBERS, FUSION)
@@ -57,7 +60,9 @@ DATASETS = ("gated", "open")
 PAPERS = Path(printed_tables.__file__).parent
 
 
-def declared(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Season:
+def declared(
+    seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS
+) -> Season:
     """Both datasets, with these seeds and presets."""
     return Season(
         title="Try | it",
@@ -68,7 +73,9 @@ def declared(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS)
 
 
 @cache
-def season(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Params:
+def season(
+    seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS
+) -> Params:
     """The same, resolved."""
     return resolve("try", declared(seeds, played))
 
@@ -151,7 +158,10 @@ def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
         "method": presets()[cell.preset][0],
         "options": {"epochs": 3},
         "scaled": ["epochs"],
-        "image_features": {"encoder": "cnn", "weights": {"file": "w_1.pt", "sha256": "ab" * 32}},
+        "image_features": {
+            "encoder": "cnn",
+            "weights": {"file": "w_1.pt", "sha256": "ab" * 32},
+        },
         "text_features": {"vocabulary": 9},
         "departures": [{"aspect": "image_network", "here": "cnn"}],
         "parameters": 1_500_000,
@@ -168,7 +178,8 @@ def play(
     machine: str = "x86_64, 2 cores, Linux",
     **changes: object,
 ) -> None:
-    """Everything a cell leaves behind, made from scores that are better for more `quality`.
+    """Everything a cell leaves behind, made from scores that are better for more
+    `quality`.
 
     Without noise a quality of 1 hits with every query, and one of -1 with none.
     """
@@ -183,7 +194,9 @@ def play(
     metrics |= overlap_interval(metrics["overlap_s"], replicates)
     retrieved = {
         "i2t": [np.lexsort(keys)[:10] for keys in zip(relevant, -scores, strict=True)],
-        "t2i": [np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)],
+        "t2i": [
+            np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)
+        ],
     }
     samples = {"similarity": scores[:, ::2]} | of_model(cell, rng)
     edges = np.linspace(scores.min(), scores.max(), BINS + 1)
@@ -195,18 +208,28 @@ def play(
     if "correlation_after" in of_model(cell, rng):
         facts["sampled"] = {"correlation_before": 0.0, "correlation_after": 0.0}
     if isinstance(cell, Cell):
-        costs = costs.model_copy(update={"training": cost(machine, training=10.0 + cell.seed)})
-        facts["history"] = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90, 99, 98.0]}
+        costs = costs.model_copy(
+            update={"training": cost(machine, training=10.0 + cell.seed)}
+        )
+        facts["history"] = {
+            "epoch": [1, 2, 3],
+            "loss": [3.0, 2.0, 1.5],
+            "val_rsum": [90, 99, 98.0],
+        }
     arrays = {
         results.RANKS: results.scores_npz(kept),
         results.RETRIEVED: npz_of(retrieved),
         results.SAMPLES: npz_of(samples),
     }
-    facts["files"] = {name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()}
+    facts["files"] = {
+        name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()
+    }
     keep(cell, record(cell, metrics, **(facts | changes)), costs, arrays)
 
 
-def keep(cell: Cell | Fusion, made: Record, costs: Costs, arrays: dict[str, bytes]) -> None:
+def keep(
+    cell: Cell | Fusion, made: Record, costs: Costs, arrays: dict[str, bytes]
+) -> None:
     """A result in results/try/, in the place of one that the cell has."""
     folder = results.RESULTS / "try" / cell.dataset
     result = CellResult(place=cell.inside, record=made, costs=costs, arrays=arrays)
@@ -221,11 +244,16 @@ def of_model(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndar
     """What benchmark.evaluate.figure_samples keeps of a cell beyond its scores."""
     if isinstance(cell, Fusion):
         return of_fusion(len(cell.members), rng) if cell.how == "adaptive" else {}
-    samples = {"correlation_before": np.eye(IMAGES), "correlation_after": np.eye(IMAGES)}
+    samples = {
+        "correlation_before": np.eye(IMAGES),
+        "correlation_after": np.eye(IMAGES),
+    }
     if cell.method == "scan":
         return samples | of_words(cell.dataset, rng)
     spaces = ("visual", "latent") if cell.method == "cyclematch" else ("joint",)
-    return samples | {f"tsne_{space}": rng.normal(size=(2 * IMAGES, 2)) for space in spaces}
+    return samples | {
+        f"tsne_{space}": rng.normal(size=(2 * IMAGES, 2)) for space in spaces
+    }
 
 
 def of_fusion(members: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -250,10 +278,14 @@ def of_words(dataset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return samples | {"attention_captions": rows, "attention": attention}
 
 
-def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "failed") -> None:
+def lose(
+    dataset: str, preset: str, seed: int, reason: str, status: str = "failed"
+) -> None:
     """The cell failed in its training, or there was none: empty arrays and no epoch."""
     every = [*cells(season()), *cells(drawn_season())]
-    cell = next(c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed))
+    cell = next(
+        c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed)
+    )
     facts = {"status": status, "reason": reason, "selected_epoch": None}
     costs = results.read_kept("try", dataset)[cell.name].costs
     arrays = dict.fromkeys((results.RETRIEVED, results.SAMPLES), npz_of({}))
@@ -262,7 +294,8 @@ def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "faile
 
 
 def stop_at_once(dataset: str, preset: str, seed: int) -> None:
-    """Another number of regions for the same weights: nothing was trained, all was scored."""
+    """Another number of regions for the same weights: nothing was trained, all was
+    scored."""
     edit_record(dataset, preset, seed, selected_epoch=None, history={})
 
 
@@ -291,16 +324,22 @@ def record_of(preset: str, seed: int) -> dict:
 
 
 def quality_of(preset: str) -> float:
-    qualities = {"two_branch_bidirectional": 0.3, FUSION: 0.8, "cyclematch_adaptive": 0.8}
+    qualities = {
+        "two_branch_bidirectional": 0.3,
+        FUSION: 0.8,
+        "cyclematch_adaptive": 0.8,
+    }
     return qualities.get(preset, 0.5)
 
 
 def enter_played_season(
     factory: pytest.TempPathFactory, folder: Path, patch: pytest.MonkeyPatch
 ) -> Params:
-    """Fill `folder` with a season and all its records, and make it the working directory.
+    """Fill `folder` with a season and all its records, and make it the working
+    directory.
 
-    Reports draw no figures, which would take most of the time. They conclude from its few queries.
+    Reports draw no figures, which would take most of the time. They conclude from its
+    few queries.
     """
     return _enter(_played_season(factory.getbasetemp()), folder, patch)
 
@@ -320,8 +359,8 @@ def _enter(played: Path, folder: Path, patch: pytest.MonkeyPatch) -> Params:
 
 
 def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
-    """Let a made-up test set be large enough for conclusions, in tests of something else; of a few
-    images, nearly any score is near chance."""
+    """Let a made-up test set be large enough for conclusions, in tests of something
+    else; of a few images, nearly any score is near chance."""
     patch.setattr(boards, "MIN_TEST_QUERIES", 1)
     patch.setattr(flags, "_near_chance", lambda *_: "")
 
@@ -355,10 +394,11 @@ def _reported_season(base: Path) -> Path:
 
 
 def write_drawn_report(folder: Path) -> None:
-    """In `folder`, the season of DRAWN with its report; all text that others write is hostile.
+    """In `folder`, the season of DRAWN with its report; all text that others write is
+    hostile.
 
-    Its test set is too small for conclusions. One preset was never trained, one failed with one
-    seed, one is not applicable.
+    Its test set is too small for conclusions. One preset was never trained, one failed
+    with one seed, one is not applicable.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

@@ -1,4 +1,5 @@
-"""Small seasons for tests: one without cells for single stages, one of two datasets to resolve."""
+"""Small seasons for tests: one without cells for single stages, one of two datasets to
+resolve."""
 
 import shutil
 import subprocess
@@ -10,7 +11,13 @@ from dvc.repo import Repo
 
 from benchmark.core.files import write_text
 from benchmark.season import parameters
-from benchmark.season.parameter_files import SEASON_FILE, SEASONS, SHARED, activate, read_season
+from benchmark.season.parameter_files import (
+    SEASON_FILE,
+    SEASONS,
+    SHARED,
+    activate,
+    read_season,
+)
 from benchmark.season.pipeline import shared_settings
 from benchmark.season.plugins import Fuse, Preset, presets
 from benchmark.season.resolving import resolve
@@ -52,12 +59,16 @@ def params_of(**fields: object) -> parameters.Params:
     """A season on this machine's processor without cells; fields go over that."""
     empty = {"datasets": {}, "feature_sets": {}, "cells": {}, "fusions": {}}
     machine = {"device": "cpu", "weights_dir": None}
-    return parameters.Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
+    return parameters.Params(
+        **{"season": "try", "title": "Try"} | empty | machine | fields
+    )
 
 
-def write_params(params: parameters.Params, declared: parameters.Season | None = None) -> None:
-    """Let stages find a season in the working folder: the settings of its datasets, and, for those
-    that read its cells, the file that it was resolved from."""
+def write_params(
+    params: parameters.Params, declared: parameters.Season | None = None
+) -> None:
+    """Let stages find a season in the working folder: the settings of its datasets,
+    and, for those that read its cells, the file that it was resolved from."""
     write_text(SHARED, yaml.safe_dump(shared_settings(params)))
     activate(params.season)
     if declared:
@@ -68,7 +79,9 @@ def write_params(params: parameters.Params, declared: parameters.Season | None =
 def clone() -> None:
     """The project without seasons, results and history, in the working folder."""
     for folder in ("benchmark", "methods", "datasets", "examples"):
-        shutil.copytree(ROOT / folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for file in ("dvc.yaml", ".gitignore", ".dvcignore", "params.yaml"):
         shutil.copy(ROOT / file, file)
     subprocess.run(["git", "init", "-q"], check=True)
@@ -82,8 +95,11 @@ def committed(name: str) -> parameters.Params:
 
 
 def season(**changes: object) -> parameters.Season:
-    """Two datasets, `drawn` and `folder`, two presets and two seeds; changes go over that."""
-    image = parameters.ImageEncoder(network="mobilenet_v2", input_size=64, grid=2, flip=False)
+    """Two datasets, `drawn` and `folder`, two presets and two seeds; changes go over
+    that."""
+    image = parameters.ImageEncoder(
+        network="mobilenet_v2", input_size=64, grid=2, flip=False
+    )
     facts = {
         "title": "Try",
         "datasets": {
@@ -97,7 +113,9 @@ def season(**changes: object) -> parameters.Season:
             "folder": parameters.DatasetSettings(
                 image=image,
                 words=parameters.WordVectors(size=20),
-                sentence={"hglmm": parameters.SentenceEncoder(size=50, standardise=True)},
+                sentence={
+                    "hglmm": parameters.SentenceEncoder(size=50, standardise=True)
+                },
             ),
         },
         "presets": [SCAN, TWO_BRANCH],
@@ -106,24 +124,33 @@ def season(**changes: object) -> parameters.Season:
     return parameters.Season(**facts | changes)
 
 
-def with_dataset(season: parameters.Season, name: str, **changes: object) -> parameters.Season:
+def with_dataset(
+    season: parameters.Season, name: str, **changes: object
+) -> parameters.Season:
     """The season with other settings of a dataset."""
     settings = season.datasets[name].model_copy(update=changes)
     return season.model_copy(update={"datasets": season.datasets | {name: settings}})
 
 
 def known_with(**rows: Preset) -> dict[str, tuple[str, Preset]]:
-    """Presets of methods/, and `rows` of a method file staged.py in the working folder."""
+    """Presets of methods/, and `rows` of a method file staged.py in the working
+    folder."""
     return presets() | {name: ("staged.py", row) for name, row in rows.items()}
 
 
 def staged_presets(folder: Path) -> dict[str, tuple[str, Preset]]:
-    """Presets with one that starts from another, and fusions of parts of their scores. Their
-    method is written to `folder`, which must become the working folder."""
+    """Presets with one that starts from another, and fusions of parts of their scores.
+    Their method is written to `folder`, which must become the working folder."""
     (folder / "staged.py").write_text(STAGED)
     return known_with(
-        first=Preset(title="First", network="resnet50", options={"stage": 1, "epochs": 240}),
+        first=Preset(
+            title="First", network="resnet50", options={"stage": 1, "epochs": 240}
+        ),
         second=Preset(title="Second", network="resnet50", start="first"),
-        parts=Preset(title="P", fuse=Fuse(how="adaptive", of=["second:visual", "second:textual"])),
-        three=Preset(title="3", fuse=Fuse(how="average", of=["first", "second", "second:latent"])),
+        parts=Preset(
+            title="P", fuse=Fuse(how="adaptive", of=["second:visual", "second:textual"])
+        ),
+        three=Preset(
+            title="3", fuse=Fuse(how="average", of=["first", "second", "second:latent"])
+        ),
     )

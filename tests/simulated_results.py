@@ -17,7 +17,8 @@ LEVEL = {"hits": 0.4, "ranks": 1.0, "values": 0.0}
 STEP = {"hits": 0.05, "ranks": 0.25, "values": 0.15}
 DRAWN = 400_000  # queries that tell the true value
 METRIC = {"ranks": "r5"}
-LEFT = float(np.sqrt(1 - 0.6**2 - 0.4**2 - 0.5**2))  # the luck of a training with a query
+# the luck of a training with a query
+LEFT = float(np.sqrt(1 - 0.6**2 - 0.4**2 - 0.5**2))
 
 
 class Setting(NamedTuple):
@@ -54,27 +55,34 @@ class Shares(NamedTuple):
 
 
 def judged(setting: Setting, runs: int, seed: int) -> Shares:
-    """How often the interval has the true difference, and equal results are said to differ."""
+    """How often the interval has the true difference, and equal results are said to
+    differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
     arguments = argparse.Namespace(margin=0.0)
     arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)
     for nth, step in enumerate((0.0, STEP[setting.kind])):
         true = truth(setting, step) - truth(setting, 0.0)
         for _ in range(runs):
-            pair, *_ = judge.of_files(*(both := draw(setting, step, rng)), both, arguments)
+            pair, *_ = judge.of_files(
+                *(both := draw(setting, step, rng)), both, arguments
+            )
             ((pair,),) = conclude([[pair]])
             if pair.blocked:
                 continue
             low, high = pair.interval
             covered[nth] += low <= true <= high
             told[nth] += 1
-            false += nth == 0 and pair.conclusion in (Conclusion.HOLDS, Conclusion.REVERSED)
+            false += nth == 0 and pair.conclusion in (
+                Conclusion.HOLDS,
+                Conclusion.REVERSED,
+            )
     shares = (count / of for count, of in zip(covered, told, strict=True))
     return Shares(*shares, false / told[0], told[0])
 
 
 def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result]:
-    """Two results on the same queries; the first is better by `step` of the scale below."""
+    """Two results on the same queries; the first is better by `step` of the scale
+    below."""
     count = setting.queries
     owner = np.arange(count)
     if setting.clusters:
@@ -94,7 +102,9 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result
         columns = {}
         for seed in range(seeds):
             luck = setting.spread * rng.normal()
-            columns[seed] = of_kind(setting, own + luck + LEFT * rng.normal(size=count), add)
+            columns[seed] = of_kind(
+                setting, own + luck + LEFT * rng.normal(size=count), add
+            )
         table = pd.DataFrame(columns, index) * (100 if setting.kind == "hits" else 1)
         known = {"facts": facts, "depth": 0, "notes": []}
         made.append(Result(name=name, kind=Kind(setting.kind), table=table, **known))
@@ -102,8 +112,8 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result
 
 
 def of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
-    """What is measured of abilities (Q,), which have a standard normal distribution, but for the
-    luck of trainings."""
+    """What is measured of abilities (Q,), which have a standard normal distribution,
+    but for the luck of trainings."""
     level = LEVEL[setting.kind] if setting.level is None else setting.level
     if setting.kind == "hits":
         return 1.0 * (ability < stats.norm.ppf(level + add))

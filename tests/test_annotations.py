@@ -1,4 +1,5 @@
-"""Annotation files as people have them: read where nothing is ambiguous, else refused."""
+"""Annotation files as people have them: read where nothing is ambiguous, else
+refused."""
 
 import io
 import json
@@ -30,9 +31,15 @@ TWO = {file: [*texts, f"Again {file[0]}."] for file, texts in ONE.items()}
 
 
 def table(head: str, row: str, separator: str = ",") -> str:
-    """A row for each file: {f}, {c} and {d} its captions, {s} its split; @ separates."""
+    """A row for each file: {f}, {c} and {d} its captions, {s} its split; @
+    separates."""
     rows = [
-        row.format(f=f, c=TWO[f][0].replace(",", "" if separator == "," else ","), d=TWO[f][1], s=s)
+        row.format(
+            f=f,
+            c=TWO[f][0].replace(",", "" if separator == "," else ","),
+            d=TWO[f][1],
+            s=s,
+        )
         for f, s in zip(FILES, SPLITS, strict=True)
     ]
     return "\n".join([head, *rows]).replace("@", separator) + "\n"
@@ -40,7 +47,9 @@ def table(head: str, row: str, separator: str = ",") -> str:
 
 def items(**keys: object) -> list[dict]:
     """An object for each file: its keys are functions of file, captions and split."""
-    facts = [(file, TWO[file], split) for file, split in zip(FILES, SPLITS, strict=True)]
+    facts = [
+        (file, TWO[file], split) for file, split in zip(FILES, SPLITS, strict=True)
+    ]
     return [{key: make(*fact) for key, make in keys.items()} for fact in facts]
 
 
@@ -61,9 +70,10 @@ COCO = {
 READ = {  # name of the file, content -> captions of each image
     ("semicolons.csv", table("image@caption", "{f}@{c}", ";")): ONE,
     ("bars.csv", table("image_name@ comment_number@ comment", "{f}@ 0@ {c}", "|")): ONE,
-    ("signs.csv", table("image_name@ comment_number@ comment", '{f}@ 0@ " {c} " is said', "|")): {
-        file: [f'" {texts[0]} " is said'] for file, texts in ONE.items()
-    },
+    (
+        "signs.csv",
+        table("image_name@ comment_number@ comment", '{f}@ 0@ " {c} " is said', "|"),
+    ): {file: [f'" {texts[0]} " is said'] for file, texts in ONE.items()},
     ("signs.tsv", table("image@caption", '{f}@"{c}" is said', "\t")): {
         file: [f'"{texts[0]}" is said'] for file, texts in ONE.items()
     },
@@ -80,18 +90,25 @@ READ = {  # name of the file, content -> captions of each image
         file: [f'It said "{PLAIN[file][0]}", twice'] for file in FILES
     },
     ("pandas.csv", table("image,caption,caption.1", "{f},{c},{d}")): BOTH,
-    ("numbered.csv", table("filename,caption_0,caption_1,caption_2", "{f},{c},{d},")): BOTH,
+    (
+        "numbered.csv",
+        table("filename,caption_0,caption_1,caption_2", "{f},{c},{d},"),
+    ): BOTH,
     ("json_cell.csv", table("image,caption", '{f},"[""{c}"", ""{d}""]"')): BOTH,
     ("python_cell.csv", table("image,caption", "{f},\"['{c}', '{d}']\"")): BOTH,
     ("tuple_cell.csv", table("image,caption", "{f},\"('{c}', '{d}')\"")): BOTH,
-    ("coco_cell.csv", table("filename,sentences", "{f},\"{{'sentid': 1, 'raw': '{c}'}}\"")): PLAIN,
+    (
+        "coco_cell.csv",
+        table("filename,sentences", "{f},\"{{'sentid': 1, 'raw': '{c}'}}\""),
+    ): PLAIN,
     ("dicts_cell.csv", table("image,sentences", '{f},"[{{""raw"": ""{c}""}}]"')): PLAIN,
     ("bracket.csv", table("image,caption", "{f},(It is {{here}}) ['{c}']")): {
         file: [f"(It is {{here}}) ['{PLAIN[file][0]}']"] for file in FILES
     },
-    ("one_text.jsonl", "\n".join(json.dumps({"image": f, "captions": TWO[f][1]}) for f in FILES)): {
-        file: TWO[file][1:] for file in FILES
-    },
+    (
+        "one_text.jsonl",
+        "\n".join(json.dumps({"image": f, "captions": TWO[f][1]}) for f in FILES),
+    ): {file: TWO[file][1:] for file in FILES},
     ("file_path.json", json.dumps(items(file_path=FILE, captions=TEXTS))): TWO,
     ("excel.csv", table("image,caption,,", "{f},{c},,")): PLAIN,
     ("backslash.csv", table("image,caption", ".\\{f},{c}")): PLAIN,
@@ -100,9 +117,15 @@ READ = {  # name of the file, content -> captions of each image
     ("blip.json", json.dumps(items(image=FILE, caption=TEXTS))): TWO,
     ("lines.json", "\n".join(map(json.dumps, items(image=FILE, captions=TEXTS)))): TWO,
     ("mapping.json", json.dumps(TWO)): TWO,
-    ("textcaps.json", json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)})): TWO,
+    (
+        "textcaps.json",
+        json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)}),
+    ): TWO,
     ("coco.json", json.dumps(COCO)): TWO,
-    ("metadata.jsonl", "\n".join(map(json.dumps, items(file_name=FILE, text=TEXTS)))): TWO,
+    (
+        "metadata.jsonl",
+        "\n".join(map(json.dumps, items(file_name=FILE, text=TEXTS))),
+    ): TWO,
 }
 
 
@@ -111,7 +134,9 @@ def place(raw: Path, name: str, text: str | bytes, files: list[str] = FILES) -> 
     rng = np.random.default_rng(0)
     for file in files:
         (raw / file).parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(raw / file, "JPEG")
+        Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(
+            raw / file, "JPEG"
+        )
     (raw / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return raw
 
@@ -173,41 +198,89 @@ def line(**facts: object) -> str:
 HEAD = "image,caption\n"
 CELLS = ("c.csv:2", "a list of sentences")
 REFUSED = {  # name of the file, content -> where, expected, found
-    ("c.jsonl", line(file_name="b.jpg")): ("c.jsonl:1", "one image", "image 'a.jpg' and file_name"),
-    ("c.csv", "image,Image,caption\na.jpg,b.jpg,A.\n"): ("c.csv:2", "one image", "Image 'b.jpg'"),
+    ("c.jsonl", line(file_name="b.jpg")): (
+        "c.jsonl:1",
+        "one image",
+        "image 'a.jpg' and file_name",
+    ),
+    ("c.csv", "image,Image,caption\na.jpg,b.jpg,A.\n"): (
+        "c.csv:2",
+        "one image",
+        "Image 'b.jpg'",
+    ),
     ("c.csv", f'{HEAD}a.jpg,"A sign\nb.jpg,A wheel of 20"\n'): (
         *("c.csv:2", "ends before the next one begins", "line 3 is a row of its own"),
     ),
-    ("c.csv", f'{HEAD}a.jpg,"A sign\nb.jpg,B.\n'): ("c.csv:2", "CSV, separated by ','", "line 3"),
-    ("c.jsonl", line(caption="A.\nb.jpg,B.")): ("c.jsonl:1: caption", "without rows", "'b.jpg,B.'"),
+    ("c.csv", f'{HEAD}a.jpg,"A sign\nb.jpg,B.\n'): (
+        "c.csv:2",
+        "CSV, separated by ','",
+        "line 3",
+    ),
+    ("c.jsonl", line(caption="A.\nb.jpg,B.")): (
+        "c.jsonl:1: caption",
+        "without rows",
+        "'b.jpg,B.'",
+    ),
     ("c.json", json.dumps([{"image": "a.jpg", "caption": 'A.\n"x.png"|B.'}])): (
         *("c.json: [0]: caption", "without rows of a table", "x.png"),
     ),
     ("c.csv", "image,text,raw\na.jpg,A.,B.\n"): ("c.csv:1", "either", "text and raw"),
     ("c.csv", f"{HEAD}a.jpg,\"['A' 'B']\"\n"): (*CELLS, "'A' 'B'"),
     ("c.csv", f"{HEAD}a.jpg,\"{{'tokens': ['A']}}\"\n"): (*CELLS, "'tokens'"),
-    ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): ("c.csv:3", "separated by '|'", "1"),
-    ("c.tsv", '"image"\t"caption"\na.jpg\t"A.\nb.jpg\tB."\n'): (
-        *("c.tsv:2", "ends before the next one begins", "line 3 is a row of its own ('b.jpg"),
+    ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): (
+        "c.csv:3",
+        "separated by '|'",
+        "1",
     ),
-    ("c.csv", "a.jpg,A.\n"): ("c.csv:1", "a first line that names the columns", "'a.jpg,A.'"),
-    ("c.csv", f"{HEAD}/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),
+    ("c.tsv", '"image"\t"caption"\na.jpg\t"A.\nb.jpg\tB."\n'): (
+        *(
+            "c.tsv:2",
+            "ends before the next one begins",
+            "line 3 is a row of its own ('b.jpg",
+        ),
+    ),
+    ("c.csv", "a.jpg,A.\n"): (
+        "c.csv:1",
+        "a first line that names the columns",
+        "'a.jpg,A.'",
+    ),
+    ("c.csv", f"{HEAD}/home/b/a.jpg,A.\n"): (
+        "c.csv:2: image",
+        "inside",
+        "/home/b/a.jpg",
+    ),
     ("c.csv", f"{HEAD}a.jpg,Caf\xe9.\n".encode("latin-1")): ("c.csv", "UTF-8", "0xe9"),
     ("c.jsonl", '{"image": "a.jpg", "conversations": []}'): (
         *("c.jsonl:1: caption", "caption", "neither, but image, conversations"),
     ),
     ("c.jsonl", '{"photo_id": 3, "caption": "A."}'): (
-        *("c.jsonl:1: image", "a string (image, file_name", "None, but photo_id, caption"),
+        *(
+            "c.jsonl:1: image",
+            "a string (image, file_name",
+            "None, but photo_id, caption",
+        ),
     ),
-    ("c.json", '{"info": {}, "words": 3}'): ("c.json", "Karpathy, COCO", "the keys info, words"),
+    ("c.json", '{"info": {}, "words": 3}'): (
+        "c.json",
+        "Karpathy, COCO",
+        "the keys info, words",
+    ),
     ("c.json", "5"): ("c.json", "a list of images", "5"),
     ("c.json", "null"): ("c.json", "a list of images", "None"),
-    ("c.csv", "id,image,caption\n0,a.jpg,A.\n1,a.jpg,B.\n"): ("c.csv:3: image_id", "'0' as", "'1'"),
+    ("c.csv", "id,image,caption\n0,a.jpg,A.\n1,a.jpg,B.\n"): (
+        "c.csv:3: image_id",
+        "'0' as",
+        "'1'",
+    ),
     ("c.json", '{"image": "a.jpg", "caption": "A."}'): ("c.json", "3 images", "1"),
     ("c.csv", "id,image,caption\n7,a.jpg,A.\n7,b.jpg,B.\n"): (
         *("c.csv:3: id", "an id of b.jpg alone", "'7', as of a.jpg"),
     ),
-    ("c.csv", "image,caption,caption\na.jpg,A.,B.\n"): ("c.csv:1", "every column once", "caption"),
+    ("c.csv", "image,caption,caption\na.jpg,A.,B.\n"): (
+        "c.csv:1",
+        "every column once",
+        "caption",
+    ),
     ("c.xlsx", "PK"): ("", "one annotation file", "none (files of .jpg, .xlsx)"),
 }
 
@@ -230,7 +303,9 @@ def test_which_file_is_meant(tmp_path):
         folder.read(raw, Options(captions="x.csv"))
     with refused(found="a .jpg file", do="save it as .csv"):
         folder.read(raw, Options(captions="a.jpg"))
-    below = place(tmp_path / "up/train", "metadata.csv", table("file_name,text", "{f},{c}")).parent
+    below = place(
+        tmp_path / "up/train", "metadata.csv", table("file_name,text", "{f},{c}")
+    ).parent
     with refused(found="none here, but train/metadata.csv", do="--captions"):
         folder.read(below)
 
@@ -238,7 +313,10 @@ def test_which_file_is_meant(tmp_path):
 def test_splits_as_keys_of_one_file(tmp_path):
     parts = {"train": items(image=FILE, captions=TEXTS), "validation": []}
     with refused(
-        "c.json", "a list of images", "the keys train, validation", "with a column or key"
+        "c.json",
+        "a list of images",
+        "the keys train, validation",
+        "with a column or key",
     ):
         folder.read(place(tmp_path, "c.json", json.dumps(parts)))
 
@@ -251,7 +329,10 @@ ONE_FILE = "into one file, as one list with a column"
     [
         (["train.csv", "val.csv", "test.csv"], ONE_FILE),
         (["captions_train2014.json", "captions_val2014.json"], ONE_FILE),
-        ([f"{file}.json" for file in "abcdef"], "into one .csv: columns image and caption"),
+        (
+            [f"{file}.json" for file in "abcdef"],
+            "into one .csv: columns image and caption",
+        ),
         (["one.csv", "two.csv"], "name one: rematch init DIR --captions FILE"),
     ],
 )
@@ -265,7 +346,12 @@ def test_the_next_step_where_files_are_several(tmp_path, names, do):
 
 @pytest.mark.parametrize(
     ("head", "val"),
-    [("split", "validation"), ("Set", "Valid"), ("subset", "dev"), ("partition", "val")],
+    [
+        ("split", "validation"),
+        ("Set", "Valid"),
+        ("subset", "dev"),
+        ("partition", "val"),
+    ],
 )
 def test_names_of_the_column_of_splits_and_of_validation(tmp_path, head, val):
     text = table(f"image,caption,{head}", "{f},{c},{s}").replace(",val", f",{val}")
@@ -284,7 +370,9 @@ def test_keys_and_files_that_are_not_used_are_told(tmp_path):
     assert "c.csv: not used: img_id, raw, without a name." in folder.read(raw).notes
 
 
-def coco(of_images: dict | None = None, of_captions: dict | None = None, **outside: object) -> str:
+def coco(
+    of_images: dict | None = None, of_captions: dict | None = None, **outside: object
+) -> str:
     """COCO's captions with further keys: row -> what is added there."""
     data = {
         "images": [{"id": n, "file_name": file} for n, file in enumerate(FILES)],
@@ -303,7 +391,13 @@ def coco(of_images: dict | None = None, of_captions: dict | None = None, **outsi
 def karpathy(of_sentences: dict | None = None, **of_images: object) -> str:
     """Karpathy's JSON with further keys of every sentence, and of every image."""
     images = [
-        {"filename": f, "split": s, "imgid": n, "sentids": [2 * n, 2 * n + 1], "cocoid": n}
+        {
+            "filename": f,
+            "split": s,
+            "imgid": n,
+            "sentids": [2 * n, 2 * n + 1],
+            "cocoid": n,
+        }
         | {
             "sentences": [
                 {"raw": text, "tokens": text.split(), "imgid": n, "sentid": 2 * n + k}
@@ -317,36 +411,58 @@ def karpathy(of_sentences: dict | None = None, **of_images: object) -> str:
     return json.dumps({"images": images, "dataset": "mine"})
 
 
-NESTED = {"meta": {"split": "test", "by": {"site": "x"}, "empty": {}}, "boxes": [{"xy": [1, 2]}]}
+NESTED = {
+    "meta": {"split": "test", "by": {"site": "x"}, "empty": {}},
+    "boxes": [{"xy": [1, 2]}],
+}
 LISTED = "meta.split, meta.by.site, boxes.xy"
 LEFT = {  # name of the file, content -> keys that are not used, at every depth
-    ("coco.json", coco({0: NESTED}, {1: {"is_rejected": True}, 2: {"by": {"who": 3}}})): (
-        f"{LISTED}, annotations.is_rejected, annotations.by.who"
-    ),
+    (
+        "coco.json",
+        coco({0: NESTED}, {1: {"is_rejected": True}, 2: {"by": {"who": 3}}}),
+    ): (f"{LISTED}, annotations.is_rejected, annotations.by.who"),
     ("coco.json", coco(splits={"test": [1]}, info={"year": 1, "split": "val"})): (
         "splits.test, info.split"
     ),
-    ("coco.json", coco({0: {"license": 1, "coco_url": "x", "flickr_url": "y", "height": 9}})): "",
-    ("coco.json", coco({0: {"width": 9, "date_captured": "x"}}, info={"year": 2014})): "",
+    (
+        "coco.json",
+        coco({0: {"license": 1, "coco_url": "x", "flickr_url": "y", "height": 9}}),
+    ): "",
+    (
+        "coco.json",
+        coco({0: {"width": 9, "date_captured": "x"}}, info={"year": 2014}),
+    ): "",
     ("karpathy.json", karpathy()): "",
-    ("karpathy.json", karpathy({"rejected": False, "by": {"who": 1}}, quality={"blur": 1})): (
-        "sentences.rejected, sentences.by.who, quality.blur"
-    ),
+    (
+        "karpathy.json",
+        karpathy({"rejected": False, "by": {"who": 1}}, quality={"blur": 1}),
+    ): ("sentences.rejected, sentences.by.who, quality.blur"),
     ("lines.jsonl", "\n".join(map(json.dumps, items(image=FILE, captions=TEXTS)))): "",
     (
         "metadata.jsonl",
         "\n".join(json.dumps(x | NESTED) for x in items(file_name=FILE, text=TEXTS)),
     ): LISTED,
-    ("blip.json", json.dumps([x | NESTED for x in items(image=FILE, caption=TEXTS)])): LISTED,
+    (
+        "blip.json",
+        json.dumps([x | NESTED for x in items(image=FILE, caption=TEXTS)]),
+    ): LISTED,
     ("blip.json", json.dumps(items(image=FILE, caption=TEXTS, image_id=FILE))): "",
-    ("objects.json", json.dumps({f: [{"raw": "A.", "ok": False}] for f in FILES})): "captions.ok",
+    (
+        "objects.json",
+        json.dumps({f: [{"raw": "A.", "ok": False}] for f in FILES}),
+    ): "captions.ok",
     ("objects.csv", table("image,sentences", "{f},\"[{{'raw': '{c}', 'ok': 1}}]\"")): (
         "sentences.ok"
     ),
-    ("textcaps.json", json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)})): "",
     (
         "textcaps.json",
-        json.dumps({"data": items(image_name=FILE, caption_str=FILE, image_id=FILE, ocr=TEXTS)}),
+        json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)}),
+    ): "",
+    (
+        "textcaps.json",
+        json.dumps(
+            {"data": items(image_name=FILE, caption_str=FILE, image_id=FILE, ocr=TEXTS)}
+        ),
     ): "ocr",
 }
 
@@ -362,7 +478,8 @@ def test_keys_that_are_not_used_are_named_at_every_depth(tmp_path, name, text):
 
 
 def test_a_split_of_captions_is_that_of_their_image(tmp_path):
-    """All captions that name one agree, in our words or in others, and with the image."""
+    """All captions that name one agree, in our words or in others, and with the
+    image."""
     of_captions = {2 * n: {"split": split} for n, split in enumerate(SPLITS)}
     of_captions |= {1: {"split": "training"}, 5: {"split": "Validation"}}
     texts = {
@@ -396,10 +513,26 @@ CONTRADICTIONS = {  # content -> where, expected, found
     coco(of_captions={6: {"group": "x"}, 7: {"group": "y"}}): (
         *("annotations[7]: group", "'x' as of c.json: annotations[6]", "'y'"),
     ),
-    coco(of_captions={3: {"file_name": "c.jpg"}}): ("annotations[3]: image", "'b.jpg'", "'c.jpg'"),
-    coco({0: {"split": "test"}}): ("c.json: split", "one for all images or for none", "none for"),
-    karpathy({"split": "test"}): ("images[0]: sentences[0]: split", "'train' as of its", "'test'"),
-    karpathy({"imgid": 3}): ("images[0]: sentences[0]: imgid", "0, as of its image", "3"),
+    coco(of_captions={3: {"file_name": "c.jpg"}}): (
+        "annotations[3]: image",
+        "'b.jpg'",
+        "'c.jpg'",
+    ),
+    coco({0: {"split": "test"}}): (
+        "c.json: split",
+        "one for all images or for none",
+        "none for",
+    ),
+    karpathy({"split": "test"}): (
+        "images[0]: sentences[0]: split",
+        "'train' as of its",
+        "'test'",
+    ),
+    karpathy({"imgid": 3}): (
+        "images[0]: sentences[0]: imgid",
+        "0, as of its image",
+        "3",
+    ),
 }
 
 
@@ -420,7 +553,8 @@ def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
         (("test", "testing") * 2, 2, "2 images are of a split testing"),
     ):
         rows = [
-            {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
+            {"image": f, "caption": "A.", "split": s}
+            for f, s in zip(FILES, words, strict=True)
         ]
         tables = folder.read_for_score(place(tmp_path, "c.json", json.dumps(rows)))
         assert (tables.images["split"] == "test").sum() == images
@@ -430,20 +564,23 @@ def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
         (("unused",) * 4, "4 of unused"),
     ):
         rows = [
-            {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
+            {"image": f, "caption": "A.", "split": s}
+            for f, s in zip(FILES, words, strict=True)
         ]
         with refused("c.json: split", "one split alone", found, "a file of their own"):
             folder.read_for_score(place(tmp_path, "c.json", json.dumps(rows)))
 
 
 def test_the_rest_of_a_caption_is_no_image(tmp_path):
-    """A line break without quotation marks, after which the separator stands as often as in a
-    row. Without pictures, only the name tells."""
+    """A line break without quotation marks, after which the separator stands as often
+    as in a row. Without pictures, only the name tells."""
     text = "image,caption\na.jpg,A dog\nred, running\nb.jpg,B.\nc.jpg,C.\n"
     (tmp_path / "c.csv").write_text(text)
     with refused("c.csv:3: image", "with an ending", "'red'", "quotation marks"):
         folder.read_for_score(tmp_path)
-    (tmp_path / "c.csv").write_text(text.replace(".jpg", "").replace("\nred, running", ""))
+    (tmp_path / "c.csv").write_text(
+        text.replace(".jpg", "").replace("\nred, running", "")
+    )
     assert len(folder.read_for_score(tmp_path).images) == 3
 
 
@@ -474,7 +611,8 @@ def test_captions_keep_the_numbers_that_the_file_gives_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ids", "is_told"), [([1, 2, 3, 4], False), ([2, 1, 3, 4], True), ([91, 92, 93, 94], False)]
+    ("ids", "is_told"),
+    [([1, 2, 3, 4], False), ([2, 1, 3, 4], True), ([91, 92, 93, 94], False)],
 )
 def test_ids_that_are_numbers_of_other_files_are_told(tmp_path, ids, is_told):
     """Vectors with such ids would be found by the numbers in file names."""
@@ -550,7 +688,9 @@ WORDS = {  # one text in two normal forms -> words
 @pytest.mark.parametrize("text", WORDS)
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_marks_belong_to_their_word(text, form):
-    assert tokenise(normalize(form, text)) == [normalize("NFC", word) for word in WORDS[text]]
+    assert tokenise(normalize(form, text)) == [
+        normalize("NFC", word) for word in WORDS[text]
+    ]
 
 
 @pytest.fixture
@@ -571,7 +711,8 @@ ODD = {  # what every caption is -> what is noted of it
     "<start> {c} </s>": "4 captions have tags",
     "None": "4 captions have the name of a missing value alone",
     "🐕!": "4 captions have no word (signs or emoji alone)",
-    "{t}": "2 captions of val and test (of 2) have no word",  # another one than those of train
+    # another one than those of train
+    "{t}": "2 captions of val and test (of 2) have no word",
 }
 
 
@@ -579,7 +720,9 @@ ODD = {  # what every caption is -> what is noted of it
 def test_what_is_odd_in_captions_is_noted(text):
     images = pd.DataFrame({"image_id": FILES, "file": FILES, "width": 90, "height": 90})
     facts = zip(FILES, SPLITS, strict=True)
-    texts = [text.format(f=f, c="It is.", t="x" if s == "train" else "y") for f, s in facts]
+    texts = [
+        text.format(f=f, c="It is.", t="x" if s == "train" else "y") for f, s in facts
+    ]
     captions = {"caption_id": FILES, "image_id": FILES, "split": SPLITS, "text": texts}
     notes = prepare.oddities(images, pd.DataFrame(captions), [])
     assert any(ODD[text] in note for note in notes) if ODD[text] else notes == []
@@ -596,7 +739,9 @@ def test_equal_captions_and_black_pictures_are_noted(project, capsys):
     assert "4 images have the same caption more than once" in told
     notes = read_json(Path("data/cards/own/card.json"))["notes"]
     assert any("more than once" in note and note in told for note in notes)
-    assert told.splitlines()[-1] == "read c.csv: image, split, caption; not used: nothing"
+    assert (
+        told.splitlines()[-1] == "read c.csv: image, split, caption; not used: nothing"
+    )
 
 
 def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys):
@@ -605,8 +750,16 @@ def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys
     rows[-1]["captions"] = []
     head = "image,caption,split"
     for name, text, told in (
-        ("c.csv", table(head, "{f},{c},test"), "split train: expected at least one image"),
-        ("c.csv", table(head, "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
+        (
+            "c.csv",
+            table(head, "{f},{c},test"),
+            "split train: expected at least one image",
+        ),
+        (
+            "c.csv",
+            table(head, "{f},{c},{s}") + "e.jpg,A.,test\n",
+            "e.jpg: expected an im",
+        ),
         (
             "c.jsonl",
             "\n".join(line(image=f, captions=[], split="test") for f in FILES),
@@ -635,7 +788,8 @@ def test_a_folder_without_latin_letters_needs_a_name(project, capsys):
 
 
 def test_twins_within_test(tmp_path):
-    """Two equal images, a near one, an equal one of the same group, and one of train."""
+    """Two equal images, a near one, an equal one of the same group, and one of
+    train."""
     noise = np.random.default_rng(0).integers(0, 240, (5, 7, 3), dtype=np.uint8)
     scene = Image.fromarray(noise).resize((90, 60), Image.Resampling.BICUBIC)
     near = scene.point(lambda value: min(255, value + 3))

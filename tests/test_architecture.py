@@ -1,4 +1,5 @@
-"""The house: which rooms there are, who may import whom, and what plug-ins may import."""
+"""The house: which rooms there are, who may import whom, and what plug-ins may
+import."""
 
 import ast
 import importlib.util
@@ -7,7 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = [  # from bottom to top; a room may import those of its own level, and those below
+# from bottom to top; a room may import those of its own level, and those below
+ROOMS = [
     {"core"},
     {"contracts", "layers", "readers"},
     {"data"},
@@ -56,20 +58,31 @@ def test_rooms_import_only_rooms_below_them():
 
 
 def test_slow_libraries_are_imported_where_they_are_needed():
-    """Inside of functions: seconds that other encoders and commands need not wait for."""
+    """Inside of functions: seconds that other encoders and commands need not wait
+    for."""
     for path in (ROOT / "benchmark").rglob("*.py"):
-        at_once = [node for node in ast.parse(path.read_text()).body if hasattr(node, "names")]
+        at_once = [
+            node for node in ast.parse(path.read_text()).body if hasattr(node, "names")
+        ]
         names = {getattr(node, "module", node.names[0].name) for node in at_once}
-        assert not {name.split(".")[0] for name in names} & {"transformers", "timm"}, path
+        assert not {name.split(".")[0] for name in names} & {"transformers", "timm"}, (
+            path
+        )
 
 
 def test_plug_ins_import_only_what_is_made_for_them():
-    paths = [path for folder in ("methods", "datasets") for path in (ROOT / folder).glob("*.py")]
+    paths = [
+        path
+        for folder in ("methods", "datasets")
+        for path in (ROOT / folder).glob("*.py")
+    ]
     assert len(paths) > 15
     for path in paths:
         assert rooms_of_imports(path) <= FOR_PLUG_INS, path
         contract = f"benchmark.contracts.{path.parent.name}"
-        others = {f"{contract}.{other.stem}" for other in paths if other.parent == path.parent}
+        others = {
+            f"{contract}.{other.stem}" for other in paths if other.parent == path.parent
+        }
         assert not others & {name.rpartition(".")[0] for name in imported(path)}, path
         assert not others & imported(path), path
 
@@ -92,7 +105,8 @@ def test_nothing_named_like_a_library_is_on_the_path(tmp_path):
 
 
 def test_a_dataset_needs_no_torch():
-    """`list datasets`, `fetch` and `prepare` start in the second that torch would take."""
+    """`list datasets`, `fetch` and `prepare` start in the second that torch would
+    take."""
     code = "import sys, benchmark.prepare.__main__; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
     assert importlib.util.find_spec("torch")

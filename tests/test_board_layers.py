@@ -1,4 +1,5 @@
-"""Rows and claims by further layers of relevance: boards, bounds, order, verdicts, page."""
+"""Rows and claims by further layers of relevance: boards, bounds, order, verdicts,
+page."""
 
 import json
 import re
@@ -35,7 +36,8 @@ ASKED = range(0, CAPTIONS, 2)  # the captions that were judged
 
 @pytest.fixture
 def season(tmp_path_factory, tmp_path, monkeypatch) -> Params:
-    """The dataset `open` has two layers: `friends` was judged in part, `all` as a whole."""
+    """The dataset `open` has two layers: `friends` was judged in part, `all` as a
+    whole."""
     params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
     own = [
         OwnClaim(better="scan_t2i_avg", than="scan_i2t_lse", metric=metric)
@@ -49,12 +51,19 @@ def season(tmp_path_factory, tmp_path, monkeypatch) -> Params:
             is_own, score = image == OWNERS[caption], rng.choice([0.0, 1.0, 2.0, 3.0])
             pair = ("t2i", f"i{image}", f"c{caption}")
             if is_own or score:
-                rows.append(("friends", *pair, np.inf if is_own else score, is_own or score > 2))
-            rows.append(("all", *pair, np.inf if is_own else score, is_own or score > 2))
+                rows.append(
+                    ("friends", *pair, np.inf if is_own else score, is_own or score > 2)
+                )
+            rows.append(
+                ("all", *pair, np.inf if is_own else score, is_own or score > 2)
+            )
     columns = ["layer", "way", "image_id", "caption_id", "score", "right"]
     pd.DataFrame(rows, columns=columns).to_parquet(folder / "relevance.parquet")
     rule = {"rule": "own, | and what friends like", "cuts": [2.0]}
-    layers = {"friends": rule | {"partial": True}, "all": rule | {"partial": False, "cuts": []}}
+    layers = {
+        "friends": rule | {"partial": True},
+        "all": rule | {"partial": False, "cuts": []},
+    }
     seal_tables("open", layers=layers, ways=["i2t", "t2i"], folds=1)
     return params
 
@@ -68,7 +77,12 @@ def judged(layer: str) -> dict[tuple[int, int], bool]:
     """{(caption, image): right} of a layer, from its file."""
     table = pd.read_parquet("data/prepared/open/relevance.parquet")
     table = table[table["layer"] == layer]
-    pairs = zip(table["caption_id"].str[1:], table["image_id"].str[1:], table["right"], strict=True)
+    pairs = zip(
+        table["caption_id"].str[1:],
+        table["image_id"].str[1:],
+        table["right"],
+        strict=True,
+    )
     return {(int(caption), int(image)): right for caption, image, right in pairs}
 
 
@@ -76,30 +90,48 @@ def test_a_board_by_a_layer_has_its_recalls(board):
     for layer in ("friends", "all"):
         known, here = judged(layer), board.under(layer)
         assert here.ways == ("t2i",) and here.test_queries("retrieval") == len(ASKED)
-        assert [row.preset for row in here.rows] == [row.preset for row in board.retrieval.rows]
+        assert [row.preset for row in here.rows] == [
+            row.preset for row in board.retrieval.rows
+        ]
         for row in here.rows:
             for outcome in row.played:
                 answers = outcome.kept.retrieved["t2i"]
                 for k in (1, 5, 10):
-                    hits = [any(known.get((c, i)) for i in answers[c][:k]) for c in ASKED]
+                    hits = [
+                        any(known.get((c, i)) for i in answers[c][:k]) for c in ASKED
+                    ]
                     found = outcome.record.metrics[f"t2i_r{k}"]
                     assert found == pytest.approx(100 * np.mean(hits))
-                assert set(outcome.record.metrics) == {"t2i_r1", "t2i_r5", "t2i_r10", "rsum"}
+                assert set(outcome.record.metrics) == {
+                    "t2i_r1",
+                    "t2i_r5",
+                    "t2i_r10",
+                    "rsum",
+                }
     for row in board_layers(board)[0].own.rows:  # `own` on the same queries
         for outcome in row.played:
             whole = outcome.kept.scores.best("t2i")[list(ASKED)]
-            assert outcome.record.metrics["t2i_r5"] == pytest.approx(100 * (whole < 5).mean())
+            assert outcome.record.metrics["t2i_r5"] == pytest.approx(
+                100 * (whole < 5).mean()
+            )
 
 
 def test_ranks_that_were_kept_under_a_layer_decide(board):
-    """Cells that are played with the layer keep them; older ones have their first answers."""
+    """Cells that are played with the layer keep them; older ones have their first
+    answers."""
     outcome, layer = board.row(FUSION).outcomes[0], board.layers["friends"]
     counts = layer["t2i"].counts[layer["t2i"].queries]
-    places = np.concatenate([np.arange(count) + query for query, count in enumerate(counts)])
-    kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)})
+    places = np.concatenate(
+        [np.arange(count) + query for query, count in enumerate(counts)]
+    )
+    kept = results.Scores(
+        ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)}
+    )
     found = replace(outcome, of_layer=kept).by(layer, "friends")
     assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
-    assert found.record.metrics["t2i_medr"] == 6 and found.ranks("t2i").tolist() == [*range(12)]
+    assert found.record.metrics["t2i_medr"] == 6 and found.ranks("t2i").tolist() == [
+        *range(12)
+    ]
     # Those of other judgements do not count.
     other = Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
     kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": other})
@@ -109,7 +141,9 @@ def test_ranks_that_were_kept_under_a_layer_decide(board):
 
 def test_intervals_resample_the_images_of_the_judged_queries(board):
     here = board.under("all")
-    assert here.groups.of_queries("t2i").tolist() == [OWNERS[caption] for caption in ASKED]
+    assert here.groups.of_queries("t2i").tolist() == [
+        OWNERS[caption] for caption in ASKED
+    ]
     row = here.rows[0]
     # The two captions of an image were one unit; here one of them was judged.
     hits = [outcome.ranks("t2i") < 1 for outcome in row.played]
@@ -131,7 +165,9 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
                 said = [[known.get((c, i)) for i in answers[c]] for c in ASKED]
                 shortened = [[x for x in of if x is not None] for of in said]
                 first = [of[0] for of in shortened if of]
-                expected["wrong"].append(np.mean([any(x for x in of[:k]) for of in said]))
+                expected["wrong"].append(
+                    np.mean([any(x for x in of[:k]) for of in said])
+                )
                 expected["right"].append(
                     np.mean([any(x is not False for x in of[:k]) for of in said])
                 )
@@ -139,15 +175,21 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
             wrong, left, right = friends.bounds(row, "t2i", k)
             assert wrong == pytest.approx(100 * np.mean(expected["wrong"]))
             assert right == pytest.approx(100 * np.mean(expected["right"]))
-            assert left == (pytest.approx(100 * np.mean(expected["left"])) if k == 1 else None)
+            assert left == (
+                pytest.approx(100 * np.mean(expected["left"])) if k == 1 else None
+            )
 
 
 def test_rows_that_change_their_order_are_named(season, board):
     """Whatever the worst row answers first is right."""
     path = Path("data/prepared/open/relevance.parquet")
     table = pd.read_parquet(path)
-    worst = [o.retrieved["t2i"][:, 0] for o in board.row("two_branch_bidirectional").played]
-    caption, image = (table[name].str[1:].astype(int) for name in ("caption_id", "image_id"))
+    worst = [
+        o.retrieved["t2i"][:, 0] for o in board.row("two_branch_bidirectional").played
+    ]
+    caption, image = (
+        table[name].str[1:].astype(int) for name in ("caption_id", "image_id")
+    )
     table["right"] |= np.any([first[caption] == image for first in worst], axis=0)
     table.to_parquet(path)
     seal_tables("open")
@@ -155,7 +197,8 @@ def test_rows_that_change_their_order_are_named(season, board):
     every = set()
     for layer in board_layers(board):
         own, here = (
-            {row.preset: row.mean("t2i_r1") for row in of.rows} for of in (layer.own, layer.here)
+            {row.preset: row.mean("t2i_r1") for row in of.rows}
+            for of in (layer.own, layer.here)
         )
         swapped = {
             frozenset(pair)
@@ -163,9 +206,13 @@ def test_rows_that_change_their_order_are_named(season, board):
             if (own[pair[0]] - own[pair[1]]) * (here[pair[0]] - here[pair[1]]) < 0
         }
         found = layer.changes("t2i")
-        assert {frozenset((one.preset, two.preset)) for one, two, *_ in found} == swapped
+        assert {
+            frozenset((one.preset, two.preset)) for one, two, *_ in found
+        } == swapped
         assert all(by_own > 0 > by_layer for *_, by_own, by_layer in found)
-        expected = kendalltau([*own.values()], [here[preset] for preset in own]).statistic
+        expected = kendalltau(
+            [*own.values()], [here[preset] for preset in own]
+        ).statistic
         assert layer.agreement("t2i") == pytest.approx(expected)
         every |= swapped
     assert every
@@ -178,12 +225,15 @@ def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
         for own, here, (step,) in layer.judged_claims.values():
             metric = own.claim.parts[0].metric
             gaps = [
-                of.row("scan_t2i_avg").mean(metric) - of.row("scan_i2t_lse").mean(metric)
+                of.row("scan_t2i_avg").mean(metric)
+                - of.row("scan_i2t_lse").mean(metric)
                 for of in (layer.own, layer.here)
             ]
             for verdict, gap in zip((own, here), gaps, strict=True):
                 assert verdict.pairs[0].difference == pytest.approx(gap)
-            assert np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
+            assert (
+                np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
+            )
 
 
 def test_a_verdict_changes_if_the_layer_moves_its_difference():
@@ -193,22 +243,45 @@ def test_a_verdict_changes_if_the_layer_moves_its_difference():
         (("holds", "reversed"), (-3.0, -1.0), True),
         (("holds", "holds"), (0.2, 1.9), False),
     ):
-        own, here = (SimpleNamespace(conclusion=conclusion) for conclusion in conclusions)
+        own, here = (
+            SimpleNamespace(conclusion=conclusion) for conclusion in conclusions
+        )
         assert Judged(own, here, [(-1.0, 1.0), step]).is_changed is is_changed
 
 
 def test_the_ledger_names_the_verdicts_that_a_layer_changes():
     claim = next(iter(papers()["scan"].claims))
-    facts = {"paper": "scan", "id": claim.id, "conclusion": "holds", "reason": "", "parts": []}
+    facts = {
+        "paper": "scan",
+        "id": claim.id,
+        "conclusion": "holds",
+        "reason": "",
+        "parts": [],
+    }
     facts |= {"is_elsewhere": False, "cautions": [], "decisive": None}
-    said = {"crowd": ("holds", "reversed", True), "experts": ("holds", "undecided", False)}
+    said = {
+        "crowd": ("holds", "reversed", True),
+        "experts": ("holds", "undecided", False),
+    }
     finding = Finding(**facts, layers=said)
-    data = {"dataset": "d", "title": "D", "split": "s", "images": 9, "leaders": [], "made": made()}
+    data = {
+        "dataset": "d",
+        "title": "D",
+        "split": "s",
+        "images": 9,
+        "leaders": [],
+        "made": made(),
+    }
     of = SeasonClaims(season="try", title="T", datasets=[data | {"claims": [finding]}])
     (told,) = of_layers([of])
     assert told["told"] == 1 and told["layers"] == ["crowd", "experts"]
     assert told["changed"] == [
-        {"claim": claim, "layer": "crowd", "own": Conclusion.HOLDS, "here": Conclusion.REVERSED}
+        {
+            "claim": claim,
+            "layer": "crowd",
+            "own": Conclusion.HOLDS,
+            "here": Conclusion.REVERSED,
+        }
     ]
     assert of_layers([of.model_copy(update={"datasets": []})]) == []
 
@@ -218,7 +291,11 @@ def test_the_site_has_a_board_by_each_layer(season, board):
     assert main(["site", "try", "--public", "out"]) == 0
     text = Path("out/data/season.js").read_text().partition("=")[2].rstrip(";\n")
     boards = [of for of in json.loads(text)["boards"] if of["dataset"] == "open"]
-    assert [of["layer"] for of in boards if of["task"] == "retrieval"] == ["", "friends", "all"]
+    assert [of["layer"] for of in boards if of["task"] == "retrieval"] == [
+        "",
+        "friends",
+        "all",
+    ]
     for shown in boards[1:]:
         here = board.under(shown["layer"])
         rsum = {row.preset: row.mean("rsum") for row in here.rows}
@@ -226,7 +303,14 @@ def test_the_site_has_a_board_by_each_layer(season, board):
 
 
 def test_judge_takes_presets_by_a_layer(season, board, capsys):
-    names = ["try:scan_t2i_avg", "try:scan_i2t_lse", "--dataset", "open", "--layer", "friends"]
+    names = [
+        "try:scan_t2i_avg",
+        "try:scan_i2t_lse",
+        "--dataset",
+        "open",
+        "--layer",
+        "friends",
+    ]
     assert main(["judge", *names, "--metric", "t2i_r1"]) == 0
     here = board.under("friends")
     rows = [here.row(name).mean("t2i_r1") for name in ("scan_t2i_avg", "scan_i2t_lse")]
@@ -254,8 +338,12 @@ def test_a_report_has_the_page_and_claims_json_what_the_layers_say(season, monke
     assert "(open-relevance.md)" in (folder / "datasets/open.md").read_text()
     page = (folder / "datasets/open-relevance.md").read_text()
     assert page.count("| Two-branch") >= 3 and "own, \\| and what friends like" in page
-    rises = re.findall(r"R@1 rises by ([-\d.]+) to ([-\d.]+) points over (\d+) rows", page)
+    rises = re.findall(
+        r"R@1 rises by ([-\d.]+) to ([-\d.]+) points over (\d+) rows", page
+    )
     assert len(rises) == 2 and all(float(low) <= float(high) for low, high, _ in rises)
-    told = {d["dataset"]: d["claims"] for d in read_json(folder / "claims.json")["datasets"]}
+    told = {
+        d["dataset"]: d["claims"] for d in read_json(folder / "claims.json")["datasets"]
+    }
     assert any(claim["layers"] for claim in told["open"])
     assert not any(claim["layers"] for claim in told["gated"])

@@ -17,8 +17,12 @@ def training_rows() -> tuple[np.ndarray, np.ndarray]:
     """Two views of three hidden numbers, far from the origin, with noise."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(ROWS, 3))
-    images = hidden @ rng.normal(size=(3, IMAGE_SIZE)) + rng.normal(size=(ROWS, IMAGE_SIZE))
-    texts = hidden @ rng.normal(size=(3, TEXT_SIZE)) + rng.normal(size=(ROWS, TEXT_SIZE))
+    images = hidden @ rng.normal(size=(3, IMAGE_SIZE)) + rng.normal(
+        size=(ROWS, IMAGE_SIZE)
+    )
+    texts = hidden @ rng.normal(size=(3, TEXT_SIZE)) + rng.normal(
+        size=(ROWS, TEXT_SIZE)
+    )
     return images + 20.0, texts * np.arange(1, TEXT_SIZE + 1) - 5.0
 
 
@@ -28,16 +32,20 @@ def chunks(images: np.ndarray, texts: np.ndarray, size: int = ROWS):
         yield x[start : start + size], captions(y[start : start + size])
 
 
-def fitted(images: np.ndarray, texts: np.ndarray, size: int = ROWS, **options) -> method.Model:
+def fitted(
+    images: np.ndarray, texts: np.ndarray, size: int = ROWS, **options
+) -> method.Model:
     config = method.Config(**options)
-    model = method.Model(config, Sizes(image=images.shape[1], text=texts.shape[1])).double()
+    model = method.Model(
+        config, Sizes(image=images.shape[1], text=texts.shape[1])
+    ).double()
     model.fit(chunks(images, texts, size))
     return model
 
 
 def solved(images: np.ndarray, texts: np.ndarray, regulariser: float):
-    """The generalised eigenproblem of both views: correlations, and directions of each view whose
-    projections have variance 1, ridge included."""
+    """The generalised eigenproblem of both views: correlations, and directions of each
+    view whose projections have variance 1, ridge included."""
     f = images.shape[1]
     covariance = np.cov(images.T, texts.T, bias=True)
     crossed, own = covariance.copy(), covariance.copy()
@@ -70,7 +78,10 @@ def test_scores_are_cosines_of_the_scaled_solution(regulariser, power):
 @pytest.mark.parametrize("size", [1, 7, 399])
 def test_chunks_change_nothing(size):
     images, texts = training_rows()
-    whole, parts = fitted(images, texts).state_dict(), fitted(images, texts, size).state_dict()
+    whole, parts = (
+        fitted(images, texts).state_dict(),
+        fitted(images, texts, size).state_dict(),
+    )
     for name, values in whole.items():
         signs = (values * parts[name]).sum(0).sign()  # a direction may point either way
         torch.testing.assert_close(parts[name] * signs, values, rtol=1e-8, atol=1e-8)
@@ -82,12 +93,16 @@ def test_moments_of_float32_rows_are_summed_in_float64():
     mean, covariance = method.moments(torch.from_numpy(rows).split(100))
     exact = rows.astype(np.float64)
     np.testing.assert_allclose(mean.numpy(), exact.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(covariance.numpy(), np.cov(exact.T, bias=True), rtol=1e-5)
+    np.testing.assert_allclose(
+        covariance.numpy(), np.cov(exact.T, bias=True), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_features_that_never_change_are_not_applicable(side):
     rows = list(training_rows())
     rows[side] = np.zeros_like(rows[side])
-    with pytest.raises(NotApplicableError, match="cca: expected training features that differ"):
+    with pytest.raises(
+        NotApplicableError, match="cca: expected training features that differ"
+    ):
         fitted(*rows)

@@ -15,7 +15,8 @@ PLAIN = OWN_METHODS / "plain.py"
 
 
 def checked(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:
-    """Exit status and lines for the plain method, with batches of 64, with changes of its text."""
+    """Exit status and lines for the plain method, with batches of 64, with changes of
+    its text."""
     text = PLAIN.read_text().replace("batch_size=8", "batch_size=64")
     for old, new in changes:
         assert old in text
@@ -27,18 +28,32 @@ def checked(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:
 
 def test_a_method_that_keeps_the_contract(capsys):
     shutil.copy(PLAIN, "mine.py")
-    Path("mine.yaml").write_text("mine_wide:\n  title: W\n  options: {embedding_size: 64}\n")
+    Path("mine.yaml").write_text(
+        "mine_wide:\n  title: W\n  options: {embedding_size: 64}\n"
+    )
     status, lines = checked(capsys)
     assert status == 0
-    assert [line for line in lines if not line.startswith(" ")][:2] == ["mine_wide:", "mine:"]
+    assert [line for line in lines if not line.startswith(" ")][:2] == [
+        "mine_wide:",
+        "mine:",
+    ]
     assert sum(line.startswith("  ok ") for line in lines) == 2 * 16
     assert "mine.py: keeps the contract" in lines
 
 
 BROKEN = {  # what is changed in the method -> what is said
-    ("return (self.image(images),)", "return self.image(images)"): "not a tuple of tensors",
-    ("images[0] @ captions[0].T", "(images[0] @ captions[0].T).T"): "(110, 40) scores for 40 x 110",
-    ("images[0] @ captions[0].T", "images[0] @ captions[0].T / 0"): "are NaN or infinite",
+    (
+        "return (self.image(images),)",
+        "return self.image(images)",
+    ): "not a tuple of tensors",
+    (
+        "images[0] @ captions[0].T",
+        "(images[0] @ captions[0].T).T",
+    ): "(110, 40) scores for 40 x 110",
+    (
+        "images[0] @ captions[0].T",
+        "images[0] @ captions[0].T / 0",
+    ): "are NaN or infinite",
     (
         "images[0] @ captions[0].T",
         "(images[0] - images[0].mean(0)) @ captions[0].T",
@@ -48,13 +63,23 @@ BROKEN = {  # what is changed in the method -> what is said
         "batch_size=64",
         "batch_size=64, rates=(('txet', 0.1),)",
     ): "rates: expected the start of a parameter's name, of image, text, found 'txet'",
-    ('return {"i2t": cross_entropy(scores, rows), ', "return cross_entropy(scores, rows)  # {"): (
-        "found Tensor, not a dict of terms"
-    ),
-    ("cross_entropy(scores, rows)", "cross_entropy(scores, rows) / 0"): "i2t is tensor(inf",
-    ("self.image = nn", "self.picture = nn"): "AttributeError: 'Model' object has no attribute",
+    (
+        'return {"i2t": cross_entropy(scores, rows), ',
+        "return cross_entropy(scores, rows)  # {",
+    ): ("found Tensor, not a dict of terms"),
+    (
+        "cross_entropy(scores, rows)",
+        "cross_entropy(scores, rows) / 0",
+    ): "i2t is tensor(inf",
+    (
+        "self.image = nn",
+        "self.picture = nn",
+    ): "AttributeError: 'Model' object has no attribute",
     ("frozen=True, ", ""): "Config is not frozen",
-    ('text="sentence")', 'text="sentence", attention=True)'): "no attribute 'attention'",
+    (
+        'text="sentence")',
+        'text="sentence", attention=True)',
+    ): "no attribute 'attention'",
     ('text="sentence")', 'text="sentense")'): (
         "inputs: text: expected 'tokens', 'words', 'sentence', 'contextual' or 'phrase', "
         "found 'sentense'"
@@ -66,7 +91,9 @@ BROKEN = {  # what is changed in the method -> what is said
     (
         "        scores, rows =",
         "        assert len(texts[0]) < 50, 'too many'\n        scores, rows =",
-    ): ("a step can be made with a batch of the recipe's size: AssertionError: too many"),
+    ): (
+        "a step can be made with a batch of the recipe's size: AssertionError: too many"
+    ),
 }
 
 
@@ -83,25 +110,43 @@ def test_a_broken_promise_is_named(change, capsys):
 def test_a_method_that_does_not_learn_or_repeat_is_told(capsys):
     _, lines = checked(capsys, ("cross_entropy(scores, rows)", "0 * cross_entropy(scores, rows)"),
                        ("cross_entropy(scores.T, rows)", "0 * scores.sum() + 1"))  # fmt: skip
-    assert any("FAIL  it learns: its loss on eight pairs falls: from 1 to 1" in x for x in lines)
-    _, lines = checked(capsys, ("rows)}", "rows) * (__import__('time').perf_counter() % 1)}"))
+    assert any(
+        "FAIL  it learns: its loss on eight pairs falls: from 1 to 1" in x
+        for x in lines
+    )
+    _, lines = checked(
+        capsys, ("rows)}", "rows) * (__import__('time').perf_counter() % 1)}")
+    )
     assert any("FAIL  the same seed gives the same training" in line for line in lines)
 
 
 def test_a_mistake_in_the_file_names_its_line(capsys):
     source = PLAIN.read_text().splitlines()
     number = next(n for n, x in enumerate(source, 1) if "self.text = nn.Linear" in x)
-    _, lines = checked(capsys, ("self.text = nn.Linear(sizes.text", "self.text = nn.Linear(text"))
-    assert any(f"NameError: name 'text' is not defined (line {number})" in x for x in lines)
+    _, lines = checked(
+        capsys, ("self.text = nn.Linear(sizes.text", "self.text = nn.Linear(text")
+    )
+    assert any(
+        f"NameError: name 'text' is not defined (line {number})" in x for x in lines
+    )
     assert any("the rest was not tried" in line for line in lines)
 
 
 def test_a_preset_names_an_encoder_of_sentences(capsys):
-    assert text_encoders() == ["bilstm_max", "hglmm", "mean_words", "tfidf", "transformer"]
+    assert text_encoders() == [
+        "bilstm_max",
+        "hglmm",
+        "mean_words",
+        "tfidf",
+        "transformer",
+    ]
     Path("mine.yaml").write_text("mine_wide:\n  title: W\n  sentence: mean_wrds\n")
     status, lines = checked(capsys)
     assert status == 1
-    assert any("the preset's sentence: expected one of" in x and "mean_words?" in x for x in lines)
+    assert any(
+        "the preset's sentence: expected one of" in x and "mean_words?" in x
+        for x in lines
+    )
     assert "mine.py: 1 promise broken" in lines
     Path("mine.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
     status, lines = checked(capsys)

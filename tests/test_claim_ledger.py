@@ -44,9 +44,13 @@ def test_smaller_is_what_is_smaller_in_a_test_that_holds():
     assert row(mixed[1], mixed[1]).group == Group.REPLICATED
     beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
     assert row(*beside_undecided).group == Group.SMALLER
-    denied = next(claim for claim in papers()["scan"].claims if claim.parts[0].kind != "ordered")
+    denied = next(
+        claim for claim in papers()["scan"].claims if claim.parts[0].kind != "ordered"
+    )
     told = [season("s", judged("holds", denied.id))]
-    (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
+    (of_claim,) = (
+        r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan"
+    )
     assert of_claim.group == Group.REPLICATED
 
 
@@ -62,7 +66,8 @@ def test_smaller_is_what_is_smaller_in_a_test_that_holds():
     ],
 )
 def test_what_would_decide_it_is_of_the_first_test(needs, words):
-    """On the strongest features, whose mark stands first, whatever another season needs."""
+    """On the strongest features, whose mark stands first, whatever another season
+    needs."""
     told = row(judged("undecided", **needs), judged("undecided", seeds=2))
     assert (told.needs, told.findings[1].needs) == (words, "2 more seeds")
 
@@ -86,9 +91,15 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     assert row(judged("holds")).lacking == ""
     claims = [row.claim for row in ledger([])]
     reasons = {claim.id: untested_for(claim) for claim in claims}
-    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
-    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
-    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
+    assert {
+        claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE
+    } == {True}
+    assert {
+        claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED
+    } == {True}
+    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {
+        True
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +112,10 @@ def test_an_untested_claim_says_the_reason_of_each_season():
         ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
         ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
         (
-            [{"seeds": 2, "difference": -1.0}, {"remedy": "a control", "withheld": "reversed"}],
+            [
+                {"seeds": 2, "difference": -1.0},
+                {"remedy": "a control", "withheld": "reversed"},
+            ],
             "a control",
         ),
     ],
@@ -109,7 +123,9 @@ def test_an_untested_claim_says_the_reason_of_each_season():
 def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
     undecided = {"conclusion": Conclusion.UNDECIDED}
     told = [compared(**(undecided | part)) for part in parts]
-    decided = judged("undecided").model_copy(update={"parts": told, "decisive": len(told) - 1})
+    decided = judged("undecided").model_copy(
+        update={"parts": told, "decisive": len(told) - 1}
+    )
     assert row(decided).needs == words
 
 
@@ -117,7 +133,9 @@ def test_what_counts_elsewhere_or_was_withheld_or_cannot_be_denied_decides_nothi
     elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
     alone = row(elsewhere)
     assert (alone.group, alone.findings, len(alone.alike)) == (Group.UNTESTED, [], 1)
-    assert row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
+    assert (
+        row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
+    )
     part = compared(conclusion="undecided", withheld="reversed")
     told = row(judged("undecided").model_copy(update={"parts": [part]}))
     assert (told.group, told.is_withheld) == (Group.UNDECIDED, True)
@@ -130,10 +148,20 @@ def test_what_counts_elsewhere_or_was_withheld_or_cannot_be_denied_decides_nothi
 
 def test_photographs_decide_and_drawings_are_never_counted_with_them():
     drawn = season("s", judged("holds", size=Size.AS_PRINTED), split="drawn")
-    groups = {"undecided": Group.UNDECIDED, "reversed": Group.REVERSED, "holds": Group.SMALLER}
+    groups = {
+        "undecided": Group.UNDECIDED,
+        "reversed": Group.REVERSED,
+        "holds": Group.SMALLER,
+    }
     for conclusion, group in groups.items():
-        (of_claim,) = [r for r in ledger([drawn, season("t", judged(conclusion))]) if r.findings]
-        assert (of_claim.group, len(of_claim.photographs), len(of_claim.findings)) == (group, 1, 2)
+        (of_claim,) = [
+            r for r in ledger([drawn, season("t", judged(conclusion))]) if r.findings
+        ]
+        assert (of_claim.group, len(of_claim.photographs), len(of_claim.findings)) == (
+            group,
+            1,
+            2,
+        )
     (of_claim,) = [r for r in ledger([drawn]) if r.findings]
     assert (of_claim.group, of_claim.photographs) == (Group.DRAWINGS, [])
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
@@ -149,8 +177,11 @@ def test_photographs_decide_and_drawings_are_never_counted_with_them():
         ("undecided", "undecided", "still undecided"),
     ],
 )
-def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak, strong, outcome):
-    """The best row tells which features are stronger, not the order or the names of seasons."""
+def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(
+    weak, strong, outcome
+):
+    """The best row tells which features are stronger, not the order or the names of
+    seasons."""
     levels = {"z": (strong, 290.0), "a": ("reversed", 150.0), "m": (weak, 250.0)}
     seasons = [at_level(name, *of) for name, of in levels.items()]
     seasons.append(season("drawn", judged("reversed"), title="Photos", split="drawn"))
@@ -161,5 +192,8 @@ def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak
     assert places == ["Photos (z)", "Photos (m)", "Photos (a)"]
     assert [of.place for of in found.findings][-1] == "Photos (drawn)"
     (again,) = judged_again(rows)
-    assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
+    assert [of.place for of in (again.weak, again.strong)] == [
+        "Photos (m)",
+        "Photos (z)",
+    ]
     assert again.outcome == outcome

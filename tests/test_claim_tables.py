@@ -20,9 +20,12 @@ HALF = 1.25  # of an interval
 KNOWN = SeedPart((3, 3), 1e-12, 0.0, 1e9, is_own=False)  # trainings that hardly vary
 
 
-def pair(first: str, second: str, conclusion: str = "holds", /, **facts: object) -> Pair:
+def pair(
+    first: str, second: str, conclusion: str = "holds", /, **facts: object
+) -> Pair:
     """A difference of 2.25 points, with an interval from 1 to 3.5."""
-    level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
+    # of a 50, of b 51, of c 52, and a deviation of 0.5
+    level = 50.0 + "abc".index(first)
     half = facts.get("half", HALF)
     is_known = facts.get("is_known", True)
     comparison = Comparison(
@@ -60,14 +63,17 @@ def verdict(*pairs: Pair, **facts: object) -> Verdict:
     """With a part for each pair; without pairs one, that a beats b, was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
-        "flags": facts.pop("flags", [] if pairs else [Flag("R", "a was not run", True)]),
+        "flags": facts.pop(
+            "flags", [] if pairs else [Flag("R", "a was not run", True)]
+        ),
         "is_elsewhere": facts.pop("is_elsewhere", False),
     }
     given = {"id": "c", "statement": "First beats second.", "where": "Section 4"}
     given["metric"] = "i2t_r1"
     compared = [pair.comparison for pair in pairs]
     given["parts"] = [
-        {"presets": [x for x in (of.first, of.second) if x], "metric": of.metric} for of in compared
+        {"presets": [x for x in (of.first, of.second) if x], "metric": of.metric}
+        for of in compared
     ] or [["a", "b"]]
     return Verdict(claim=Claim(**(given | facts)), pairs=list(pairs), **of_verdict)
 
@@ -89,10 +95,14 @@ class TestPage:
         assert (str(row["printed"]), row["flags"]) == ("+4.3", "NUC")
 
     def test_a_claim_with_several_parts_has_a_row_for_each_below_its_own(self):
-        lost = pair("b", "c", "reversed", printed=None, difference=-9.0, metric="t2i_r1")
+        lost = pair(
+            "b", "c", "reversed", printed=None, difference=-9.0, metric="t2i_r1"
+        )
         held = pair("a", "b", kind="not_better")
         said = [Flag("C", "a")]
-        head, *of_parts = rows(claim_tables.verdict_table("t", [verdict(held, lost, flags=said)]))
+        head, *of_parts = rows(
+            claim_tables.verdict_table("t", [verdict(held, lost, flags=said)])
+        )
         assert (head["claim"], head["verdict"]) == ("First beats second.", "reversed")
         assert head["flags"] == "C" and head["difference, 95% interval"] is None
         names = [row["claim"] for row in of_parts]
@@ -110,22 +120,36 @@ class TestPage:
             "Said of other data, not counted: First beats second.",
             "Not counted: First beats second.",
         ]
-        told = rows(claim_tables.claims_table("t", [verdict(pair("a", "b")), elsewhere, uncounted]))
+        told = rows(
+            claim_tables.claims_table(
+                "t", [verdict(pair("a", "b")), elsewhere, uncounted]
+            )
+        )
         assert [row["counted"] for row in told] == ["yes", "no", "no"]
 
 
 class TestExport:
     def test_a_claim_has_a_row_per_part_with_all_its_numbers(self):
         lost = pair("b", "c", "reversed", difference=-0.5, adjusted_p=None)
-        first, second = rows(claim_tables.claims_table("t", [verdict(pair("a", "b"), lost)]))
-        words = [(row["on other images"], row["of this part"]) for row in (first, second)]
+        first, second = rows(
+            claim_tables.claims_table("t", [verdict(pair("a", "b"), lost)])
+        )
+        words = [
+            (row["on other images"], row["of this part"]) for row in (first, second)
+        ]
         assert words == [("reversed", "holds"), ("reversed", "reversed")]
         assert (first["compared"], second["compared"]) == ("a beats b", "b beats c")
         assert (first["first"].value, first["first"].sd) == (50.0, 0.5)
         assert (second["second"].value, second["difference"].value) == (52.0, -0.5)
         assert (first["p"].value, first["p after Holm"].value) == (0.0123, 0.0456)
-        assert (second["p after Holm"], first["seeds"], first["margin"].value) == (None, "3", 0.5)
-        run, lost = rows(claim_tables.claims_table("t", [verdict(pair("a", "b")), verdict()]))
+        assert (second["p after Holm"], first["seeds"], first["margin"].value) == (
+            None,
+            "3",
+            0.5,
+        )
+        run, lost = rows(
+            claim_tables.claims_table("t", [verdict(pair("a", "b")), verdict()])
+        )
         assert (lost["on other images"], lost["remark"]) == ("not run", "a was not run")
         assert (lost["difference"], lost["where"]) == (None, "Section 4")
         assert "the reason" in run["remark"]
@@ -136,7 +160,10 @@ class TestExport:
         (row,) = rows(claim_tables.claims_table("t", [single]))
         assert row["compared"] == "a: mean of matched above mean of unmatched"
         assert row["second"] is None and str(row["first"]).startswith("50.0000")
-        parts = [["a", "b"], {"presets": ["c", "a"], "metric": "t2i_r1", "kind": "alike"}]
+        parts = [
+            ["a", "b"],
+            {"presets": ["c", "a"], "metric": "t2i_r1", "kind": "alike"},
+        ]
         (row,) = rows(claim_tables.claims_table("t", [verdict(parts=parts)]))
         assert row["compared"] == "a beats b; c is like a"
         assert row["metric"] == "i2t R@1, t2i R@1"
@@ -163,7 +190,10 @@ class TestExport:
     [
         (Limit(1, None), "1 more seed of each"),
         (Limit(None, 52_001, 5), "about 53,000 images with 5 more seeds"),
-        (Limit(None, None), "neither more seeds alone nor more images with ten more seeds"),
+        (
+            Limit(None, None),
+            "neither more seeds alone nor more images with ten more seeds",
+        ),
     ],
 )
 def test_what_limits_a_verdict_is_said_in_words(limit, words):
@@ -173,7 +203,9 @@ def test_what_limits_a_verdict_is_said_in_words(limit, words):
 @pytest.mark.parametrize("word", [*Conclusion])
 def test_what_contradicts_its_paper_has_the_tests_of_its_methods(word):
     methods = {"a": "scan", "b": "vse"}
-    outcomes = [builders.outcome(preset, method=name) for preset, name in methods.items()]
+    outcomes = [
+        builders.outcome(preset, method=name) for preset, name in methods.items()
+    ]
     of_both = [builders.standing(made.record.preset, [made]) for made in outcomes]
     judged = verdict(pair("a", "b", word)) if word != Conclusion.NOT_RUN else verdict()
     others = [replace(judged, paper=OWN), replace(judged, is_elsewhere=True)]

@@ -1,4 +1,5 @@
-"""Verdicts on made-up claims about made-up records, worked out by hand and with Student's t."""
+"""Verdicts on made-up claims about made-up records, worked out by hand and with
+Student's t."""
 
 from dataclasses import replace
 from functools import partial
@@ -36,27 +37,37 @@ from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Conclusion
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
-MORE, LESS = "p2r_bound", "overlap_s"  # is better; images are not known, the margin of MORE is 1
+# is better; images are not known, the margin of MORE is 1
+MORE, LESS = "p2r_bound", "overlap_s"
 
 
-def played(preset: str, values: list[float], metric: str = MORE, **row: object) -> boards.Row:
+def played(
+    preset: str, values: list[float], metric: str = MORE, **row: object
+) -> boards.Row:
     """Seeds 0, 1, ... with these values."""
-    metrics = [{metric: value, "one_minus_ks": 1.0} for value in values]  # no S is above its bound
+    # no S is above its bound
+    metrics = [{metric: value, "one_minus_ks": 1.0} for value in values]
     outcomes = [outcome(preset, seed, metrics=m) for seed, m in enumerate(metrics)]
     return standing(preset, outcomes, **row)
 
 
-def fed(preset: str, level: float, row: dict | None = None, **facts: object) -> boards.Row:
+def fed(
+    preset: str, level: float, row: dict | None = None, **facts: object
+) -> boards.Row:
     """Three seeds around a level, with these facts in their records."""
     values = enumerate(around(level))
-    cells = [outcome(preset, seed, **({"metrics": {MORE: x}} | facts)) for seed, x in values]
+    cells = [
+        outcome(preset, seed, **({"metrics": {MORE: x}} | facts)) for seed, x in values
+    ]
     return standing(preset, cells, **(row or {}))
 
 
 def timed(preset: str, mean: float, **facts: object) -> boards.Row:
     """Three seeds around a mean time of a pair, in microseconds."""
     values = enumerate(around(mean, 0.03))
-    cells = [outcome(preset, s, seconds={"per_pair": 1e-6 * x}, **facts) for s, x in values]
+    cells = [
+        outcome(preset, s, seconds={"per_pair": 1e-6 * x}, **facts) for s, x in values
+    ]
     return standing(preset, cells)
 
 
@@ -83,7 +94,9 @@ def judge(
     paper: str = "paper",
 ) -> list[Verdict]:
     """The verdicts of a board on these claims of a paper, and on no other."""
-    numbered = [claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)]
+    numbered = [
+        claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)
+    ]
     of_paper = {paper: Paper(paper=ABOUT, tables=tables or {}, claims=numbered)}
     monkeypatch.setattr(claims, "papers", lambda: of_paper)
     return verdicts(on)
@@ -109,27 +122,34 @@ def own(monkeypatch):
     return partial(judge, monkeypatch, paper=OWN)
 
 
-# What blocks a claim -----------------------------------------------------------------------------
+# What blocks a claim ------------------------------------------------------------------
 
 
-COARSE = [outcome("b", seed, metrics={LESS: 0.3, "one_minus_ks": 0.2}) for seed in range(3)]
+COARSE = [
+    outcome("b", seed, metrics={LESS: 0.3, "one_minus_ks": 0.2}) for seed in range(3)
+]
 
 
 def of_few(task: str = "retrieval", **changes: int) -> Board:
     counted = {"images": 100, "captions": 100, "phrases": 100} | changes
-    return board(fed("a", 12, task=task), fed("b", 10, task=task), counts={"test": counted})
+    return board(
+        fed("a", 12, task=task), fed("b", 10, task=task), counts={"test": counted}
+    )
 
 
 def of_one_direction() -> Board:
     counted = {"images": 12, "captions": 100}
-    results = board(played("a", around(12)), played("b", around(9)), counts={"test": counted})
+    results = board(
+        played("a", around(12)), played("b", around(9)), counts={"test": counted}
+    )
     results.card["ways"] = ["t2i"]
     results.__dict__["groups"] = boards.Groups({}, np.arange(12))
     return results
 
 
 def tuned(name: str, level: float, *best: float) -> list[boards.Row]:
-    """What it goes on from reached 100 on validation; one value for all seeds, or one each."""
+    """What it goes on from reached 100 on validation; one value for all seeds, or one
+    each."""
 
     def history(value: float) -> pd.DataFrame:
         return pd.DataFrame({"epoch": [1, 2, 3], "val_rsum": [value] * 3})
@@ -137,10 +157,15 @@ def tuned(name: str, level: float, *best: float) -> list[boards.Row]:
     facts = {"metrics": {MORE: 9.0}, "history": history(100.0)}
     start = [outcome(f"{name}_start", seed, **facts) for seed in range(3)]
     cells = [
-        outcome(name, seed, metrics={MORE: value}, history=history(best[seed % len(best)]))
+        outcome(
+            name, seed, metrics={MORE: value}, history=history(best[seed % len(best)])
+        )
         for seed, value in enumerate(around(level))
     ]
-    return [standing(f"{name}_start", start), standing(name, cells, start=f"{name}_start")]
+    return [
+        standing(f"{name}_start", start),
+        standing(name, cells, start=f"{name}_start"),
+    ]
 
 
 def fine_tuned(best_of_a: list[float], best_of_b: list[float]) -> Board:
@@ -157,8 +182,8 @@ def on_machines(first: str, second: str, jobs: int = 1) -> Board:
 
 
 def encoded(other: str, own: str = "") -> Board:
-    """Rows of two methods; those of `other` read another text encoder than in the paper, and those
-    of `own` have no paper."""
+    """Rows of two methods; those of `other` read another text encoder than in the
+    paper, and those of `own` have no paper."""
     rows = []
     for name, level, method in (("a", 12, "m"), ("b", 10, "n")):
         encoder = "hglmm_1000" if name in other else "bilstm_max_h512"
@@ -170,14 +195,19 @@ def encoded(other: str, own: str = "") -> Board:
 
 def scaled(preset: str, level: float, values: dict, **row: object) -> boards.Row:
     """A row whose season gives it these values of batch and depth."""
-    facts = {"options": {"epochs": 9, "depth": 1} | values, "scaled": ["batch", "depth"]}
+    facts = {
+        "options": {"epochs": 9, "depth": 1} | values,
+        "scaled": ["batch", "depth"],
+    }
     return fed(preset, level, row, **facts)
 
 
 def of_times(first: int, second: int) -> Board:
     both = (("a", 5, first), ("b", 6, second))
     facts = {"scaled": ["batch"]}
-    return board(*(timed(x, mean, options={"batch": of}, **facts) for x, mean, of in both))
+    return board(
+        *(timed(x, mean, options={"batch": of}, **facts) for x, mean, of in both)
+    )
 
 
 RSUM, TIME = {"metric": "rsum"}, {"metric": "per_pair", "printed": [6.0, 10.0]}
@@ -190,7 +220,12 @@ BLOCKS = [  # letter, board, facts of the claim, reason
     ("L", of_few(images=99), {}, FEW.format(99)),
     ("L", of_few(captions=24), {}, FEW.format(24)),
     ("L", of_few("localisation", phrases=7, images=12), {}, FEW.format(7)),
-    ("Y", on_machines("x", "y"), TIME, "timed in 2 settings, of machine, threads or versions"),
+    (
+        "Y",
+        on_machines("x", "y"),
+        TIME,
+        "timed in 2 settings, of machine, threads or versions",
+    ),
     ("Y", on_machines("x", "x", jobs=2), TIME, "timed beside other stages"),
     (
         "N",
@@ -201,7 +236,8 @@ BLOCKS = [  # letter, board, facts of the claim, reason
     ("D", fine_tuned([90], [110]), {}, FELL.format("a")),
     ("D", fine_tuned([110], [90]), {}, FELL.format("b")),
     ("D", fine_tuned([90], [90]), {}, FELL.format("a and b")),
-    ("D", fine_tuned([110], [99, 150, 150]), {}, FELL.format("b")),  # one training of three
+    # one training of three
+    ("D", fine_tuned([110], [99, 150, 150]), {}, FELL.format("b")),
     ("U", board(scaled("a", 12, {"batch": 128}), SMALL), {}, BATCHES),
     ("U", of_times(32, 128), TIME, "unequal settings: batch 32 and 128"),
     ("U", board(fed("a", 12), fed("b", 10)), {"unfair": "Not fair."}, "Not fair"),
@@ -219,7 +255,8 @@ BLOCKS = [  # letter, board, facts of the claim, reason
         {},
         "1 seed, and no other preset tells how far trainings lie apart",
     ),
-    ("O", board(played("a", [7.0] * 3), played("b", [6.0] * 3)), {}, ""),  # as a median rank
+    # as a median rank
+    ("O", board(played("a", [7.0] * 3), played("b", [6.0] * 3)), {}, ""),
 ]
 FREE = [  # board, facts of the claim
     (of_few(phrases=7), {}),
@@ -233,14 +270,25 @@ FREE = [  # board, facts of the claim
     (encoded("a", own="a"), {}),
     (encoded("b", own="a"), {}),
     (board(scaled("a", 12, {"batch": 32}), SMALL), {}),
-    (board(scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4}), SMALL), {}),
+    (
+        board(scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4}), SMALL),
+        {},
+    ),
     (board(scaled("a", 12, {"batch": 128}, start="c"), SMALL), {}),
-    (board(scaled("a", 12, {"batch": 32}), fed("b", 10, options={"batch": 32, "depth": 1})), {}),
+    (
+        board(
+            scaled("a", 12, {"batch": 32}),
+            fed("b", 10, options={"batch": 32, "depth": 1}),
+        ),
+        {},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("letter", "on", "facts", "reason"), BLOCKS)
-def test_what_blocks_leaves_a_claim_undecided_and_says_why(claimed, letter, on, facts, reason):
+def test_what_blocks_leaves_a_claim_undecided_and_says_why(
+    claimed, letter, on, facts, reason
+):
     (verdict,) = claimed(on, claim("a", "b", **facts))
     assert (verdict.conclusion, verdict.on_test_set) == ("undecided", "undecided")
     assert (blocks(verdict), verdict.pairs[0].limit) == (letter, None)
@@ -265,7 +313,11 @@ def test_of_equal_ranks_nothing_is_concluded_and_more_seeds_would_not_help(
     prepare()
     rows = (mapped("a", 1.0), mapped("b", 1.0), mapped("c", 2.0))
     same, apart = own(board(*rows), *(claim("a", x, metric="rsum") for x in "bc"))
-    assert (same.conclusion, same.reason, blocks(same)) == ("undecided", "identical results", "M")
+    assert (same.conclusion, same.reason, blocks(same)) == (
+        "undecided",
+        "identical results",
+        "M",
+    )
     assert same.pairs[0].limit is None
     assert blocks(apart) == ""
 
@@ -287,7 +339,11 @@ class TestSeveralParts:
     def test_one_that_was_not_run_is_named_and_the_others_are_judged(self, claimed):
         results = board(played("a", around(14)), played("b", around(12)))
         (verdict,) = claimed(results, claim("a", "b", "c", "a"))
-        assert (verdict.conclusion, len(verdict.pairs), blocks(verdict)) == ("holds", 1, "")
+        assert (verdict.conclusion, len(verdict.pairs), blocks(verdict)) == (
+            "holds",
+            1,
+            "",
+        )
         assert said(verdict, "R") == ["in part: c was not played"]
         (verdict,) = claimed(results, claim("c", "a", "d"))
         assert (verdict.conclusion, verdict.reason, blocks(verdict)) == (
@@ -321,21 +377,43 @@ class TestControls:
             ("ba", "fe", {}, "holds", ""),
             ("ba", "", {"kind": "alike"}, "undecided", f"against the paper ({BETTER})"),
             ("ba", "ba", {"kind": "alike"}, BETTER, ""),
-            ("ab", "", {"kind": "alike"}, "undecided", "against the paper (does not hold: worse)"),
+            (
+                "ab",
+                "",
+                {"kind": "alike"},
+                "undecided",
+                "against the paper (does not hold: worse)",
+            ),
             ("ab", "ab", {"kind": "alike"}, "does not hold: worse", ""),
-            ("ba", "", {"kind": "not_better"}, "undecided", f"against the paper ({BETTER})"),
+            (
+                "ba",
+                "",
+                {"kind": "not_better"},
+                "undecided",
+                f"against the paper ({BETTER})",
+            ),
             ("ba", "ba", {"kind": "not_better"}, BETTER, ""),
-            ("db", "", {}, "undecided", "against the paper (no difference beyond the margin)"),
+            (
+                "db",
+                "",
+                {},
+                "undecided",
+                "against the paper (no difference beyond the margin)",
+            ),
             ("db", "db", {}, "no difference beyond the margin", ""),
         ],
     )
     def test_what_is_against_its_paper_needs_one_that_is_so_too(
         self, claimed, pair, controls, facts, conclusion, reason
     ):
-        made = claim(*pair, controls=[list(names) for names in controls.split()], **facts)
+        made = claim(
+            *pair, controls=[list(names) for names in controls.split()], **facts
+        )
         (verdict,) = claimed(self.board(), made)
         assert (verdict.conclusion, verdict.on_test_set) == (conclusion, conclusion)
-        letter = "" if conclusion != "undecided" else "U" if facts.get("unfair") else "2"
+        letter = (
+            "" if conclusion != "undecided" else "U" if facts.get("unfair") else "2"
+        )
         assert blocks(verdict) == letter and reason in verdict.reason
 
     def test_a_control_of_which_nothing_is_concluded_is_not_against_it(self, claimed):
@@ -349,7 +427,9 @@ class TestControls:
     def test_a_season_s_own_claim_needs_none(self, own):
         assert own(self.board(), claim("a", "b"))[0].conclusion == "reversed"
 
-    def test_what_is_against_it_on_the_test_set_alone_needs_one_too(self, claimed, monkeypatch):
+    def test_what_is_against_it_on_the_test_set_alone_needs_one_too(
+        self, claimed, monkeypatch
+    ):
         def compare(on, first, second, metric) -> Comparison:
             part = SeedPart((3, 3), 0.01, 0.0, 30, is_own=False)
             doubt = Doubt(images=9.0, interaction=0.0, image_count=100, seeds=(part,))
@@ -358,14 +438,24 @@ class TestControls:
         monkeypatch.setattr(comparisons, "compare", compare)
         for controls in ([], [["e", "f"]]):
             (verdict,) = claimed(self.board(), claim("a", "b", controls=controls))
-            assert (verdict.conclusion, verdict.on_test_set) == ("undecided", "undecided")
+            assert (verdict.conclusion, verdict.on_test_set) == (
+                "undecided",
+                "undecided",
+            )
             assert blocks(verdict) == "" and verdict.pairs[0].limit is not None
 
 
-def compared_as(first, second, metric: str, difference: float, doubt: Doubt) -> Comparison:
+def compared_as(
+    first, second, metric: str, difference: float, doubt: Doubt
+) -> Comparison:
     """A comparison with this difference; no level makes a margin smaller."""
     names = [row.preset if row else "" for row in (first, second)]
-    facts = {"metric": metric, "firsts": [500.0] * 5, "seconds": [500.0] * 5, "doubt": doubt}
+    facts = {
+        "metric": metric,
+        "firsts": [500.0] * 5,
+        "seconds": [500.0] * 5,
+        "doubt": doubt,
+    }
     both = {"first": names[0], "second": names[1], "titles": tuple(names)}
     return Comparison(**both, difference=difference, **facts)
 
@@ -373,9 +463,13 @@ def compared_as(first, second, metric: str, difference: float, doubt: Doubt) -> 
 @pytest.mark.parametrize(
     "facts", [{"uncounted": "No."}, {"only_there": True, "place": "flickr30k/test"}]
 )
-def test_what_does_not_count_is_shown_and_neither_counted_nor_adjusted_with(claimed, facts):
+def test_what_does_not_count_is_shown_and_neither_counted_nor_adjusted_with(
+    claimed, facts
+):
     levels = {"a": 12, "b": 10, "c": 11}
-    results = board(*(played(x, around(of, 0.5)) for x, of in levels.items()), reader="flickr8k")
+    results = board(
+        *(played(x, around(of, 0.5)) for x, of in levels.items()), reader="flickr8k"
+    )
     verdicts = claimed(results, claim("a", "b"), claim("a", "c"))
     assert verdicts[0].pairs[0].adjusted_p == pytest.approx(2 * verdicts[0].pairs[0].p)
     assert sum(claims.counts(verdicts).values()) == 2
@@ -388,7 +482,9 @@ def test_what_does_not_count_is_shown_and_neither_counted_nor_adjusted_with(clai
 
 def test_a_single_preset_is_tested_on_a_difference_of_metrics(claimed):
     metrics = [{"mean_matched": x, "mean_unmatched": 0.1} for x in around(0.5, 0.01)]
-    preset = standing("a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)])
+    preset = standing(
+        "a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)]
+    )
     made = claim("a", metric="mean_matched - mean_unmatched", printed=[0.9, 0.2])
     (verdict,) = claimed(board(preset), made)
     assert (verdict.conclusion, verdict.pairs[0].comparison.second) == ("holds", "")
@@ -409,9 +505,13 @@ def test_a_sentence_about_a_dataset_is_the_same_comparison_elsewhere(claimed):
 
 
 def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(claimed):
-    random = {"departures": [Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")]}
+    random = {
+        "departures": [Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")]
+    }
     results = board(fed("a", 12, **random), fed("b", 10))
-    needs, other = claimed(results, claim("a", "b", weights="a trained encoder"), claim("a", "b"))
+    needs, other = claimed(
+        results, claim("a", "b", weights="a trained encoder"), claim("a", "b")
+    )
     assert needs.conclusion == "not run"
     assert needs.reason == "a was played with a random text encoder"
     these = "the interval is for other trainings only"
@@ -428,18 +528,31 @@ def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(cla
 def test_a_claim_that_was_not_run_says_why(claimed):
     def lack(made: Claim, *rows: boards.Row) -> str:
         (verdict,) = claimed(board(*rows), made)
-        assert (verdict.conclusion, verdict.on_test_set, verdict.pairs) == ("not run",) * 2 + ([],)
+        assert (verdict.conclusion, verdict.on_test_set, verdict.pairs) == (
+            "not run",
+        ) * 2 + ([],)
         assert blocks(verdict) == "R"
         return verdict.reason
 
     first, made = fed("a", 12), claim("a", "b")
-    assert lack(claim(unplayed="No times are printed.", printed=[3, 2])) == "No times are printed"
+    assert (
+        lack(claim(unplayed="No times are printed.", printed=[3, 2]))
+        == "No times are printed"
+    )
     assert lack(made, first) == "b was not played"
-    lost = standing("b", [outcome("b", status="not_applicable", reason="two captions are needed")])
+    lost = standing(
+        "b", [outcome("b", status="not_applicable", reason="two captions are needed")]
+    )
     assert lack(made, first, lost) == "b: not applicable: two captions are needed"
-    assert lack(made, first, played("b", [1.0] * 3, LESS)) == "upper bound of b was not measured"
+    assert (
+        lack(made, first, played("b", [1.0] * 3, LESS))
+        == "upper bound of b was not measured"
+    )
     # Presets of one encoder may be fed another one together; those of two may not.
-    row, encoder = {"sentence": "bilstm_max"}, {"text_features": {"encoder": "hglmm_1000"}}
+    row, encoder = (
+        {"sentence": "bilstm_max"},
+        {"text_features": {"encoder": "hglmm_1000"}},
+    )
     other = fed("a", 12, row, **encoder)
     alike = board(other, fed("b", 10, row, **encoder))
     assert [verdict.conclusion for verdict in claimed(alike, made)] == ["holds"]
@@ -450,32 +563,50 @@ def test_a_claim_that_was_not_run_says_why(claimed):
 def test_what_networks_do_needs_two_of_them(claimed):
     def seen(preset: str, network: str, level: float) -> boards.Row:
         facts = {"image_features": {"settings": {"network": network}}, "method": "m"}
-        return fed(preset, level, {"network": {"a": "resnet50", "b": "vgg19"}[preset]}, **facts)
+        return fed(
+            preset, level, {"network": {"a": "resnet50", "b": "vgg19"}[preset]}, **facts
+        )
 
     apart, alike = (
-        board(seen("a", "mobile", 12), seen("b", of, 10)) for of in ("squeeze", "mobile")
+        board(seen("a", "mobile", 12), seen("b", of, 10))
+        for of in ("squeeze", "mobile")
     )
-    assert [verdict.conclusion for verdict in claimed(apart, claim("a", "b"))] == ["holds"]
+    assert [verdict.conclusion for verdict in claimed(apart, claim("a", "b"))] == [
+        "holds"
+    ]
     (verdict,) = claimed(alike, claim("a", "b"))
     assert (blocks(verdict), verdict.reason) == ("R", "all were played with mobile")
 
 
 def test_what_was_said_of_folds_is_judged_by_their_means(own):
-    """Of the whole split the second is better, of the folds of 1,000 images the first."""
+    """Of the whole split the second is better, of the folds of 1,000 images the
+    first."""
 
     def folded(preset: str, whole: float, in_folds: float) -> boards.Row:
         values = zip(around(whole), around(in_folds), strict=True)
-        metrics = [{"rsum": of_split, "fold_rsum": of_folds} for of_split, of_folds in values]
-        return standing(preset, [outcome(preset, s, metrics=m) for s, m in enumerate(metrics)])
+        metrics = [
+            {"rsum": of_split, "fold_rsum": of_folds} for of_split, of_folds in values
+        ]
+        return standing(
+            preset, [outcome(preset, s, metrics=m) for s, m in enumerate(metrics)]
+        )
 
     results = board(folded("a", 510.0, 530.0), folded("b", 520.0, 520.0), folds=5)
     rows = [
-        Row(label=name, preset=name, numbers={"mscoco_1k/test": [50, 80, 90, 40, 70, last]})
+        Row(
+            label=name,
+            preset=name,
+            numbers={"mscoco_1k/test": [50, 80, 90, 40, 70, last]},
+        )
         for name, last in (("a", 85), ("b", 81))
     ]
     tables = {"1": Table(title="t", metrics=list(RECALLS), rows=rows)}
     of_1k = claim("a", "b", metric="rsum", place="mscoco_1k/test", table="1")
-    made = [of_1k, claim("a", "b", metric="rsum", place="mscoco_5k/test"), claim("a", "b", **RSUM)]
+    made = [
+        of_1k,
+        claim("a", "b", metric="rsum", place="mscoco_5k/test"),
+        claim("a", "b", **RSUM),
+    ]
     verdicts = own(results, *made, tables=tables)
     assert [of.conclusion for of in verdicts] == ["holds", "reversed", "reversed"]
     pairs = [of.pairs[0] for of in verdicts]
@@ -487,7 +618,9 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
     assert verdict.pairs[0].comparison.metric == "rsum"
     assert verdict.pairs[0].comparison.difference == pytest.approx(-10.0)
     results.card["folds"] = 5
-    results.rows[0].played[0].record.metrics.update({"fold_i2t_r1": 3.0, "fold_t2i_r1": 4.0})
+    results.rows[0].played[0].record.metrics.update(
+        {"fold_i2t_r1": 3.0, "fold_t2i_r1": 4.0}
+    )
     metric = metric_at(results, "mscoco_1k/test", "t2i_r1 - i2t_r1")
     assert metric == "fold_t2i_r1 - fold_i2t_r1"
 
@@ -495,15 +628,23 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
 def needs(verdict: Verdict) -> str:
     """What would decide it, as the ledger says."""
     parts = [claims.compared(pair) for pair in verdict.pairs]
-    facts = {"paper": verdict.paper, "id": verdict.claim.id, "conclusion": verdict.conclusion}
+    facts = {
+        "paper": verdict.paper,
+        "id": verdict.claim.id,
+        "conclusion": verdict.conclusion,
+    }
     facts |= {"reason": "", "is_elsewhere": False, "cautions": []}
-    return Finding(parts=parts, decisive=verdict.pairs.index(verdict.decisive), **facts).needs
+    return Finding(
+        parts=parts, decisive=verdict.pairs.index(verdict.decisive), **facts
+    ).needs
 
 
 def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed):
     """Of several, the one that needs least; without one, that which needs most."""
     levels = {"a": 10.0, "b": 10.5, "c": 7.5, "d": 12.7}
-    results = board(*(played(name, around(level, 2.0)) for name, level in levels.items()))
+    results = board(
+        *(played(name, around(level, 2.0)) for name, level in levels.items())
+    )
     ahead, behind, twice, never = claimed(
         results,
         claim(parts=[["b", "c"], ["d", "a"]]),
@@ -511,9 +652,16 @@ def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed)
         claim(parts=[["c", "a"], ["a", "d"]]),
         claim(parts=[["b", "c"], ["b", "a"]]),  # too near for any number of seeds
     )
-    seeds = [[pair.limit.seeds for pair in of.pairs] for of in (ahead, behind, twice, never)]
-    assert needs(ahead) == f"{max(seeds[0])} more seeds" and seeds[0] == sorted(seeds[0])
-    assert needs(behind) == f"{seeds[1][1]} more seeds" and behind.decisive == behind.pairs[1]
+    seeds = [
+        [pair.limit.seeds for pair in of.pairs] for of in (ahead, behind, twice, never)
+    ]
+    assert needs(ahead) == f"{max(seeds[0])} more seeds" and seeds[0] == sorted(
+        seeds[0]
+    )
+    assert (
+        needs(behind) == f"{seeds[1][1]} more seeds"
+        and behind.decisive == behind.pairs[1]
+    )
     assert needs(twice) == f"{seeds[2][1]} more seeds" and seeds[2][1] < seeds[2][0]
     assert twice.decisive == twice.pairs[1]
     assert needs(never).startswith("over 100 seeds") and None in seeds[3]
@@ -525,12 +673,20 @@ def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed)
 def test_of_reversed_parts_the_surest_decides_and_of_those_that_hold_the_least_sure(
     own, levels, conclusion
 ):
-    rows = [played(name, around(of, 0.3)) for name, of in zip("abc", levels, strict=True)]
+    rows = [
+        played(name, around(of, 0.3)) for name, of in zip("abc", levels, strict=True)
+    ]
     (verdict,) = own(board(*rows), claim("a", "b", "c"))
-    assert {pair.conclusion for pair in verdict.pairs} == {verdict.conclusion} == {conclusion}
+    assert (
+        {pair.conclusion for pair in verdict.pairs}
+        == {verdict.conclusion}
+        == {conclusion}
+    )
     assert verdict.decisive == verdict.pairs[1]
     told = {"holds": "each pair: the interval lies above zero"}
-    assert verdict.reason == told.get(conclusion, "b over c: the interval lies below zero")
+    assert verdict.reason == told.get(
+        conclusion, "b over c: the interval lies below zero"
+    )
 
 
 def said(verdict: Verdict, letter: str) -> list[str]:
@@ -551,8 +707,10 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
         ("mm", {"c": RATE}, "", "", ""),
         ("mn", {"a": RATE}, "", "H", HAD_NONE.format("b")),
         ("mn", {"b": RATE}, "", "H", HAD_NONE.format("a")),
-        ("mn", {"c": RATE}, "", "H", HAD_NONE.format("b")),  # those of any preset of a method
-        ("mn", {"a": RATE}, "b", "", "a: 1 trials (rate); b: no trials"),  # no epochs: needs none
+        # those of any preset of a method
+        ("mn", {"c": RATE}, "", "H", HAD_NONE.format("b")),
+        # no epochs: needs none
+        ("mn", {"a": RATE}, "b", "", "a: 1 trials (rate); b: no trials"),
         ("mn", {}, "", "", ""),
         ("mn", {}, "b", "", ""),
         ("mn", {"a": RATE, "b": ["rate=2"]}, "", "", ""),
@@ -583,11 +741,14 @@ def test_trials_that_one_side_alone_had_are_named_or_block(
         assert said(verdict, "H") == [told] * bool(told)
 
 
-def common(preset: str, level: float, scaling: str = "common", **row: object) -> boards.Row:
+def common(
+    preset: str, level: float, scaling: str = "common", **row: object
+) -> boards.Row:
     return fed(preset, level, row, options={"scaling": scaling} if scaling else {})
 
 
-AGAIN = common("b", 10, start="c", options={"trains": False})  # scores differently what c trained
+# scores differently what c trained
+AGAIN = common("b", 10, start="c", options={"trains": False})
 
 
 @pytest.mark.parametrize(
@@ -601,7 +762,9 @@ AGAIN = common("b", 10, start="c", options={"trains": False})  # scores differen
         ([AGAIN], "b was played with another scaling"),
     ],
 )
-def test_all_trainings_of_both_rows_have_to_have_the_settings_of_a_claim(claimed, rows, lack):
+def test_all_trainings_of_both_rows_have_to_have_the_settings_of_a_claim(
+    claimed, rows, lack
+):
     results, made = board(common("a", 12), *rows), {"settings": {"scaling": "common"}}
     (verdict,) = claimed(results, claim("a", "b", **made))
     assert verdict.conclusion == ("not run" if lack else "holds")
@@ -625,14 +788,18 @@ def test_a_margin_below_the_printed_difference_that_is_denied_is_named(
     claimed, kind, printed, is_narrow
 ):
     results = board(played("a", around(104), "rsum"), played("b", around(103), "rsum"))
-    (verdict,) = claimed(results, claim("a", "b", metric="rsum", kind=kind, printed=printed))
+    (verdict,) = claimed(
+        results, claim("a", "b", metric="rsum", kind=kind, printed=printed)
+    )
     narrow = ["the printed difference is more than a tenth of the level here"]
     assert said(verdict, "3") == narrow * is_narrow
 
 
 def test_every_claim_of_every_paper_gets_a_verdict():
     drawn = verdicts(board(reader="folder"))
-    expected = [(name, claim.id) for name, paper in papers().items() for claim in paper.claims]
+    expected = [
+        (name, claim.id) for name, paper in papers().items() for claim in paper.claims
+    ]
     assert [(verdict.paper, verdict.claim.id) for verdict in drawn] == expected
     assert len(drawn) > 40
     assert {verdict.conclusion for verdict in drawn} == {Conclusion.NOT_RUN}
@@ -644,10 +811,13 @@ class TestClaimsOfThePapers:
 
     @pytest.fixture
     def judged(self, monkeypatch):
-        """The verdicts on a board with every preset, given the comparison of each pair."""
+        """The verdicts on a board with every preset, given the comparison of each
+        pair."""
 
         def judge(compare) -> list[Verdict]:
-            monkeypatch.setattr(comparisons, "usable", lambda s, metric: {0: s.outcomes[0]})
+            monkeypatch.setattr(
+                comparisons, "usable", lambda s, metric: {0: s.outcomes[0]}
+            )
             monkeypatch.setattr(comparisons, "is_coarse", lambda s: False)
             monkeypatch.setattr(comparisons, "compare", compare)
             settings = {
@@ -656,12 +826,17 @@ class TestClaimsOfThePapers:
                 for claim in paper.claims
                 for k, v in claim.settings.items()
             }
-            rows = [standing(name, [outcome(name, options=settings)]) for name in ALL_PRESETS]
+            rows = [
+                standing(name, [outcome(name, options=settings)])
+                for name in ALL_PRESETS
+            ]
             return verdicts(board(*rows, reader="flickr30k"))
 
         return judge
 
-    def made(self, first, second, metric: str, difference: float, error: float) -> Comparison:
+    def made(
+        self, first, second, metric: str, difference: float, error: float
+    ) -> Comparison:
         part = SeedPart((5, 5), error**2 * 2.5, 0.0, 30, is_own=False)
         doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,))
         return compared_as(first, second, metric, difference, doubt)
@@ -680,7 +855,8 @@ class TestClaimsOfThePapers:
 
     @pytest.mark.parametrize("noise", [-1.0, 0.0, 1.0])
     def test_each_holds_on_the_numbers_that_its_paper_prints(self, judged, noise):
-        """With an error of a tenth of the margin and an estimate that is off by one error."""
+        """With an error of a tenth of the margin and an estimate that is off by one
+        error."""
         printed, tried = self.printed(), 0
 
         def compare(on, first, second, metric):

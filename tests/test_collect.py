@@ -112,7 +112,9 @@ def test_external_rows_are_left_alone():
     evaluate(a, seconds=1.0)
     costs = Costs(scoring=cost())
     arrays = {RANKS: b"r", RETRIEVED: b"a"}
-    row = CellResult(place="try/made/clip/0", record=record("clip"), costs=costs, arrays=arrays)
+    row = CellResult(
+        place="try/made/clip/0", record=record("clip"), costs=costs, arrays=arrays
+    )
     results.write_external(FOLDER / results.EXTERNAL, {"clip/0": row})
     collect(season(a), "made")
     kept = results.read_kept("try", "made")
@@ -137,5 +139,7 @@ def test_a_new_result_without_its_costs_is_refused():
     evaluate(a, seconds=1.0)
     for path in Path(a.costs).iterdir():
         path.unlink()
-    with refused("data/costs/try/made/a/0", found="nothing", do="benchmark.evaluate made-a-0"):
+    with refused(
+        "data/costs/try/made/a/0", found="nothing", do="benchmark.evaluate made-a-0"
+    ):
         collect(season(a), "made")

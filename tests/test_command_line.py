@@ -28,7 +28,9 @@ def one_line(capsys) -> str:
 
 def test_every_command_is_a_verb():
     files = (HERE.parent / "benchmark/commands").glob("*.py")
-    commands = {path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")}
+    commands = {
+        path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")
+    }
     assert commands == set(COMMANDS)
 
 
@@ -58,7 +60,10 @@ def test_lists(capsys):
 
 def test_a_stage_without_a_season(capsys):
     assert main(["train", "shapes-scan_t2i_avg-0"]) == 2
-    assert "params.yaml: expected the active season, found nothing; choose one" in one_line(capsys)
+    assert (
+        "params.yaml: expected the active season, found nothing; choose one"
+        in one_line(capsys)
+    )
 
 
 def test_an_option_that_is_no_yaml_is_refused_in_a_line(capsys):
@@ -79,18 +84,24 @@ MEMBERS = ["scan_t2i_avg", "scan_i2t_lse"]
         ("scan_t2i_avg_i2t_lse", MEMBERS),
     ],
 )
-def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, needs, capsys, monkeypatch):
+def test_run_plays_what_a_preset_needs_and_shows_the_preset(
+    preset, needs, capsys, monkeypatch
+):
     given, read = [], []
     lost = SimpleNamespace(status="not_applicable", reason="no pixels", metrics={})
     monkeypatch.setattr(run, "run", lambda params, *others: given.append(params))
-    monkeypatch.setattr(run, "read_record", lambda folder: read.append(str(folder)) or lost)
+    monkeypatch.setattr(
+        run, "read_record", lambda folder: read.append(str(folder)) or lost
+    )
     assert main(["run", preset, "--seed", "2", "--option", "epochs=3"]) == 0
     (params,) = given
     assert list(params.everything) == [f"shapes-{name}-2" for name in (*needs, preset)]
     assert all(cell.options["epochs"] == 3 for cell in params.cells.values())
     (folder,) = read
     assert folder == f"data/cells/run/shapes/{preset}/2"
-    assert capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
+    assert (
+        capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
+    )
 
 
 def test_run_prints_the_whole_record_for_scripts(capsys, monkeypatch):
@@ -109,7 +120,9 @@ def test_run_prints_the_whole_record_for_scripts(capsys, monkeypatch):
 def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
-    source = (HERE.parent / "methods" / "two_branch_embedding.py").read_text(encoding="utf-8")
+    source = (HERE.parent / "methods" / "two_branch_embedding.py").read_text(
+        encoding="utf-8"
+    )
     Path("mine.py").write_text(source, encoding="utf-8")
     Path("small.yaml").write_text(
         "title: Small\ndatasets:\n  shapes:\n    options: {train: 40, val: 10, test: 12}\n"
@@ -134,7 +147,8 @@ def ran(words: list[str], path: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize("missing", ["pandas", "networkx"])
 def test_an_environment_that_is_not_activated(missing, tmp_path):
-    """A package that is not there is told in one line; here its import fails as it would."""
+    """A package that is not there is told in one line; here its import fails as it
+    would."""
     text = f"raise ModuleNotFoundError('none', name={missing!r})\n"
     (tmp_path / f"{missing}.py").write_text(text, encoding="utf-8")
     path = f"{tmp_path}{os.pathsep}{HERE.parent}"

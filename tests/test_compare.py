@@ -25,7 +25,9 @@ def season(tmp_path_factory, tmp_path, monkeypatch):
 def ranks(preset: str, direction: str = "t2i") -> np.ndarray:
     """(S, Q) of both seeds."""
     kept = results.read_kept("try", "open")
-    return np.stack([kept[f"{preset}/{seed}"].scores.best(direction) for seed in (0, 1)])
+    return np.stack(
+        [kept[f"{preset}/{seed}"].scores.best(direction) for seed in (0, 1)]
+    )
 
 
 def changed(season, direction: str = "t2i") -> pd.DataFrame:
@@ -41,10 +43,14 @@ def test_queries_are_compared_one_by_one(season, direction, count):
     means = [(sum(a) / 2, sum(b) / 2) for a, b in zip(first.T, second.T, strict=True)]
     assert list(zip(queries["first"], queries["second"], strict=True)) == means
     assert len(queries) == count
-    assert queries["step"].tolist() == pytest.approx([np.log((1 + b) / (1 + a)) for a, b in means])
+    assert queries["step"].tolist() == pytest.approx(
+        [np.log((1 + b) / (1 + a)) for a, b in means]
+    )
 
 
-def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monkeypatch):
+def test_the_terminal_shows_the_paired_test_and_the_queries(
+    season, capsys, monkeypatch
+):
     words = ["compare", FIRST, SECOND, "--dataset", "open", "--out", "all.parquet"]
     assert main(words) == 0
     told = capsys.readouterr().out
@@ -60,7 +66,10 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     monkeypatch.setattr(compare, "read_params", lambda name: once)
     assert main(words) == 0
     told = capsys.readouterr().out
-    assert "]," in told and "1 seed, and no other preset tells how far trainings lie apart" in told
+    assert (
+        "]," in told
+        and "1 seed, and no other preset tells how far trainings lie apart" in told
+    )
     assert ", p " not in told and f"{FIRST} beats {SECOND} by rsum: undecided" in told
 
 

@@ -1,5 +1,6 @@
-"""Comparisons of made-up records against naive loops over their queries, and against SciPy; also
-of phrases, persons and folds, whose units are not simply images with captions."""
+"""Comparisons of made-up records against naive loops over their queries, and against
+SciPy; also of phrases, persons and folds, whose units are not simply images with
+captions."""
 
 from pathlib import Path
 from statistics import fmean, variance
@@ -52,14 +53,18 @@ def folder(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rsum", "i2t_r5", "t2i_r1", "s2s_r1"])
-def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_captions(metric):
+def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_captions(
+    metric,
+):
     """Sentence queries are the captions with a sibling: other images have none."""
     preset = played("a", 1.0)
     square = (of_image(preset, metric) ** 2).sum()
     span = 600.0 if metric == "rsum" else 100.0
     asked = int((np.array(EACH) > 1).sum()) if metric == "s2s_r1" else IMAGES
     expected = significance.score_interval(preset.mean(metric), square, span, asked)
-    assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
+    assert interval_over_images(board(preset), preset, metric) == pytest.approx(
+        expected
+    )
     assert expected[0] < preset.mean(metric) < expected[1]
 
 
@@ -78,16 +83,25 @@ def test_the_interval_of_a_preset_is_for_other_trainings_too(seeds):
 
 
 def test_all_presets_tell_how_far_trainings_lie_apart():
-    presets = [played(name, quality) for name, quality in zip("abc", (1.0, 1.5, 2.0), strict=True)]
+    presets = [
+        played(name, quality)
+        for name, quality in zip("abc", (1.0, 1.5, 2.0), strict=True)
+    ]
     part = seed_part(board(*presets), presets[0], "rsum")
-    assert part.variance == pytest.approx(fmean(variance(p.values("rsum")) for p in presets))
-    assert part.interaction == pytest.approx(fmean(interaction_of(p, "rsum") for p in presets))
+    assert part.variance == pytest.approx(
+        fmean(variance(p.values("rsum")) for p in presets)
+    )
+    assert part.interaction == pytest.approx(
+        fmean(interaction_of(p, "rsum") for p in presets)
+    )
     assert (part.freedom, part.counts) == (6, (3,))
 
 
 def test_a_single_training_takes_the_spread_of_enough_others():
     single = played("s", 1.0, (7,))
-    others = [played(name, 1.0, seeds) for name, seeds in (("a", (0, 1, 2)), ("b", (3, 4, 5)))]
+    others = [
+        played(name, 1.0, seeds) for name, seeds in (("a", (0, 1, 2)), ("b", (3, 4, 5)))
+    ]
     assert seed_part(board(single, *others), single, "rsum") is None
     assert interval(board(single, *others), single, "rsum") is None
     more = [*others, varied("c", [1.0, 1.2, 1.1])]
@@ -104,13 +118,21 @@ def test_a_comparison_has_both_sources_of_doubt():
     first, second = played("a", 2.0), played("b", 1.0, (3, 4, 5))
     results = board(first, second)
     comparison = compare(results, first, second, "rsum")
-    assert (comparison.first, comparison.second, comparison.metric) == ("a", "b", "rsum")
-    assert comparison.difference == pytest.approx(first.mean("rsum") - second.mean("rsum"))
+    assert (comparison.first, comparison.second, comparison.metric) == (
+        "a",
+        "b",
+        "rsum",
+    )
+    assert comparison.difference == pytest.approx(
+        first.mean("rsum") - second.mean("rsum")
+    )
     assert not comparison.is_paired and comparison.trainings == (3, 3)
     images = ((of_image(first, "rsum") - of_image(second, "rsum")) ** 2).sum()
     spread = fmean(variance(p.values("rsum")) for p in (first, second))
     inside = fmean(interaction_of(p, "rsum") for p in (first, second))
-    assert comparison.estimate.error**2 == pytest.approx(images + max(0.0, spread - inside) * 2 / 3)
+    assert comparison.estimate.error**2 == pytest.approx(
+        images + max(0.0, spread - inside) * 2 / 3
+    )
     assert comparison.on_test_set.error**2 <= comparison.estimate.error**2
     assert comparison.doubt.interaction == pytest.approx(min(images, 2 / 3 * inside))
 
@@ -120,7 +142,10 @@ def test_shared_trainings_are_paired():
     member = played("a", 2.0, (0, 1, 2, 3))
     fused = standing(
         "f",
-        [outcome("f", seed, ranks_of(np.random.default_rng(seed), 2.2)) for seed in (1, 2, 3)],
+        [
+            outcome("f", seed, ranks_of(np.random.default_rng(seed), 2.2))
+            for seed in (1, 2, 3)
+        ],
         fuse={"how": "average", "of": ["a:visual", "a:textual"]},
     )
     results = board(member, fused)
@@ -143,7 +168,12 @@ def test_presets_of_the_same_trainings_are_paired_and_count_once():
         cells = [outcome(name, seed, ranks[seed], **facts) for seed in range(3)]
         return standing(name, cells, start=start)
 
-    first, second, other, started = of("a"), of("b"), of("c", code="d"), of("d", start="c")
+    first, second, other, started = (
+        of("a"),
+        of("b"),
+        of("c", code="d"),
+        of("d", start="c"),
+    )
     results = board(first, second, other, started)
     trained = [trainings_of(results, s) for s in results.rows]
     assert trained == [{"a"}, {"a"}, {"c"}, {"d"}]
@@ -159,7 +189,13 @@ def test_the_time_of_an_epoch_is_that_of_its_training():
     """Duration over epochs; a cell without a training of its own has none."""
     history = pd.DataFrame({"epoch": [1, 2, 3, 4]})
     few, many = (
-        standing(name, [trained(name, n, training=[duration + n], history=history) for n in (0, 2)])
+        standing(
+            name,
+            [
+                trained(name, n, training=[duration + n], history=history)
+                for n in (0, 2)
+            ],
+        )
         for name, duration in (("few", 40.0), ("many", 80.0))
     )
     fused = standing("fused", [trained("fused", training=[40.0, 80.0])])
@@ -186,7 +222,9 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
 def test_seeds_without_ranks_of_sentences_do_not_count():
     """Old records have the metric alone."""
     first, second = played("a", 2.0), played("b", 1.0)
-    keep_ranks(second.outcomes[0], {way: r for way, r in any_ranks().items() if way != "s2s"})
+    keep_ranks(
+        second.outcomes[0], {way: r for way, r in any_ranks().items() if way != "s2s"}
+    )
     comparison = compare(board(first, second), first, second, "s2s_r1")
     assert comparison.trainings == (3, 2)
     assert comparison.seconds == second.values("s2s_r1")[1:]
@@ -203,14 +241,20 @@ def test_times_have_their_trainings_and_less_is_better():
     assert values(first, "per_pair") == pytest.approx([1.0, 2.0, 3.0])
     assert comparison.difference == pytest.approx(13 / 3)
     assert comparison.interval == pytest.approx(tuple(expected))
-    half = stats.t.ppf(0.975, 2) * np.sqrt((1 + 4 / 3) / 3)  # the freedom of the worse known
-    assert comparison.on_test_set.interval == pytest.approx((13 / 3 - half, 13 / 3 + half))
+    # the freedom of the worse known
+    half = stats.t.ppf(0.975, 2) * np.sqrt((1 + 4 / 3) / 3)
+    assert comparison.on_test_set.interval == pytest.approx(
+        (13 / 3 - half, 13 / 3 + half)
+    )
     assert interval_over_images(board(first, second), first, "per_pair") is None
 
 
 def test_correlations_of_sampled_images_count_where_features_are_not_standardised():
     after = (0.1, 0.2, 0.3)
-    for settings, is_known in (({}, True), ({"settings": {"standardise": True}}, False)):
+    for settings, is_known in (
+        ({}, True),
+        ({"settings": {"standardise": True}}, False),
+    ):
         cells = [
             trained("a", seed, sampled=of_seed, image_features=settings)
             for seed, x in enumerate(after)
@@ -234,18 +278,26 @@ class TestOverlap:
         metrics = [{"overlap_s": level + 0.01 * seed**2} for seed in range(3)]
         return standing(
             preset,
-            [outcome(preset, s, ranks, metrics=of_seed) for s, of_seed in enumerate(metrics)],
+            [
+                outcome(preset, s, ranks, metrics=of_seed)
+                for s, of_seed in enumerate(metrics)
+            ],
         )
 
     def replicate(self, preset: Row, seed: int) -> np.ndarray:
         rng = np.random.default_rng([len(preset.preset), seed])
-        replicates = rng.normal(preset.values("overlap_s")[seed], 0.03, 200).astype(np.float32)
+        replicates = rng.normal(preset.values("overlap_s")[seed], 0.03, 200).astype(
+            np.float32
+        )
         keep_ranks(preset.outcomes[seed], any_ranks(), replicates=replicates)
         return replicates.astype(float)
 
     def test_their_paired_difference_is_the_images_part(self):
         first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
-        both = [[self.replicate(preset, seed) for seed in range(3)] for preset in (first, second)]
+        both = [
+            [self.replicate(preset, seed) for seed in range(3)]
+            for preset in (first, second)
+        ]
         comparison = compare(board(first, second), first, second, "overlap_s")
         gaps = np.mean(both[1], axis=0) - np.mean(both[0], axis=0)
         assert comparison.difference == pytest.approx(0.1)  # less overlap is better
@@ -253,11 +305,13 @@ class TestOverlap:
         high, low = np.quantile(np.mean(both[0], axis=0), [0.025, 0.975])
         twice = 2 * np.mean(values(first, "overlap_s"))
         alone = (twice - low, twice - high)  # reflected
-        assert interval_over_images(board(first, second), first, "overlap_s") == pytest.approx(
-            alone
-        )
+        assert interval_over_images(
+            board(first, second), first, "overlap_s"
+        ) == pytest.approx(alone)
 
-    def test_it_depends_on_its_bins_above_its_bound_or_where_other_bins_give_another(self):
+    def test_it_depends_on_its_bins_above_its_bound_or_where_other_bins_give_another(
+        self,
+    ):
         """Densities that cross twice: .724 for .672, below a bound of .8."""
 
         def preset(**metrics: float) -> Row:
@@ -283,14 +337,16 @@ def test_ranks_of_another_split_are_named():
     assert error.value.found == str(CAPTIONS - 1)
 
 
-# Queries whose units are not simply images with captions -----------------------------------------
+# Queries whose units are not simply images with captions ------------------------------
 
-OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, 70)  # some images have none
+# some images have none
+OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, 70)
 PERSON = np.arange(IMAGES) // 3  # of an image; captions are the only queries
 
 
 def searcher(way: str, owner: np.ndarray, **facts: object) -> Row:
-    """Three seeds with ranks of a single direction, whose queries belong to these owners."""
+    """Three seeds with ranks of a single direction, whose queries belong to these
+    owners."""
     cells = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -302,10 +358,14 @@ def searcher(way: str, owner: np.ndarray, **facts: object) -> Row:
 @pytest.mark.parametrize("metric", ["p2r_r1", "rsum", "t2i_r5", "t2i rsum"])
 def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(metric):
     if metric.startswith("t2i"):
-        builders.prepare("made", OWNER, trained=2, groups=[f"person {n}" for n in PERSON])
+        builders.prepare(
+            "made", OWNER, trained=2, groups=[f"person {n}" for n in PERSON]
+        )
         way, owner, facts = "t2i", PERSON[OWNER], {}
     else:
-        builders.write_regions(Path("data/prepared/made"), ["t1", *ids("i", OF_PHRASE), "t0"])
+        builders.write_regions(
+            Path("data/prepared/made"), ["t1", *ids("i", OF_PHRASE), "t0"]
+        )
         way, owner, facts = "p2r", OF_PHRASE, {"task": "localisation"}
     metric = metric.removeprefix("t2i ")
     preset = searcher(way, owner, **facts)
@@ -313,7 +373,9 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
     ranks = np.stack([cell.ranks(way) for cell in preset.played])
     hits = sum(100.0 * (ranks < k).mean(0) for k in cutoffs)
     expected = expected_interval(owner, hits, 100.0 * len(cutoffs))
-    assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
+    assert interval_over_images(board(preset), preset, metric) == pytest.approx(
+        expected
+    )
     assert expected[0] < preset.mean(metric) < expected[1]
     assert preset.mean("rsum") <= 300
 
@@ -322,12 +384,16 @@ def test_an_interval_of_the_folds_is_of_their_ranks():
     """Ranks within the folds are another direction with the same queries."""
     within = [ranks_of(np.random.default_rng(seed), 1.0) for seed in range(3)]
     cells = [
-        outcome("a", seed, {way: 99 + x for way, x in of.items()} | {"t2i_fold": of["t2i"]})
+        outcome(
+            "a", seed, {way: 99 + x for way, x in of.items()} | {"t2i_fold": of["t2i"]}
+        )
         for seed, of in enumerate(within)
     ]
     preset = standing("a", cells)
     hits = 100.0 * (np.stack([of["t2i"] for of in within]) < 5).mean(0)
     expected = expected_interval(OWNER, hits, 100.0)
-    assert interval_over_images(board(preset), preset, "fold_t2i_r5") == pytest.approx(expected)
+    assert interval_over_images(board(preset), preset, "fold_t2i_r5") == pytest.approx(
+        expected
+    )
     low, high = interval_over_images(board(preset), preset, "t2i_r5")
     assert low == 0 < high < 10  # of the whole split nothing is found

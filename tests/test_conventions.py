@@ -1,4 +1,5 @@
-"""Whether two results can be compared: kinds, scales, directions, queries, galleries."""
+"""Whether two results can be compared: kinds, scales, directions, queries,
+galleries."""
 
 from dataclasses import replace
 
@@ -27,7 +28,9 @@ def result(
     index = pd.MultiIndex.from_product([[way], queries], names=KEY)
     table = pd.DataFrame(seeds.T, index, pd.Index(range(len(seeds)), name="seed"))
     known = pd.DataFrame({"cluster": queries, **SAME}, index)
-    return Result(name=name, kind=kind, table=table, facts=known, **{"depth": 0} | facts)
+    return Result(
+        name=name, kind=kind, table=table, facts=known, **{"depth": 0} | facts
+    )
 
 
 def fractions(seed: int, level: float) -> np.ndarray:
@@ -98,9 +101,13 @@ def test_seeds_of_one_side_on_two_scales_are_refused():
 
 def test_hits_and_other_values_are_refused_until_an_option_says_one_metric():
     hits, values = result("a", HITS, Kind.HITS), result("b", BAD)
-    with refused("a, b", "the same kind", "hits in a (0 to 1) and values in b", "--scale 1"):
+    with refused(
+        "a, b", "the same kind", "hits in a (0 to 1) and values in b", "--scale 1"
+    ):
         conventions.check(hits, values)
-    conventions.check(result("a", HITS, is_scaled=True), replace(values, is_scaled=True))
+    conventions.check(
+        result("a", HITS, is_scaled=True), replace(values, is_scaled=True)
+    )
     with refused("a, b", "the same kind", "values in a"):
         conventions.check(result("a", GOOD), result("b", range(150), Kind.RANKS))
 
@@ -126,7 +133,9 @@ def test_of_hits_and_ranks_a_note_says_that_they_run_against_each_other():
     for kind, values in ((Kind.HITS, HITS), (Kind.RANKS, np.arange(150.0))):
         both = result("a", values, kind), result("b", values.max() - values, kind)
         conventions.check(*both)
-        assert any("rank correlation of -1.00" in note for note in conventions.notes(*both))
+        assert any(
+            "rank correlation of -1.00" in note for note in conventions.notes(*both)
+        )
 
 
 def test_unrelated_values_are_no_opposites():
@@ -146,7 +155,9 @@ def test_whole_numbers_may_be_ranks():
 
 def test_the_queries_of_one_side_alone_are_named():
     with refused("a, b", "the same queries", "3 in a alone, as 'q147'", "leave out"):
-        conventions.check(result("a", GOOD), result("b", BAD[:147], queries=QUERIES[:147]))
+        conventions.check(
+            result("a", GOOD), result("b", BAD[:147], queries=QUERIES[:147])
+        )
 
 
 @pytest.mark.parametrize("spelled", [str.upper, lambda name: f"q{int(name[1:])}"])

@@ -1,4 +1,5 @@
-"""Corrections of scores for hubs: against loops, where they change nothing, and as rows."""
+"""Corrections of scores for hubs: against loops, where they change nothing, and as
+rows."""
 
 import json
 import shutil
@@ -45,18 +46,26 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-def asked(how: str, way: str, scores: np.ndarray, bank: np.ndarray, size=(4, 5)) -> list[Asked]:
+def asked(
+    how: str, way: str, scores: np.ndarray, bank: np.ndarray, size=(4, 5)
+) -> list[Asked]:
     """The split and the bank, one row per query."""
     matrices = [scores, scores if how == "dual_softmax" else bank]
     turned = matrices if way == "i2t" else [matrix.T for matrix in matrices]
     tiles = [Matrices(size, i2t=matrix) for matrix in turned]
-    return [Asked(way, *of.shape, each) for of, each in zip(matrices, tiles, strict=True)]
+    return [
+        Asked(way, *of.shape, each) for of, each in zip(matrices, tiles, strict=True)
+    ]
 
 
-def corrected(how: str, way: str, scores: np.ndarray, bank: np.ndarray, given: dict, size=(4, 5)):
+def corrected(
+    how: str, way: str, scores: np.ndarray, bank: np.ndarray, given: dict, size=(4, 5)
+):
     """Corrected scores, one row per query, from tiles of `size`."""
     found = np.full((scores if way == "i2t" else scores.T).shape, np.nan)
-    for tile in Corrected(how, {way: asked(how, way, scores, bank, size)}, {way: given}):
+    for tile in Corrected(
+        how, {way: asked(how, way, scores, bank, size)}, {way: given}
+    ):
         found[np.ix_(tile.rows, tile.columns)] = tile.of(way)
     return found if way == "i2t" else found.T
 
@@ -76,9 +85,15 @@ def expected(how: str, scores: np.ndarray, bank: np.ndarray, given: dict) -> np.
 @pytest.mark.parametrize("how", GRIDS)
 def test_corrected_scores_are_those_of_the_loops(how, way):
     queries, items = (IMAGES, CAPTIONS) if way == "i2t" else (CAPTIONS, IMAGES)
-    scores, bank = drawn(queries, items), drawn(3, items, seed=4)  # some items are no hubs
-    found = [corrected(how, way, scores, bank, GIVEN[how], size) for size in ((4, 5), (99, 99))]
-    np.testing.assert_allclose(found[0], expected(how, scores, bank, GIVEN[how]), rtol=1e-12)
+    # some items are no hubs
+    scores, bank = drawn(queries, items), drawn(3, items, seed=4)
+    found = [
+        corrected(how, way, scores, bank, GIVEN[how], size)
+        for size in ((4, 5), (99, 99))
+    ]
+    np.testing.assert_allclose(
+        found[0], expected(how, scores, bank, GIVEN[how]), rtol=1e-12
+    )
     np.testing.assert_allclose(found[0], found[1], rtol=1e-14)
     if how == "qb_norm":  # both kinds of queries are there
         changed = (found[0] != scores).any(1)
@@ -88,7 +103,9 @@ def test_corrected_scores_are_those_of_the_loops(how, way):
 def test_many_nearest_ones_are_all_of_a_small_bank():
     scores, bank = drawn(IMAGES, CAPTIONS), drawn(3, CAPTIONS, seed=1)
     found = corrected("nnn", "i2t", scores, bank, {"k": 64, "alpha": 1.0})
-    np.testing.assert_allclose(found, scores - bank.mean(0, dtype=np.float64), rtol=1e-12)
+    np.testing.assert_allclose(
+        found, scores - bank.mean(0, dtype=np.float64), rtol=1e-12
+    )
     scores, bank = 1e4 * drawn(IMAGES, CAPTIONS), 1e4 * drawn(BANK, CAPTIONS, seed=1)
     found = corrected("inverted_softmax", "i2t", scores, bank, {"beta": 200.0})
     np.testing.assert_allclose(found, scores - bank.max(0), atol=1e-2)
@@ -96,15 +113,19 @@ def test_many_nearest_ones_are_all_of_a_small_bank():
 
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize(
-    ("how", "given"), [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})]
+    ("how", "given"),
+    [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})],
 )
 def test_without_strength_no_rank_changes(how, given, way):
     scores = drawn(IMAGES, CAPTIONS).round(1)  # with ties
     scores = scores if way == "i2t" else scores.T
     found = corrected(how, way, scores, drawn(BANK, scores.shape[1], seed=1), given)
     relevant = RELEVANCE.matrix if way == "i2t" else RELEVANCE.matrix.T
-    kept = found if how == "nnn" else (found * len(scores)).round(6)  # equal but for beta
-    before, after = (ranks_of(each, relevant).values for each in (scores.astype(float), kept))
+    # equal but for beta
+    kept = found if how == "nnn" else (found * len(scores)).round(6)
+    before, after = (
+        ranks_of(each, relevant).values for each in (scores.astype(float), kept)
+    )
     assert before.tolist() == after.tolist()
 
 
@@ -128,7 +149,7 @@ def test_banks_with_scores_that_are_not_finite_are_refused(bad):
         corrected("nnn", "i2t", drawn(IMAGES, CAPTIONS), bank, GIVEN["nnn"])
 
 
-# Parameters ---------------------------------------------------------------------------------------
+# Parameters ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
@@ -139,7 +160,11 @@ def test_validation_chooses_the_first_of_the_best(how, way):
     relevant = relevance.matrix if way == "i2t" else relevance.matrix.T
     for seed in range(2):
         hubs = drawn(relevant.shape[1], seed=seed + 10) / 2  # of each item
-        scores = drawn(*relevant.shape, seed=seed) / 4 + hubs + relevant.astype(np.float32) / 4
+        scores = (
+            drawn(*relevant.shape, seed=seed) / 4
+            + hubs
+            + relevant.astype(np.float32) / 4
+        )
         bank = drawn(20, relevant.shape[1], seed=seed + 20) / 4 + hubs
         sums = []
         for given in GRIDS[how]:
@@ -156,7 +181,7 @@ def test_every_correction_that_a_season_may_name_has_a_grid():
     assert all(GRIDS.values())
 
 
-# Cells --------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +213,11 @@ def here(trained, tmp_path, monkeypatch):
 
 def bank_scores(cell, images: str, captions: str) -> np.ndarray:
     """(I, C) of the images of one split with the captions of another."""
-    data, cpu, trained = prepared_tables.read("tiny"), torch.device("cpu"), trained_cell(cell)
+    data, cpu, trained = (
+        prepared_tables.read("tiny"),
+        torch.device("cpu"),
+        trained_cell(cell),
+    )
     model = trained.model(cpu)
     encodings = []
     for name, encode in ((images, model_scores.encode_images), (captions, None)):
@@ -200,7 +229,8 @@ def bank_scores(cell, images: str, captions: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("how", "kind"), [*zip(GRIDS, ("scan", "two_branch", "two_branch", "scan"), strict=True)]
+    ("how", "kind"),
+    [*zip(GRIDS, ("scan", "two_branch", "two_branch", "scan"), strict=True)],
 )
 def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, kind):
     cell = scan() if kind == "scan" else two_branch()
@@ -214,10 +244,14 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
     data = prepared_tables.read("tiny")
     sizes = {name: data.split(name) for name in ("train", "test")}
     counts = {
-        name: {"i2t": len(of.image_rows), "t2i": len(of.caption_rows)} for name, of in sizes.items()
+        name: {"i2t": len(of.image_rows), "t2i": len(of.caption_rows)}
+        for name, of in sizes.items()
     }
     assert told["bank"] == counts["test" if how == "dual_softmax" else "train"]
-    banks = {"i2t": bank_scores(cell, "train", "test"), "t2i": bank_scores(cell, "test", "train").T}
+    banks = {
+        "i2t": bank_scores(cell, "train", "test"),
+        "t2i": bank_scores(cell, "test", "train").T,
+    }
     for way in ("i2t", "t2i"):
         assert told[way] in GRIDS[how]
         loops = expected(how, plain[way], banks[way], told[way])
@@ -231,10 +265,16 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
 def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
     cell = two_branch()
     monkeypatch.setattr(corrections, "BANK", 3)
-    rows = [fusion_of(cell, how="nnn").model_copy(update={"seed": seed}) for seed in (0, 0, 1)]
+    rows = [
+        fusion_of(cell, how="nnn").model_copy(update={"seed": seed})
+        for seed in (0, 0, 1)
+    ]
     scores = [scored(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
     assert (scores[0] == scores[1]).all() and not (scores[0] == scores[2]).all()
-    assert evaluated(rows[0], cell).metrics["correction"]["bank"] == {"i2t": 3, "t2i": 3}
+    assert evaluated(rows[0], cell).metrics["correction"]["bank"] == {
+        "i2t": 3,
+        "t2i": 3,
+    }
 
 
 def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
@@ -258,13 +298,15 @@ def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
     ]
 
 
-# Seasons ------------------------------------------------------------------------------------------
+# Seasons ------------------------------------------------------------------------------
 
 
 def corrected_season(**changes: object) -> Params:
     """Of two presets and a fusion on one of two datasets."""
     rows = {"nnn": [SCAN, FUSION], "dual_softmax": [TWO_BRANCH]}
-    tried = season(presets=[SCAN, TWO_BRANCH, FUSION, "scan_i2t_lse"], corrections=rows, **changes)
+    tried = season(
+        presets=[SCAN, TWO_BRANCH, FUSION, "scan_i2t_lse"], corrections=rows, **changes
+    )
     return resolve("try", with_dataset(tried, "folder", presets=["scan_*"]))
 
 
@@ -272,17 +314,28 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     params = corrected_season(seeds_of={TWO_BRANCH: [5]})
     found = {key: of for key, of in params.fusions.items() if of.how in GRIDS}
     keys = [
-        f"{d}-{of}_nnn-{s}" for d in ("drawn", "folder") for of in (SCAN, FUSION) for s in (0, 3)
+        f"{d}-{of}_nnn-{s}"
+        for d in ("drawn", "folder")
+        for of in (SCAN, FUSION)
+        for s in (0, 3)
     ]
     assert found.keys() == {*keys, f"drawn-{TWO_BRANCH}_dual_softmax-5"}
     of_fusion = found[f"folder-{FUSION}_nnn-3"]
-    members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
-    assert (of_fusion.how, of_fusion.members, of_fusion.parts) == ("nnn", members, ["", ""])
+    members = [
+        params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")
+    ]
+    assert (of_fusion.how, of_fusion.members, of_fusion.parts) == (
+        "nnn",
+        members,
+        ["", ""],
+    )
     assert of_fusion.folder == f"data/cells/try/folder/{FUSION}_nnn/3"
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate@drawn-{SCAN}_nnn-0"]
     assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
-    assert stage["params"][1] == {"seasons/try/cells.yaml": [f"cells.drawn-{SCAN}_nnn-0"]}
+    assert stage["params"][1] == {
+        "seasons/try/cells.yaml": [f"cells.drawn-{SCAN}_nnn-0"]
+    }
     kinds = (params.fusions[f"drawn-{FUSION}{of}-0"] for of in ("", "_nnn"))
     assert len({pipeline.cell_digest(each) for each in kinds}) == 2
 
@@ -313,12 +366,15 @@ def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
 
 
 def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
-    """It shares the trainings of its preset, is named after it, and stands in the report."""
+    """It shares the trainings of its preset, is named after it, and stands in the
+    report."""
     monkeypatch.chdir(tmp_path)
     report_seasons.conclude_from_few(monkeypatch)
     report_seasons.draw_nothing(monkeypatch)
     rows = {"nnn": [SCAN], "dual_softmax": [SCAN]}
-    tried = report_seasons.declared(played=(SCAN,)).model_copy(update={"corrections": rows})
+    tried = report_seasons.declared(played=(SCAN,)).model_copy(
+        update={"corrections": rows}
+    )
     params = resolve("try", tried)
     known = presets() | corrected_presets(rows, presets())
     monkeypatch.setattr(report_seasons, "presets", lambda: known)
@@ -328,13 +384,20 @@ def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
     for cell in report_seasons.cells(params):
         report_seasons.play(cell, 0.3 + 0.1 * len(cell.preset))
     for of in read_boards(read_params()):
-        plain, corrected, dual = (of.row(SCAN + end) for end in ("", "_nnn", "_dual_softmax"))
+        plain, corrected, dual = (
+            of.row(SCAN + end) for end in ("", "_nnn", "_dual_softmax")
+        )
         assert (corrected.title, dual.title) == (
             f"{plain.title}, nearest-neighbour normalisation",
             f"{plain.title}, dual softmax",
         )
-        assert corrected.declared.fuse.of == [SCAN] and corrected.declared.network == "bottom_up"
-        trained = {comparisons.trainings_of(of, row) for row in (plain, corrected, dual)}
+        assert (
+            corrected.declared.fuse.of == [SCAN]
+            and corrected.declared.network == "bottom_up"
+        )
+        trained = {
+            comparisons.trainings_of(of, row) for row in (plain, corrected, dual)
+        }
         assert trained == {frozenset({SCAN})}
         assert comparisons.compare(of, corrected, plain, "rsum") is not None
 

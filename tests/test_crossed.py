@@ -1,5 +1,5 @@
-"""Cells that cross a method with the yardstick: each differs from VSE, or from dual-path, in one
-half alone."""
+"""Cells that cross a method with the yardstick: each differs from VSE, or from
+dual-path, in one half alone."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,11 +12,22 @@ from test_methods import tiny
 from test_vse import IDS, batch_of
 
 from benchmark.commands import check
-from benchmark.contracts.methods import Batch, Captions, Sizes, two_branch_embedding, vse
+from benchmark.contracts.methods import (
+    Batch,
+    Captions,
+    Sizes,
+    two_branch_embedding,
+    vse,
+)
 from benchmark.season.plugins import method_of, own_presets
 
 FOLDER = "examples/crossed"
-NAMES = ["gru_under_instance_loss", "gru_under_triplets", "vse_on_text_cnn", "vse_on_vectors"]
+NAMES = [
+    "gru_under_instance_loss",
+    "gru_under_triplets",
+    "vse_on_text_cnn",
+    "vse_on_vectors",
+]
 SMALL = {"embedding_size": 4, "word_size": 3}
 SIZES = Sizes(image=5, text=9, classes=10)
 
@@ -41,7 +52,9 @@ def with_classes(ids: list[int]) -> Batch:
 def test_it_keeps_the_contract(name):
     path = f"{FOLDER}/{name}.py"
     for row in [None, *(row for _, row in own_presets({name: path}).values())]:
-        assert [note for _, is_kept, note in check.check(tiny(path, row)) if not is_kept] == []
+        assert [
+            note for _, is_kept, note in check.check(tiny(path, row)) if not is_kept
+        ] == []
 
 
 @pytest.mark.parametrize("name", ["gru_under_triplets", "gru_under_instance_loss"])
@@ -55,7 +68,10 @@ def test_under_another_loss_the_networks_are_the_yardsticks(name):
 
 def test_the_triplets_are_those_of_two_branch_networks():
     model, batch = crossed("gru_under_triplets", **SMALL), batch_of(IDS)
-    (x,), (y,) = model.encode_images(batch.images), model.encode_captions(batch.captions)
+    (x,), (y,) = (
+        model.encode_images(batch.images),
+        model.encode_captions(batch.captions),
+    )
     d, rest = torch.cdist(x, y), (batch.group_ids, 0.05, 10)
     expected = [
         two_branch_embedding.image_anchor(d, *rest),
@@ -71,7 +87,9 @@ def test_the_instance_loss_is_the_log_probability_of_the_own_class():
         ("visual", model.encode_images(batch.images)),
         ("textual", model.encode_captions(batch.captions)),
     ):
-        costs = map(partial(instance, model.share.weight.tolist()), (16 * f).tolist(), IDS)
+        costs = map(
+            partial(instance, model.share.weight.tolist()), (16 * f).tolist(), IDS
+        )
         assert terms[name].item() == pytest.approx(fmean(costs), rel=1e-6)
 
 
@@ -80,8 +98,12 @@ def test_on_vectors_the_loss_is_the_yardsticks():
     batch = batch_of(IDS)
     vectors = torch.randn(len(IDS), 9, dtype=torch.float64)
     captions = Captions(values=vectors, lengths=torch.ones(len(IDS), dtype=torch.long))
-    scores = model.similarity(model.encode_images(batch.images), model.encode_captions(captions))
+    scores = model.similarity(
+        model.encode_images(batch.images), model.encode_captions(captions)
+    )
     costs = vse.hinges(scores, batch.group_ids[:, None] != batch.group_ids, 0.2)
     terms = model.loss(replace(batch, captions=captions))
     assert terms["image_anchor"].item() == pytest.approx(costs[0].amax(1).sum().item())
-    assert terms["caption_anchor"].item() == pytest.approx(costs[1].amax(0).sum().item())
+    assert terms["caption_anchor"].item() == pytest.approx(
+        costs[1].amax(0).sum().item()
+    )

@@ -11,7 +11,15 @@ from benchmark.contracts.datasets import cuhk_pedes
 from benchmark.contracts.datasets.cuhk_pedes import Options
 
 # Person -> split; the folders, suffixes and sizes are as mixed as those of the release.
-SPLIT_OF = {1: "train", 2: "train", 3: "train", 7: "train", 8: "val", 9: "val", 10: "test"}
+SPLIT_OF = {
+    1: "train",
+    2: "train",
+    3: "train",
+    7: "train",
+    8: "val",
+    9: "val",
+    10: "test",
+}
 FOLDERS = ("cam_a/{}_45.bmp", "CUHK01/{}.png", "Market/{}_c1s1.jpg")
 WITH_TEN = "Market/10_c1s1.jpg"  # as one test image of the release has
 
@@ -44,7 +52,8 @@ def items() -> list[dict]:
 def raw(tmp_path) -> Path:
     for number, item in enumerate(items()):
         draw(tmp_path / "imgs" / item["file_path"], number, (10 + number, 30))
-    (tmp_path / "caption_all.json").write_text("[]")  # comes with the pictures; of no use
+    # comes with the pictures; of no use
+    (tmp_path / "caption_all.json").write_text("[]")
     write(tmp_path, items())
     return tmp_path
 
@@ -80,9 +89,13 @@ def test_captions_per_image(raw, number, kept):
     assert "4 (train), 2 (val), 1 (test)" in notes
     used = f"used of each image: {number or 'all'}."
     assert f"1 images have more than two captions; {used}" in notes
-    dropped = {1: "29 captions are left out, of the images cam_a/1_45, CUHK01/1, Market/1_c1s1"}
+    dropped = {
+        1: "29 captions are left out, of the images cam_a/1_45, CUHK01/1, Market/1_c1s1"
+    }
     dropped |= {2: "8 captions are left out, of the images Market/10_c1s1."}
-    assert dropped.get(number, "") in notes and ("left out" in notes) == (number in dropped)
+    assert dropped.get(number, "") in notes and ("left out" in notes) == (
+        number in dropped
+    )
 
 
 def test_keys_that_are_not_used_are_told(raw):
@@ -102,22 +115,33 @@ def test_counts_of_the_card():
     assert two.expected_captions == {k: 2 * n for k, n in every.expected_images.items()}
     assert sum(two.expected_captions.values()) == 80412
     assert cuhk_pedes.card(Options(captions_per_image=1)).expected_captions == {}
-    # Of later releases as their authors state them: images in all, persons times five of RSTPReid.
-    icfg, rstp = (cuhk_pedes.card(Options(release=name)) for name in ("ICFG-PEDES", "RSTPReid"))
-    assert sum(icfg.expected_images.values()) == sum(icfg.expected_captions.values()) == 54522
+    # Of later releases as their authors state them: images in all, persons times five
+    # of RSTPReid.
+    icfg, rstp = (
+        cuhk_pedes.card(Options(release=name)) for name in ("ICFG-PEDES", "RSTPReid")
+    )
+    assert (
+        sum(icfg.expected_images.values())
+        == sum(icfg.expected_captions.values())
+        == 54522
+    )
     assert sum(rstp.expected_images.values()) == 5 * (3701 + 200 + 200) == 20505
     assert rstp.expected_captions == {k: 2 * n for k, n in rstp.expected_images.items()}
     taken = cuhk_pedes.card(Options(release="ICFG-PEDES", val=200))
-    assert taken.expected_images == {"test": 19848} and "200 persons of train" in taken.split
+    assert (
+        taken.expected_images == {"test": 19848}
+        and "200 persons of train" in taken.split
+    )
     splits = {icfg.split, rstp.split, taken.split, cuhk_pedes.card().split}
     assert len(splits) == 4  # no number on one is taken for one on another
 
 
-# Later releases of the same layout ---------------------------------------------------------
+# Later releases of the same layout ----------------------------------------------------
 
 
 def place_release(raw: Path, release: str) -> None:
-    """The same persons as ICFG-PEDES, without val and with one caption, or as RSTPReid."""
+    """The same persons as ICFG-PEDES, without val and with one caption, or as
+    RSTPReid."""
     data = items()
     for item in data:
         if release == "ICFG-PEDES":
@@ -135,7 +159,9 @@ def test_rstpreid(raw):
     before = cuhk_pedes.read(raw, Options(captions_per_image=2))
     place_release(raw, "RSTPReid")
     tables = cuhk_pedes.read(raw, options)
-    assert tables.images.equals(before.images) and tables.captions.equals(before.captions)
+    assert tables.images.equals(before.images) and tables.captions.equals(
+        before.captions
+    )
     assert cuhk_pedes.pictures(raw, options)("CUHK01/3.png").size == (17, 30)
     assert cuhk_pedes.inventory(raw, options)[0].name == "data_captions.json"
     with refused("option val", "none, as RSTPReid has a split val", "2"):
@@ -162,7 +188,7 @@ def test_icfg_pedes_takes_val_from_train(raw):
         cuhk_pedes.read(raw, Options(release="ICFG-PEDES", val=6))
 
 
-# Malformed variants ------------------------------------------------------------------------
+# Malformed variants -------------------------------------------------------------------
 
 
 FAULTS = [
@@ -192,6 +218,9 @@ def test_person_in_two_splits(raw):
     data = items()
     data[5]["split"] = "test"
     write(raw, data)
-    where, found = "[5] Market/2_c1s1.jpg: id 2", "test, but train in reid_raw.json: [3] cam_a/2_45"
+    where, found = (
+        "[5] Market/2_c1s1.jpg: id 2",
+        "test, but train in reid_raw.json: [3] cam_a/2_45",
+    )
     with refused(where, "one split per person", found):
         cuhk_pedes.read(raw)

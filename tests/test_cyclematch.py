@@ -1,4 +1,5 @@
-"""CycleMatch against loops written from the paper's equations (tests/oracles/cyclematch.py)."""
+"""CycleMatch against loops written from the paper's equations
+(tests/oracles/cyclematch.py)."""
 
 import pytest
 import torch
@@ -8,9 +9,11 @@ from torch import Tensor, nn
 from benchmark.contracts.methods import Batch, Captions, Sizes
 from benchmark.contracts.methods import cyclematch as method
 
-IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
+# of seven rows: one image thrice, one twice, two once
+IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
-TRAINED = ["cycle", "i2t2i", "t2i2t", "without_latent", "dual"]  # with visual and textual scores
+# with visual and textual scores
+TRAINED = ["cycle", "i2t2i", "t2i2t", "without_latent", "dual"]
 
 
 def captions_of(values: Tensor) -> Captions:
@@ -28,7 +31,12 @@ def model_of(**options) -> method.Model:
     """A tiny model in evaluation mode, its batch norms with statistics of their own."""
     torch.manual_seed(0)
     config = method.Config(
-        **{"hidden_size": HIDDEN, "embedding_size": DIMENSIONS, "initial_deviation": 0.5} | options
+        **{
+            "hidden_size": HIDDEN,
+            "embedding_size": DIMENSIONS,
+            "initial_deviation": 0.5,
+        }
+        | options
     )
     model = method.Model(config, Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)).double()
     for module in model.modules():
@@ -42,7 +50,11 @@ def model_of(**options) -> method.Model:
 
 
 def norm_of(norm: nn.BatchNorm1d) -> tuple:
-    affine = (None, None) if norm.weight is None else (norm.weight.tolist(), norm.bias.tolist())
+    affine = (
+        (None, None)
+        if norm.weight is None
+        else (norm.weight.tolist(), norm.bias.tolist())
+    )
     return norm.running_mean.tolist(), norm.running_var.tolist(), *affine, norm.eps
 
 
@@ -54,7 +66,10 @@ def layers_of(mapping: method.Mapping) -> dict[str, tuple]:
     if hasattr(mapping, "last"):
         linear["fc4"], norms["bn4"] = mapping.last
     layers = {
-        name: (layer.weight.tolist(), None if layer.bias is None else layer.bias.tolist())
+        name: (
+            layer.weight.tolist(),
+            None if layer.bias is None else layer.bias.tolist(),
+        )
         for name, layer in linear.items()
     }
     return layers | {name: norm_of(norm) for name, norm in norms.items()}
@@ -62,7 +77,9 @@ def layers_of(mapping: method.Mapping) -> dict[str, tuple]:
 
 def oracle_inputs(model: method.Model, batch: Batch) -> tuple:
     """f_I2T, f_T2I, the v and the t of a batch."""
-    scaled = {"common": naive.common_scale, "component": naive.batch_norm}[model.config.scaling]
+    scaled = {"common": naive.common_scale, "component": naive.batch_norm}[
+        model.config.scaling
+    ]
     vs = [scaled(x, *norm_of(model.image_norm)) for x in batch.images.tolist()]
     ts = [scaled(x, *norm_of(model.text_norm)) for x in batch.captions.values.tolist()]
     return layers_of(model.i2t), layers_of(model.t2i), vs, ts
@@ -72,7 +89,13 @@ def oracle_inputs(model: method.Model, batch: Batch) -> tuple:
 @pytest.mark.parametrize("variant", method.VARIANTS)
 @pytest.mark.parametrize("scaling", method.SCALINGS)
 def test_terms_are_the_papers(scaling, variant, k):
-    options = {"variant": variant, "scaling": scaling, "margin": 0.3, "alpha": 1.7, "top_k": k}
+    options = {
+        "variant": variant,
+        "scaling": scaling,
+        "margin": 0.3,
+        "alpha": 1.7,
+        "top_k": k,
+    }
     model, batch = model_of(**options), batch_of(1)
     terms = model.loss(batch)
     given = oracle_inputs(model, batch)
@@ -83,13 +106,20 @@ def test_terms_are_the_papers(scaling, variant, k):
 
 
 def test_one_deviation_of_the_batch_divides_all_components_and_is_remembered():
-    norm, like = method.CommonScale(3, affine=False).double(), nn.BatchNorm1d(3, affine=False)
+    norm, like = (
+        method.CommonScale(3, affine=False).double(),
+        nn.BatchNorm1d(3, affine=False),
+    )
     like = like.double()
-    x_BD = torch.tensor([[1.0, 0.0, -3.0], [3.0, 0.2, 5.0], [5.0, 0.1, 1.0]], dtype=torch.float64)
+    x_BD = torch.tensor(
+        [[1.0, 0.0, -3.0], [3.0, 0.2, 5.0], [5.0, 0.1, 1.0]], dtype=torch.float64
+    )
     scaled_BD, _ = norm(x_BD), like(x_BD)
     columns = x_BD.T.tolist()
     means = [sum(column) / 3 for column in columns]
-    spreads = [sum((x - m) ** 2 for x in of) / 3 for of, m in zip(columns, means, strict=True)]
+    spreads = [
+        sum((x - m) ** 2 for x in of) / 3 for of, m in zip(columns, means, strict=True)
+    ]
     remembered = means, spreads, None, None, norm.eps
     expected = [naive.common_scale(x, *remembered) for x in x_BD.tolist()]
     assert scaled_BD.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
@@ -99,10 +129,11 @@ def test_one_deviation_of_the_batch_divides_all_components_and_is_remembered():
 
 @pytest.mark.parametrize("variant", method.VARIANTS)
 def test_a_repeated_image_is_one_negative(variant):
-    """A margin of a million makes every hinge a million: the loss counts the slots in use.
+    """A margin of a million makes every hinge a million: the loss counts the slots in
+    use.
 
-    Rows of images 2, 2 and 5 have 1 + 1 + 1 negatives among images, 1 + 1 + 2 among texts. A term
-    counts those of its y, and twice those of its x.
+    Rows of images 2, 2 and 5 have 1 + 1 + 1 negatives among images, 1 + 1 + 2 among
+    texts. A term counts those of its y, and twice those of its x.
     """
     expected = {
         "i2t2i_dual": 4 + 2 * 3,
@@ -114,19 +145,31 @@ def test_a_repeated_image_is_one_negative(variant):
         "latent_match": 4 + 2 * 3,
     }
     model = model_of(variant=variant, margin=1e6, top_k=5)
-    slots = {name: term * 3 * 5 for name, term in model.loss(batch_of(4, [2, 2, 5])).items()}
+    slots = {
+        name: term * 3 * 5 for name, term in model.loss(batch_of(4, [2, 2, 5])).items()
+    }
     for name, count in slots.items():
         assert count.item() / 1e6 == pytest.approx(expected[name], abs=1e-4)
 
 
 @pytest.mark.parametrize("variant", method.VARIANTS)
-def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_says(variant):
+def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_says(
+    variant,
+):
     """LatentMatch compares in the latent space only."""
     is_latent = variant == "latent"
     model, batch = model_of(variant=variant), batch_of(5)
-    images, captions = model.encode_images(batch.images), model.encode_captions(batch.captions)
-    scores, averaged = model.scores(images, captions), model.similarity(images, captions)
-    assert list(scores) == (["latent"] if is_latent else ["visual", "textual", "latent"])
+    images, captions = (
+        model.encode_images(batch.images),
+        model.encode_captions(batch.captions),
+    )
+    scores, averaged = (
+        model.scores(images, captions),
+        model.similarity(images, captions),
+    )
+    assert list(scores) == (
+        ["latent"] if is_latent else ["visual", "textual", "latent"]
+    )
     f, g, vs, ts = oracle_inputs(model, batch)
     for i, v in enumerate(vs):
         for c, t in enumerate(ts):
@@ -134,7 +177,9 @@ def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_say
                 expected = [naive.s(naive.third(f, v), naive.third(g, t))]
             else:
                 expected = naive.scores(f, g, v, t)
-            assert [x[i, c].item() for x in scores.values()] == pytest.approx(expected, abs=1e-10)
+            assert [x[i, c].item() for x in scores.values()] == pytest.approx(
+                expected, abs=1e-10
+            )
             mean = sum(expected[:2]) / len(expected[:2])
             assert averaged[i, c].item() == pytest.approx(mean, abs=1e-10)
     similarities = model.caption_similarity(captions, captions)
@@ -146,8 +191,11 @@ def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_say
 
 @pytest.mark.parametrize("variant", TRAINED)
 def test_running_statistics_are_those_of_real_features(variant):
-    """The way back of a cycle leaves none: each batch norm knows what DualMatch's would."""
-    model, dual = (model_of(variant=name, dropout=0.0).train() for name in (variant, "dual"))
+    """The way back of a cycle leaves none: each batch norm knows what DualMatch's
+    would."""
+    model, dual = (
+        model_of(variant=name, dropout=0.0).train() for name in (variant, "dual")
+    )
     dual.load_state_dict(model.state_dict())
     for each in (model, dual):
         each.loss(batch_of(9))

@@ -21,13 +21,17 @@ def module(request):
 def test_card_is_filled(module):
     card = module.card()
     assert isinstance(card, datasets.Card)
-    assert all(text.strip() for text in (card.title, card.source, card.licence, card.split))
+    assert all(
+        text.strip() for text in (card.title, card.source, card.licence, card.split)
+    )
     assert type(card.may_publish) is bool
     assert set(card.expected_images) <= set(datasets.SPLITS)
     for remote in card.remote:
         assert remote.urls and all(url.startswith("https://") for url in remote.urls)
         assert remote.sha256 is None or len(bytes.fromhex(remote.sha256)) == 32
-    assert not card.remote or card.obtain.strip(), "tell what to do when nothing can be downloaded"
+    assert not card.remote or card.obtain.strip(), (
+        "tell what to do when nothing can be downloaded"
+    )
     for needed in card.checklist:
         assert needed.what.strip() and needed.ways and all(needed.ways)
 
@@ -54,13 +58,15 @@ def test_options_are_declared_once(module):
         assert parameters["options"].default == options()
 
 
-@pytest.mark.parametrize("name", ["flickr9k", "", "../flickr8k", "shapes.py", "_karpathy"])
+@pytest.mark.parametrize(
+    "name", ["flickr9k", "", "../flickr8k", "shapes.py", "_karpathy"]
+)
 def test_an_unknown_name_lists_the_known_ones(name):
     with refused("dataset", "one of cuhk_pedes, flickr30k, ", repr(name)):
         datasets.load(name)
 
 
-# Options of a season -------------------------------------------------------------------------
+# Options of a season ------------------------------------------------------------------
 
 
 def chosen(reader: str, options: dict) -> RawDataset:
@@ -69,5 +75,7 @@ def chosen(reader: str, options: dict) -> RawDataset:
 
 
 def test_an_unknown_option_lists_the_known_ones():
-    with refused("dataset mine: options", "train, val, test, seed", "'size'", kind=UserError):
+    with refused(
+        "dataset mine: options", "train, val, test, seed", "'size'", kind=UserError
+    ):
         chosen("shapes", {"size": 3})

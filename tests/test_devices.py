@@ -1,5 +1,5 @@
-"""Where a stage computes: names that are refused, precision, clocks, memory, and what goes on where
-after a kill. Nothing here needs a GPU."""
+"""Where a stage computes: names that are refused, precision, clocks, memory, and what
+goes on where after a kill. Nothing here needs a GPU."""
 
 import subprocess
 import sys
@@ -21,7 +21,9 @@ def gpus(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were so many, all of one kind."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: "Made-up 9000")
+    monkeypatch.setattr(
+        torch.cuda, "get_device_name", lambda device=None: "Made-up 9000"
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,14 +54,20 @@ def test_gpus_are_taken_by_their_number(monkeypatch):
 
 
 def of_backends() -> set[str]:
-    kinds = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    kinds = (
+        torch.backends.cuda.matmul,
+        torch.backends.cudnn.conv,
+        torch.backends.cudnn.rnn,
+    )
     return {kind.fp32_precision for kind in kinds}
 
 
 @pytest.mark.parametrize(
     ("precision", "kept"), [("float32", "ieee"), ("tf32", "tf32"), ("bfloat16", "ieee")]
 )
-def test_products_convolutions_and_recurrences_have_the_precision_of_the_season(precision, kept):
+def test_products_convolutions_and_recurrences_have_the_precision_of_the_season(
+    precision, kept
+):
     try:
         begin("cpu", precision)
         assert of_backends() == {kept}
@@ -69,14 +77,17 @@ def test_products_convolutions_and_recurrences_have_the_precision_of_the_season(
 
 @pytest.mark.parametrize("side", [7, 8, 10, 14, 5])
 def test_pooling_that_training_goes_back_through_has_a_sum_of_fixed_order(side):
-    """VGG's pooling of a map to 7 x 7: torch's own way back adds in any order on a GPU."""
+    """VGG's pooling of a map to 7 x 7: torch's own way back adds in any order on a
+    GPU."""
     maps = torch.randn(2, 3, side, side + 1, dtype=torch.float64, requires_grad=True)
     expected = nn.functional.adaptive_avg_pool2d(maps, 7)
     pooled = torchvision_cnn.averaged(maps, 7)
     torch.testing.assert_close(pooled, expected)
     names, weights = set(), torch.randn_like(pooled)
     back = torch.autograd.grad((expected * weights).sum(), maps)[0]
-    torch.testing.assert_close(torch.autograd.grad((pooled * weights).sum(), maps)[0], back)
+    torch.testing.assert_close(
+        torch.autograd.grad((pooled * weights).sum(), maps)[0], back
+    )
     todo = [torchvision_cnn.averaged(maps, 7).grad_fn]
     while todo:
         node = todo.pop()
@@ -124,7 +135,10 @@ def test_a_training_goes_on_where_it_began(first, then, goes_on, tmp_path, monke
     """On another device of the same kind, and on no other kind."""
     monkeypatch.chdir(tmp_path)
     gpus(2, monkeypatch)
-    folders = [train._scratch(cell_of("scan"), {}, torch.device(name)) for name in (first, then)]
+    folders = [
+        train._scratch(cell_of("scan"), {}, torch.device(name))
+        for name in (first, then)
+    ]
     assert (folders[0] == folders[1]) == goes_on
 
 

@@ -19,8 +19,12 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def enter(settings: dict, presets: list[str]) -> None:
-    datasets = {name: DatasetSettings.model_validate(facts) for name, facts in settings.items()}
-    declared = Season(title="T", datasets=datasets, presets=presets, seeds=[0], device="cpu")
+    datasets = {
+        name: DatasetSettings.model_validate(facts) for name, facts in settings.items()
+    }
+    declared = Season(
+        title="T", datasets=datasets, presets=presets, seeds=[0], device="cpu"
+    )
     write_params(resolve("try", declared), declared)
 
 
@@ -47,7 +51,10 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     Path("weights/mobilenet_v2-b0353104.pth").touch()
     proposals = {"how": "rpn", "network": "mobilenet_v2"}
     image = {"network": "drawn_cnn"}
-    enter({"shapes": {"image": image, "proposals": proposals}}, ["two_branch_phrase_single"])
+    enter(
+        {"shapes": {"image": image, "proposals": proposals}},
+        ["two_branch_phrase_single"],
+    )
     assert main(["doctor"]) == 2
     told = capsys.readouterr().out
     assert "fasterrcnn_resnet50_fpn_v2_coco-*.pth" in told

@@ -1,5 +1,5 @@
-"""README and docs: links lead somewhere, pages are up to date and short, commands exist as they are
-printed.
+"""README and docs: links lead somewhere, pages are up to date and short, commands exist
+as they are printed.
 
 That the README's own commands run is in test_first_hour.py."""
 
@@ -40,13 +40,18 @@ NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 def commands(text: str) -> list[list[str]]:
     """The lines of all bash blocks as words, without comments."""
     lines = [line for block in BASH.findall(text) for line in block.splitlines()]
-    return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+    return [
+        words for words in (shlex.split(line, comments=True) for line in lines) if words
+    ]
 
 
 def anchors(text: str) -> set[str]:
     """The names that GitHub gives to headings, and those of the ledger's claims."""
     heads = re.findall(r"^#+ (.*)$", CODE.sub("", text), re.MULTILINE)
-    names = {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    names = {
+        re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-")
+        for head in heads
+    }
     return names | set(re.findall(r'<a id="([^"]+)"', text))
 
 
@@ -61,14 +66,21 @@ def test_the_first_screen_of_the_readme_is_short():
     for token in (token for token in first if token.type == "fence"):
         lines += token.content.splitlines()
     assert 100 < len(" ".join(line.partition(" #")[0] for line in lines).split()) <= 250
-    findings = text_of("README.md").partition("<!-- findings")[2].partition("<!-- end")[0]
+    findings = (
+        text_of("README.md").partition("<!-- findings")[2].partition("<!-- end")[0]
+    )
     assert 3 <= findings.count("\n- ") <= 5
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "reports").glob("*/README.md")), ids=str)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "reports").glob("*/README.md")), ids=str
+)
 def test_the_first_screen_of_a_season_is_short(path):
-    """Words with all markup, before the first heading below the title and what is folded."""
-    first = re.split(r"^## |^<details>", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[0]
+    """Words with all markup, before the first heading below the title and what is
+    folded."""
+    first = re.split(
+        r"^## |^<details>", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )[0]
     assert 100 < len(first.split()) <= 400
     assert "rsum" in first or "R\\@1" in first
     ranks = re.findall(r"^\| (\d+) \|", first, re.MULTILINE)
@@ -98,7 +110,9 @@ def test_links_lead_somewhere(name):
 
 def test_every_page_is_in_the_index_and_the_navigation():
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    index, navigation, readme = (text_of(x) for x in ("docs/index.md", "mkdocs.yml", "README.md"))
+    index, navigation, readme = (
+        text_of(x) for x in ("docs/index.md", "mkdocs.yml", "README.md")
+    )
     assert {page for page in pages if f"({page})" not in index} == set()
     assert {page for page in pages if f"- {page}\n" not in navigation} == set()
     assert {page for page in pages if f"docs/{page}" not in readme} == set()
@@ -119,18 +133,32 @@ def test_commands_exist_as_they_are_printed(name):
             assert f"\n{words[1]}:" in text_of("Makefile")
 
 
-@pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra docs is not installed")
+@pytest.mark.skipif(
+    find_spec("mkdocs") is None, reason="the extra docs is not installed"
+)
 def test_the_pages_are_built(tmp_path):
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "-d",
+        str(tmp_path / "site"),
+    ]
     settings = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=ROOT, env=settings, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site/season-file/index.html").is_file()
 
 
 def test_every_flag_stands_in_the_table_of_flags():
     table = text_of("docs/statistics.md").partition("## Flags")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
+    ]
     told = {row[0]: row for row in rows[2:] if len(row) == 5 and len(row[0]) == 1}
     assert {letter: row[1] for letter, row in told.items()} == flags.NAMES
     blocking = {letter: row[4] for letter, row in told.items() if row[3]}
@@ -140,18 +168,24 @@ def test_every_flag_stands_in_the_table_of_flags():
 
 
 def test_every_mark_of_the_ledger_is_explained():
-    table = text_of("docs/statistics.md").partition("### Marks")[2].partition("\n## ")[0]
+    table = (
+        text_of("docs/statistics.md").partition("### Marks")[2].partition("\n## ")[0]
+    )
     told = re.findall(r"^\| (\S) \| (.+?) \| .{10,} \|$", table, re.MULTILINE)
     assert told == [(group.mark, group) for group in Group if group.mark]
 
 
 def test_what_is_said_of_trials_is_what_their_files_say():
     """Which seasons had trials, and of which presets `flickr8k` takes the best one."""
-    told = text_of("docs/statistics.md").partition("## Settings")[2].partition("\n## ")[0]
+    told = (
+        text_of("docs/statistics.md").partition("## Settings")[2].partition("\n## ")[0]
+    )
     files = {path.parent.name: path for path in ROOT.glob("seasons/*/tuning.csv")}
     assert set(re.findall(r"^- `(\w+)`", told, re.MULTILINE)) == files.keys()
     assert "Of CycleMatch and VSE the season takes the\n  best trial." in told
-    trials = pd.read_csv(files["flickr8k"]).sort_values("val_rsum").groupby("preset").last()
+    trials = (
+        pd.read_csv(files["flickr8k"]).sort_values("val_rsum").groupby("preset").last()
+    )
     page = text_of("reports/flickr8k/datasets/flickr8k.md").partition("## Tuning")[2]
     taken = re.findall(r"^\| (.+) \| (.+) \| .* \| .* \| yes \|$", page, re.MULTILINE)
     best = [(title_of(name), trials["options"][name]) for name in ("cyclematch", "vse")]

@@ -18,7 +18,8 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server(ThreadingHTTPServer):
-    """Answers from `script`, one behaviour per request; the last one is repeated for ever."""
+    """Answers from `script`, one behaviour per request; the last one is repeated for
+    ever."""
 
     def __init__(self, *script):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -101,7 +102,9 @@ def serve(monkeypatch) -> Iterator:
         server.server_close()
 
 
-def fetch(target: Path, *servers: Server, sha256: str | None = SHA256, attempts: int = 3) -> None:
+def fetch(
+    target: Path, *servers: Server, sha256: str | None = SHA256, attempts: int = 3
+) -> None:
     urls = tuple(server.url for server in servers)
     remote = RemoteFile(name="file.bin", urls=urls, sha256=sha256)
     download(remote, target, attempts=attempts, pause=0.0)
@@ -134,7 +137,8 @@ SCRIPTS = {  # what the server does, the checksum, and the ranges that it is ask
             None,
         )
     },
-    **{  # nor is a release that changes meanwhile; the server heeds Range but not If-Range
+    # nor is a release that changes meanwhile; the server heeds Range but not If-Range
+    **{
         f"other {tag}": (
             (cut(1500, OTHER, **{tag: '"old"'}), ranged(**{tag: '"new"'})),
             None,
@@ -153,14 +157,28 @@ def test_one_process_fetches_the_whole_file(serve, tmp_path, script, sha256, ran
     assert server.ranges == ranges
 
 
-ON, WHOLE = [None, "bytes=1500-"], [None, "bytes=10240-"]  # a whole part: 416 with its size
-KILLED = {  # checksum, what is sent before and after, what is left (None: the part), the ranges
+# a whole part: 416 with its size
+ON, WHOLE = [None, "bytes=1500-"], [None, "bytes=10240-"]
+# checksum, what is sent before and after, what is left (None: the part), the ranges
+KILLED = {
     "goes on, checksum": (SHA256, cut(1500), None, ranged(), ON),
     "goes on, release": (None, cut(1500, **TAG), None, ranged(**TAG), ON),
     "whole part, checksum": (SHA256, cut(1500), CONTENT, ranged(), WHOLE),
     "whole part, release": (None, cut(1500, **TAG), CONTENT, ranged(**TAG), WHOLE),
-    "whole part of another release": (SHA256, cut(1500), OTHER, ranged(), [*WHOLE, None]),
-    "no checksum and no release": (None, cut(1500, OTHER), None, ranged(), [None, None]),
+    "whole part of another release": (
+        SHA256,
+        cut(1500),
+        OTHER,
+        ranged(),
+        [*WHOLE, None],
+    ),
+    "no checksum and no release": (
+        None,
+        cut(1500, OTHER),
+        None,
+        ranged(),
+        [None, None],
+    ),
     "bytes of another release": (SHA256, cut(1500, OTHER), None, ranged(), ONCE_AGAIN),
 }
 

@@ -23,12 +23,17 @@ def test_pretraining_is_the_same_every_time_and_is_what_is_loaded():
     torch.manual_seed(99)
     expected = drawn_pretraining.pretrained().state_dict()
     assert not network.training and set(network.state_dict()) == set(expected)
-    assert all(torch.equal(value, expected[name]) for name, value in network.state_dict().items())
+    assert all(
+        torch.equal(value, expected[name])
+        for name, value in network.state_dict().items()
+    )
     assert facts["file"] == "pretrained here on 10000 close-ups, 6 epochs"
     assert len(facts["sha256"]) == 64
     drawn_pretraining.main()
     assert drawn_cnn.WEIGHTS.read_bytes() == first
-    assert [path.name for path in drawn_cnn.WEIGHTS.parent.iterdir()] == ["drawn_cnn.pt"]
+    assert [path.name for path in drawn_cnn.WEIGHTS.parent.iterdir()] == [
+        "drawn_cnn.pt"
+    ]
 
 
 def test_missing_weights_and_other_networks_are_refused():

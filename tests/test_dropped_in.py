@@ -1,5 +1,5 @@
-"""A dataset, a method and a figure are one file each: dropped into a copy of the tree, they are
-played."""
+"""A dataset, a method and a figure are one file each: dropped into a copy of the tree,
+they are played."""
 
 import os
 import shutil
@@ -82,8 +82,13 @@ def test_a_dataset_a_method_and_a_figure_need_no_edit_elsewhere(tmp_path):
     shutil.copy(ROOT / "tests/own_methods/plain.py", tmp_path / "methods")
     (tmp_path / "methods/plain.yaml").write_text(PRESETS)
     (tmp_path / "benchmark/report/figures/plain_bars.py").write_text(FIGURE)
-    command, environment = [sys.executable, "-c", PLAY], os.environ | {"PYTHONPATH": str(tmp_path)}
-    played = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    command, environment = (
+        [sys.executable, "-c", PLAY],
+        os.environ | {"PYTHONPATH": str(tmp_path)},
+    )
+    played = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert played.returncode == 0, played.stdout + played.stderr
     assert "passed" in played.stdout and "failed" not in played.stdout
     page = (tmp_path / "reports/mine/datasets/colours.md").read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""The dual-path CNN against loops written from the paper (tests/oracles/dual_path.py)."""
+"""The dual-path CNN against loops written from the paper
+(tests/oracles/dual_path.py)."""
 
 from collections import Counter
 
@@ -13,7 +14,12 @@ from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Siz
 from benchmark.contracts.methods import dual_path as method
 
 IMAGE_SIZE, VOCABULARY, CLASSES, LENGTH = 6, 11, 5, 8
-TINY = {"blocks": "2,1,2,1", "text_width": 1 / 64, "text_length": LENGTH, "word_size": 5}
+TINY = {
+    "blocks": "2,1,2,1",
+    "text_width": 1 / 64,
+    "text_length": LENGTH,
+    "word_size": 5,
+}
 TINY |= {"hidden_size": 6, "image_hidden_size": 7, "embedding_size": 4}
 OFFICIAL = {"text_pooling": "max", "text_layers": 1, "trailing_norm": True}
 STAGE_2 = {"stage": 2, "lambda1": 1.0}
@@ -35,7 +41,8 @@ class TinyNetwork(nn.Module):
 
 
 def model_of(**options) -> method.Model:
-    """A tiny model in float64, in training mode, with batch norms that have seen something."""
+    """A tiny model in float64, in training mode, with batch norms that have seen
+    something."""
     torch.manual_seed(0)
     config = method.Config(**TINY | options)
     network = TinyNetwork() if config.stage == 2 else None
@@ -54,9 +61,13 @@ def model_of(**options) -> method.Model:
 
 def captions_of(lengths: list[int], seed: int = 1) -> Captions:
     generator = torch.Generator().manual_seed(seed)
-    values = torch.randint(1, VOCABULARY, (len(lengths), max(lengths)), generator=generator)
+    values = torch.randint(
+        1, VOCABULARY, (len(lengths), max(lengths)), generator=generator
+    )
     counts = torch.tensor(lengths)
-    return Captions(values=values * (torch.arange(max(lengths)) < counts[:, None]), lengths=counts)
+    return Captions(
+        values=values * (torch.arange(max(lengths)) < counts[:, None]), lengths=counts
+    )
 
 
 def images_of(count: int, seed: int = 2) -> Tensor:
@@ -72,8 +83,13 @@ def pixels_of(count: int, seed: int = 3) -> Tensor:
 
 def batch_of(images: Tensor, **fields) -> Batch:
     """Five rows, each of an image and a class of its own."""
-    facts = {"captions": captions_of([3, 8, 1, 5, 10]), "group_ids": torch.tensor([7, 2, 9, 4, 5])}
-    return Batch(images=images, **facts | {"class_ids": torch.tensor([1, 0, 4, 2, 3])} | fields)
+    facts = {
+        "captions": captions_of([3, 8, 1, 5, 10]),
+        "group_ids": torch.tensor([7, 2, 9, 4, 5]),
+    }
+    return Batch(
+        images=images, **facts | {"class_ids": torch.tensor([1, 0, 4, 2, 3])} | fields
+    )
 
 
 def plain(x: Tensor) -> np.ndarray:
@@ -97,7 +113,8 @@ def naive_head(x, head: nn.Sequential):
 
 
 def naive_text(model: method.Model, words: list[int], offset: int):
-    """f_text of one sentence, its first word at `offset`, by the loops of the oracle."""
+    """f_text of one sentence, its first word at `offset`, by the loops of the
+    oracle."""
     config, table = model.config, plain(model.words.weight)
     ids = naive.place(words, offset, config.text_length)
     xs = [naive.batch_norm(table[i], *facts_of(model.word_norm)) for i in ids]
@@ -117,7 +134,7 @@ def words_of(captions: Captions, c: int) -> list[int]:
     return captions.values[c, : captions.lengths[c]].tolist()
 
 
-# The text CNN ------------------------------------------------------------------------------
+# The text CNN -------------------------------------------------------------------------
 
 
 # (8 - n) // 2; the last: clipped
@@ -147,10 +164,12 @@ def test_image_features_are_the_papers(options):
     model, images = model_of(**options).eval(), images_of(3)
     (encoded,) = model.encode_images(images)
     for x, y in zip(plain(images), plain(encoded), strict=True):
-        np.testing.assert_allclose(y, unit(naive_head(x, model.image_head)), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            y, unit(naive_head(x, model.image_head)), rtol=0, atol=1e-10
+        )
 
 
-# Position shift ----------------------------------------------------------------------------
+# Position shift -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("words", "offsets"), [(9, 24), (31, 2), (1, 32)])
@@ -178,7 +197,7 @@ def test_word_vectors_start_the_table():
         method.Model(method.Config(**TINY), sizes, word_vectors=vectors[:, :4])
 
 
-# Losses ------------------------------------------------------------------------------------
+# Losses -------------------------------------------------------------------------------
 
 
 def test_losses_of_the_hand_examples():
@@ -187,18 +206,25 @@ def test_losses_of_the_hand_examples():
         *(naive.HAND_WRONG_IMAGES, naive.HAND_WRONG_TEXTS),
     )
     loss = method.ranking(*map(torch.from_numpy, quadruples), 1.0).item()
-    slow = naive.mean([naive.quadruple(*row, 1.0) for row in zip(*quadruples, strict=True)])
+    slow = naive.mean(
+        [naive.quadruple(*row, 1.0) for row in zip(*quadruples, strict=True)]
+    )
     assert [loss, slow] == pytest.approx([naive.HAND_RANK] * 2, abs=1e-12)
     model = model_of(embedding_size=2).eval()
     model.share.weight = nn.Parameter(torch.from_numpy(naive.HAND_SHARE))
-    features, classes = torch.from_numpy(naive.HAND_FEATURES), torch.tensor(naive.HAND_CLASSES)
+    features, classes = (
+        torch.from_numpy(naive.HAND_FEATURES),
+        torch.tensor(naive.HAND_CLASSES),
+    )
     loss = model._instance(features, classes).item()
     assert loss == pytest.approx(naive.HAND_INSTANCE, abs=1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, OFFICIAL])
 def test_loss_is_equation_9(options):
-    model = model_of(lambda1=0.7, lambda2=0.5, lambda3=0.3, margin=0.4, **options).eval()
+    model = model_of(
+        lambda1=0.7, lambda2=0.5, lambda3=0.3, margin=0.4, **options
+    ).eval()
     batch = batch_of(images_of(5))
     torch.manual_seed(3)
     terms = model.loss(batch)
@@ -207,17 +233,25 @@ def test_loss_is_equation_9(options):
     seen = naive.relu if model.config.trailing_norm else np.asarray
     image = [seen(naive_head(x, model.image_head)) for x in plain(batch.images)]
     offsets = [2, 0, 3, 1, 0]
-    text = [seen(naive_text(model, words_of(batch.captions, c), offsets[c])) for c in range(5)]
+    text = [
+        seen(naive_text(model, words_of(batch.captions, c), offsets[c]))
+        for c in range(5)
+    ]
     share, classes = plain(model.share.weight), batch.class_ids.tolist()
     rank = [
-        naive.quadruple(image[b], text[b], image[wrong[b]], text[wrong[b]], 0.4) for b in range(5)
+        naive.quadruple(image[b], text[b], image[wrong[b]], text[wrong[b]], 0.4)
+        for b in range(5)
     ]
     expected = {
         "rank": 0.7 * naive.mean(rank),
-        "visual": 0.5 * naive.mean([naive.instance(share, image[b], classes[b]) for b in range(5)]),
-        "textual": 0.3 * naive.mean([naive.instance(share, text[b], classes[b]) for b in range(5)]),
+        "visual": 0.5
+        * naive.mean([naive.instance(share, image[b], classes[b]) for b in range(5)]),
+        "textual": 0.3
+        * naive.mean([naive.instance(share, text[b], classes[b]) for b in range(5)]),
     }
-    assert {name: x.item() for name, x in terms.items()} == pytest.approx(expected, abs=1e-10)
+    assert {name: x.item() for name, x in terms.items()} == pytest.approx(
+        expected, abs=1e-10
+    )
     assert all(value > 0 for value in expected.values())
 
 
@@ -233,7 +267,7 @@ def test_negatives_are_random_rows_of_other_groups():
     assert method.another_row(torch.zeros(3)).tolist() == [0, 1, 2]
 
 
-# Negatives of a pool -----------------------------------------------------------------------
+# Negatives of a pool ------------------------------------------------------------------
 
 
 def pooled_batch() -> Batch:
@@ -267,7 +301,10 @@ def test_pool_gives_the_hardest_caption_of_another_image(options):
 
 
 def test_pool_negatives_are_encoded_again_with_gradients():
-    model, batch = model_of(lambda1=1.0, negatives="pool", margin=3.0).eval(), pooled_batch()
+    model, batch = (
+        model_of(lambda1=1.0, negatives="pool", margin=3.0).eval(),
+        pooled_batch(),
+    )
     torch.manual_seed(6)
     terms = model.loss(batch)
     torch.manual_seed(6)
@@ -282,7 +319,7 @@ def test_pool_negatives_are_encoded_again_with_gradients():
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, weight)[0])
 
 
-# Stage II ----------------------------------------------------------------------------------
+# Stage II -----------------------------------------------------------------------------
 
 
 def test_stage_2_takes_over_all_of_stage_1():
@@ -299,11 +336,17 @@ def test_stage_2_takes_over_all_of_stage_1():
 
 def test_image_batch_norms_are_frozen_and_the_others_are_not():
     model = model_of(**STAGE_2)
-    assert model.training and model.image_network.training and not model.image_network.norm.training
+    assert (
+        model.training
+        and model.image_network.training
+        and not model.image_network.norm.training
+    )
     model.eval()
     model.train()
     assert not model.image_network.norm.training and model.image_head[1].training
-    images, texts = (x.running_mean.clone() for x in (model.image_network.norm, model.word_norm))
+    images, texts = (
+        x.running_mean.clone() for x in (model.image_network.norm, model.word_norm)
+    )
     sum(model.loss(batch_of(pixels_of(5))).values()).backward()
     assert (model.image_network.norm.running_mean == images).all()
     assert (model.word_norm.running_mean != texts).any()
@@ -322,7 +365,9 @@ def test_test_images_are_averaged_with_their_mirror_images():
             pooled, _ = model.image_network(torch.from_numpy(crop)[None])
             sides.append(naive_head(plain(pooled[0]), model.image_head))
         assert not np.allclose(*sides)
-        np.testing.assert_allclose(plain(encoded[i]), unit(sum(sides) / 2), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            plain(encoded[i]), unit(sum(sides) / 2), rtol=0, atol=1e-10
+        )
 
 
 def test_training_crops_are_random_windows_of_each_image_mirrored_or_not():
@@ -349,7 +394,7 @@ def window(image: Tensor, top: int, left: int, mirrored: bool) -> Tensor:
     return crop.flip(-1) if mirrored else crop
 
 
-# Options, recipe and presets ---------------------------------------------------------------
+# Options, recipe and presets ----------------------------------------------------------
 
 
 def test_official_rates_are_the_codes():

@@ -1,4 +1,5 @@
-"""The pipelines of seasons: what stages depend on, what an edit makes stale, and what stays."""
+"""The pipelines of seasons: what stages depend on, what an edit makes stale, and what
+stays."""
 
 import shutil
 import subprocess
@@ -39,17 +40,25 @@ SEASON = {
             "sentence": {"hglmm": {"centres": 2}},
         }
     },
-    "presets": ["vse", "scan_t2i_avg", "scan_i2t_lse", "scan_t2i_avg_i2t_lse", "two_branch_linear"],
+    "presets": [
+        "vse",
+        "scan_t2i_avg",
+        "scan_i2t_lse",
+        "scan_t2i_avg_i2t_lse",
+        "two_branch_linear",
+    ],
     "seeds": [0],
     "pages": ["vse"],
     "answers": ["scan_t2i_avg"],
 }
 ROWS = ("scan_t2i_avg", "scan_i2t_lse")
-SCAN = {f"{verb}@shapes-{preset}-0" for verb in ("train", "evaluate") for preset in ROWS}
+SCAN = {
+    f"{verb}@shapes-{preset}-0" for verb in ("train", "evaluate") for preset in ROWS
+}
 FUSION = "evaluate_2@shapes-scan_t2i_avg_i2t_lse-0"
 
 
-# Pipelines that are committed -------------------------------------------------------------------
+# Pipelines that are committed ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -62,7 +71,9 @@ def test_what_is_committed_is_what_would_be_written_today(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", COMMITTED)
-def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(name, monkeypatch):
+def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(
+    name, monkeypatch
+):
     monkeypatch.chdir(ROOT)
     stages = pipeline.all_stages(read_params(name))
     written = [path for stage in stages.values() for path in pipeline.outputs(stage)]
@@ -71,25 +82,30 @@ def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(
         made = {path for path in stage.get("deps", []) if path.startswith("data/")}
         folders = {path for path in made if key.startswith("collect")}
         assert made - folders <= set(written), key
-        assert all(any(w.startswith(f"{path}/") for w in written) for path in folders), key
+        assert all(
+            any(w.startswith(f"{path}/") for w in written) for path in folders
+        ), key
         assert key.startswith("report") or not any(
             "results/" in path for path in stage.get("deps", [])
         )
 
 
-# A small season, without a training -------------------------------------------------------------
+# A small season, without a training ---------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory) -> Path:
-    """A repository with the season SMALL, in which every stage left an empty file or folder."""
+    """A repository with the season SMALL, in which every stage left an empty file or
+    folder."""
     folder = tmp_path_factory.mktemp("repository")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         clone()
         write_season({})
         for path in [
-            p for s in pipeline.all_stages(read_params("small")).values() for p in outs(s)
+            p
+            for s in pipeline.all_stages(read_params("small")).values()
+            for p in outs(s)
         ]:
             if path.suffix == ".zip":
                 write_archive(path, {})
@@ -123,20 +139,23 @@ def write_season(changes: dict) -> None:
 
 
 def commit() -> None:
-    """What `dvc repro` writes into the lock files, as if every stage had left what is there."""
+    """What `dvc repro` writes into the lock files, as if every stage had left what is
+    there."""
     with Repo() as repo:
         repo.commit(force=True)
 
 
 def stale() -> set[str]:
-    """Stages with a changed dependency, parameter or output, once digests are as the code is: the
-    stages that write these are quick, and run first."""
+    """Stages with a changed dependency, parameter or output, once digests are as the
+    code is: the stages that write these are quick, and run first."""
     pipeline.write_readers()
     pipeline.write_digests(read_params("small"))
     with Repo() as repo:
         changed = [address.rpartition(":") for address in repo.status()]
     own = {
-        name for file, _, name in changed if file.startswith(("seasons/small", "seasons/shared"))
+        name
+        for file, _, name in changed
+        if file.startswith(("seasons/small", "seasons/shared"))
     }
     return own - {"cells", "readers"}
 
@@ -165,7 +184,9 @@ def test_stages_of_cells_are_spelt_out_as_dvc_does(repository):
     assert set(stages) < set(known)
     for name, stage in stages.items():
         assert known[name].cmd == stage["cmd"], name
-        assert {str(out) for out in known[name].outs} == set(pipeline.outputs(stage)), name
+        assert {str(out) for out in known[name].outs} == set(pipeline.outputs(stage)), (
+            name
+        )
         files = {str(dep) for dep in known[name].deps if not hasattr(dep, "params")}
         assert files == set(stage.get("deps", [])), name
 
@@ -192,14 +213,21 @@ VERSIONS, IMPORT = "benchmark/versions.yaml", ("import", "import os\nimport")
         (VERSIONS, "evaluate: 1", "evaluate: 2", EVALUATIONS),
     ],
 )
-def test_an_edit_makes_stale_what_it_decides_and_nothing_else(repository, file, old, new, expected):
+def test_an_edit_makes_stale_what_it_decides_and_nothing_else(
+    repository, file, old, new, expected
+):
     edit(file, old, new)
     assert stale() == expected
 
 
 def test_code_of_a_reader_makes_its_data_stale(repository):
     edit("datasets/shapes.py", "import", "EDITED = True\nimport")
-    read = {"fetch-shapes", "prepare-shapes", "pretrain", "encode-shapes-drawn_cnn_96_g6_flip"}
+    read = {
+        "fetch-shapes",
+        "prepare-shapes",
+        "pretrain",
+        "encode-shapes-drawn_cnn_96_g6_flip",
+    }
     assert stale() == read
 
 
@@ -217,7 +245,11 @@ def test_an_option_in_the_season_file_makes_its_cells_stale_and_other_stages_are
 
 def everything() -> dict[Path, tuple[int, bytes]]:
     """Every file outside of DVC's and git's own folders."""
-    files = (p for p in Path().rglob("*") if p.is_file() and p.parts[0] not in (".dvc", ".git"))
+    files = (
+        p
+        for p in Path().rglob("*")
+        if p.is_file() and p.parts[0] not in (".dvc", ".git")
+    )
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
@@ -227,7 +259,9 @@ def dry(capsys, *arguments: str) -> list[str]:
     return capsys.readouterr().out.split()
 
 
-def test_a_dry_run_tells_what_the_season_file_asks_for_now_and_writes_nothing(repository, capsys):
+def test_a_dry_run_tells_what_the_season_file_asks_for_now_and_writes_nothing(
+    repository, capsys
+):
     assert dry(capsys) == ["everything", "is", "up", "to", "date"]
     text = {"seeds_of": {"vse": [0, 1]}, "options": {"scan": {"epochs": 2}}}
     SMALL.write_text(yaml.safe_dump(SEASON | text))
@@ -251,7 +285,9 @@ def test_folders_of_this_machine_are_in_no_pipeline(repository):
     assert Path("seasons/shared/params.yaml").read_bytes() == before
 
 
-def test_a_failure_of_an_earlier_run_is_told_and_is_none_of_this_one(repository, capsys):
+def test_a_failure_of_an_earlier_run_is_told_and_is_none_of_this_one(
+    repository, capsys
+):
     cell = read_params("small").cells["shapes-vse-0"]
     failed = record(status="failed", reason="its worker died")
     kept = results.CellResult(place=cell.inside, record=failed)
@@ -263,7 +299,9 @@ def test_a_failure_of_an_earlier_run_is_told_and_is_none_of_this_one(repository,
     assert "0 stages run" in said
 
 
-def test_a_season_file_from_elsewhere_is_taken_again_where_it_was_edited(repository, capsys):
+def test_a_season_file_from_elsewhere_is_taken_again_where_it_was_edited(
+    repository, capsys
+):
     own, copy = Path("mine.yaml").resolve(), SEASONS / "mine/season.yaml"
     own.write_text(yaml.safe_dump(SEASON))
     assert main(["season", "mine.yaml"]) == 0
@@ -293,7 +331,10 @@ def test_a_row_that_was_brought_is_removed_by_one_command(repository, capsys):
     claims = {"claims": [{"better": "other", "than": "vse"}]}
     SMALL.write_text(yaml.safe_dump(SEASON | claims))
     assert main(["season", "--remove", "other"]) == 2
-    assert "claims: number 1" in capsys.readouterr().err and len(results.read_folder(folder)) == 2
+    assert (
+        "claims: number 1" in capsys.readouterr().err
+        and len(results.read_folder(folder)) == 2
+    )
     write_season({})
     assert main(["season", "--remove", "shapes-other-0"]) == 0
     assert list(read_params("small").brought) == ["shapes-other-1"]
@@ -310,13 +351,18 @@ def test_a_preset_that_comes_back_is_up_to_date(repository):
     assert stale() == set()
 
 
-def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pages_show(repository):
+def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pages_show(
+    repository,
+):
     cells = read_params("small").cells
     vse, scan = cells["shapes-vse-0"], cells["shapes-scan_t2i_avg-0"]
     assert vse.place(SAMPLES) == "data/cells/small/shapes/vse/0/scores/samples.npz"
     assert vse.place(RETRIEVED) == "data/samples/small/shapes/vse/0/retrieved.npz"
     assert scan.place(SAMPLES) == "data/samples/small/shapes/scan_t2i_avg/0/samples.npz"
-    assert scan.place(RETRIEVED) == "data/cells/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
+    assert (
+        scan.place(RETRIEVED)
+        == "data/cells/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
+    )
     written = pipeline.all_stages(read_params("small"))["evaluate@shapes-vse-0"]["outs"]
     assert written == [vse.folder, str(Path(vse.place(RETRIEVED)).parent)]
     stages = pipeline.all_stages(read_params("small"))
@@ -327,13 +373,15 @@ def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pag
     assert {"evaluate@shapes-scan_t2i_avg-0", FUSION} < stale()
 
 
-# Seasons beside each other ----------------------------------------------------------------------
+# Seasons beside each other ------------------------------------------------------------
 
 
 def write_other(datasets_of_it: dict) -> int:
     other = Path("seasons/other/season.yaml")
     other.parent.mkdir(exist_ok=True)
-    other.write_text(yaml.safe_dump(SEASON | {"datasets": datasets_of_it, "presets": ["vse"]}))
+    other.write_text(
+        yaml.safe_dump(SEASON | {"datasets": datasets_of_it, "presets": ["vse"]})
+    )
     return main(["season", "other"])
 
 
@@ -347,7 +395,10 @@ def test_seasons_share_a_dataset_and_agree_about_it(repository, capsys):
     shared = read_yaml(SEASONS / "shared/params.yaml")
     assert list(shared["datasets"]) == ["mine", "shapes"]
     assert write_other({"people": {"image": {"network": "drawn_cnn"}}}) == 0
-    assert list(read_yaml(SEASONS / "shared/params.yaml")["datasets"]) == ["people", "shapes"]
+    assert list(read_yaml(SEASONS / "shared/params.yaml")["datasets"]) == [
+        "people",
+        "shapes",
+    ]
 
 
 def test_a_season_that_was_resolved_before_needs_no_torch(repository):
@@ -369,8 +420,18 @@ def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
     cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
     same = cell.model_copy(update={"folder": "data/cells/elsewhere", "keeps": ()})
     assert pipeline.cell_digest(same) == pipeline.cell_digest(cell)
-    changes = {"options": {"epochs": 9}, "method": "vse", "images": "data/features/x", "seed": 7}
-    changes |= {"numerics": "intel", "threads": 2, "precision": "tf32", "validation_images": 5}
+    changes = {
+        "options": {"epochs": 9},
+        "method": "vse",
+        "images": "data/features/x",
+        "seed": 7,
+    }
+    changes |= {
+        "numerics": "intel",
+        "threads": 2,
+        "precision": "tf32",
+        "validation_images": 5,
+    }
     for name, value in changes.items():
         changed = cell.model_copy(update={name: value})
         assert pipeline.cell_digest(changed) != pipeline.cell_digest(cell), name

@@ -1,5 +1,5 @@
-"""Rows that were made elsewhere: whatever order and names they have, each is that of its item, or
-the file is refused in one line that names what is wrong."""
+"""Rows that were made elsewhere: whatever order and names they have, each is that of
+its item, or the file is refused in one line that names what is wrong."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,8 @@ from benchmark.features.embedding_files import (
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
-IDS = ["NA", "null", "a1", "a2", "nan"]  # of images, and names that pandas takes for nothing
+# of images, and names that pandas takes for nothing
+IDS = ["NA", "null", "a1", "a2", "nan"]
 FILES = [f"pics/COCO_{number:06}.jpg" for number in (7, 12, 3, 140, 9)]
 NUMBERS = [7, 12, 3, 140, 9]
 CAPTIONS = [f"{image}#{n}" for image in IDS for n in range(2)]
@@ -45,7 +46,9 @@ LISTS = {"embedding": [*map(list, TRUE[MIX])]}
 
 def saved(frame: pd.DataFrame | dict, name: str, **options: object) -> str:
     frame = pd.DataFrame(frame).rename(columns=str)
-    getattr(frame, {"csv": "to_csv", "parquet": "to_parquet"}[name.split(".")[1]])(name, **options)
+    getattr(frame, {"csv": "to_csv", "parquet": "to_parquet"}[name.split(".")[1]])(
+        name, **options
+    )
     return name
 
 
@@ -92,7 +95,9 @@ def mat(ids: str) -> str:
 
 
 def listed(kind: pa.DataType) -> str:
-    table = pa.table({"embedding": pa.array(LISTS["embedding"], kind), "id": mixed(IDS)})
+    table = pa.table(
+        {"embedding": pa.array(LISTS["embedding"], kind), "id": mixed(IDS)}
+    )
     pq.write_table(table, "x.parquet")
     return "x.parquet"
 
@@ -109,14 +114,18 @@ def lines(*rows: str) -> str:
 
 LINES = [",".join(map(str, row)) for row in FRAME.to_numpy().tolist()]
 READ: dict[str, Callable[[], str]] = {
-    "ids in the index of pandas": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.parquet"),
+    "ids in the index of pandas": lambda: saved(
+        FRAME.set_axis(mixed(IDS)), "x.parquet"
+    ),
     "in an index with a name": lambda: saved(
         FRAME.set_axis(pd.Index(mixed(FILES), name="filename")), "x.parquet"
     ),
     "as categories": lambda: saved(
         {**LISTS, "image_id": pd.Categorical(mixed(IDS))}, "x.parquet", index=False
     ),
-    "last in a CSV, beside the index": lambda: saved(FRAME.assign(image_id=mixed(IDS)), "x.csv"),
+    "last in a CSV, beside the index": lambda: saved(
+        FRAME.assign(image_id=mixed(IDS)), "x.csv"
+    ),
     "first in a CSV without names": lambda: lines(
         *(f"{name},{row}" for name, row in zip(mixed(IDS), LINES, strict=True))
     ),
@@ -125,19 +134,25 @@ READ: dict[str, Callable[[], str]] = {
     "with tabs": lambda: (
         Path(saved(FRAME.set_axis(mixed(IDS)), "x.csv", sep="\t")).rename("x.tsv").name
     ),
-    "as numbers without zeros": lambda: saved({**LISTS, "cocoid": mixed(NUMBERS)}, "x.parquet"),
+    "as numbers without zeros": lambda: saved(
+        {**LISTS, "cocoid": mixed(NUMBERS)}, "x.parquet"
+    ),
     "as whole numbers with a fraction": lambda: saved(
         {**LISTS, "image_id": np.array(mixed(NUMBERS), float)}, "x.parquet"
     ),
     "as text with zeros": lambda: saved(
-        {f"dim_{n}": FRAME[n] for n in FRAME} | {"Image": [f"{n:06}" for n in mixed(NUMBERS)]},
+        {f"dim_{n}": FRAME[n] for n in FRAME}
+        | {"Image": [f"{n:06}" for n in mixed(NUMBERS)]},
         "x.csv",
         index=False,
     ),
     "as paths of another machine": lambda: saved(
-        {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]}, "x.parquet"
+        {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]},
+        "x.parquet",
     ),
-    "as file names": lambda: npy(TRUE[MIX], "\n".join(Path(x).name for x in mixed(FILES))),
+    "as file names": lambda: npy(
+        TRUE[MIX], "\n".join(Path(x).name for x in mixed(FILES))
+    ),
     "as names without endings": lambda: npy(
         TRUE[MIX], "\n".join(Path(x).stem for x in mixed(FILES))
     ),
@@ -149,7 +164,9 @@ READ: dict[str, Callable[[], str]] = {
     "both sides in one npz": lambda: npz(
         img_embs=TRUE[MIX], img_ids=mixed(IDS), txt_embs=OF_CAPTIONS, txt_ids=CAPTIONS
     ),
-    "among others": lambda: npz(x=np.vstack([TRUE[:1], TRUE[MIX]]), ids=["z", *mixed(IDS)]),
+    "among others": lambda: npz(
+        x=np.vstack([TRUE[:1], TRUE[MIX]]), ids=["z", *mixed(IDS)]
+    ),
     "twice with equal rows": lambda: npz(
         x=np.vstack([TRUE[MIX], TRUE[1:2]]), ids=[*mixed(IDS), IDS[1]]
     ),
@@ -161,11 +178,15 @@ READ: dict[str, Callable[[], str]] = {
     ),
     "no ids": lambda: npy(TRUE),
     "no ids beside other texts": lambda: (
-        npy(TRUE) * bool(Path("x.txt").write_text("a1 is an id.\n7\n")) * bool(npy_notes())
+        npy(TRUE)
+        * bool(Path("x.txt").write_text("a1 is an id.\n7\n"))
+        * bool(npy_notes())
     ),
     "an ending in capitals": lambda: Path(npy(TRUE)).rename("x.NPY").name,
     "one row per caption": lambda: npy(TRUE[OWNER]),
-    "a CSV of numbers alone": lambda: lines(*(",".join(map(str, x)) for x in TRUE.tolist())),
+    "a CSV of numbers alone": lambda: lines(
+        *(",".join(map(str, x)) for x in TRUE.tolist())
+    ),
     "lists as text": lambda: saved(LISTS | {"id": mixed(IDS)}, "x.csv", index=False),
     "arrays as text": lambda: saved(
         {"embedding": list(TRUE[MIX]), "id": mixed(IDS)}, "x.csv", index=False
@@ -196,10 +217,14 @@ def test_each_row_is_that_of_its_image(case):
 
 
 def test_a_counter_of_rows_is_no_name_of_a_file():
-    forms = forms_of(pd.DataFrame({"image_id": ["0.jpg", "1.jpg"], "file": ["0.jpg", "1.jpg"]}))
+    forms = forms_of(
+        pd.DataFrame({"image_id": ["0.jpg", "1.jpg"], "file": ["0.jpg", "1.jpg"]})
+    )
     for name in ("index", "id"):
         file = saved({"embedding": LISTS["embedding"][:2], name: [1, 0]}, "x.parquet")
-        with pytest.raises(UserError, match=rf"none for '0.jpg' \(2 such in all\): {name} has '1'"):
+        with pytest.raises(
+            UserError, match=rf"none for '0.jpg' \(2 such in all\): {name} has '1'"
+        ):
             places(read_rows(Path(file), "images"), forms, "images")
     file = saved({"embedding": LISTS["embedding"][:2], "image_id": [1, 0]}, "x.parquet")
     assert places(read_rows(Path(file), "images"), forms, "images").tolist() == [1, 0]
@@ -211,15 +236,21 @@ def bfloat16(values: np.ndarray) -> np.ndarray:
 
 def test_half_precision_is_read():
     assert images_of(npy(TRUE.astype(np.float16))) == pytest.approx(TRUE, rel=1e-3)
-    assert images_of(tensors(x=("BF16", bfloat16(TRUE)))) == pytest.approx(TRUE, rel=1e-2)
+    assert images_of(tensors(x=("BF16", bfloat16(TRUE)))) == pytest.approx(
+        TRUE, rel=1e-2
+    )
 
 
 def test_captions_go_by_their_own_ids():
     owners = [IDS[owner] for owner in OWNER]
     names = {"image_id": owners, "caption_id": CAPTIONS}
     frame = pd.DataFrame({**names, "embedding": [*map(list, OF_CAPTIONS)]}).iloc[MIX_C]
-    assert np.array_equal(captions_of(saved(frame, "x.parquet", index=False)), OF_CAPTIONS)
-    with pytest.raises(UserError, match="expected ids of captions, found others alone: image_id"):
+    assert np.array_equal(
+        captions_of(saved(frame, "x.parquet", index=False)), OF_CAPTIONS
+    )
+    with pytest.raises(
+        UserError, match="expected ids of captions, found others alone: image_id"
+    ):
         captions_of(saved(frame.drop(columns="caption_id"), "x.parquet", index=False))
 
 
@@ -241,17 +272,24 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: saved(FRAME.assign(score=np.float32(1)), "x.parquet"),
         "column 'score': expected an id, or one number of each row, found a name",
     ),
-    "columns in another order": (lambda: saved(FRAME[[0, 2, 1]], "x.csv", index=False), "'2'"),
+    "columns in another order": (
+        lambda: saved(FRAME[[0, 2, 1]], "x.csv", index=False),
+        "'2'",
+    ),
     "a column of text": (
         lambda: saved({**LISTS, "text": IDS, "id": IDS}, "x.parquet"),
         "column 'text': expected an id, or one number of each row, found 'NA'",
     ),
     "lists as text that are abbreviated": (
-        lambda: saved({"embedding": [*np.tile(TRUE, 500)], "id": IDS}, "x.csv", index=False),
+        lambda: saved(
+            {"embedding": [*np.tile(TRUE, 500)], "id": IDS}, "x.csv", index=False
+        ),
         "column 'embedding': expected all numbers of each row, found lists that are abbreviated",
     ),
     "lists as text of several lengths": (
-        lambda: saved({"embedding": ["[1.0]"] * 4 + ["[1.0, 2.0]"]}, "x.csv", index=False),
+        lambda: saved(
+            {"embedding": ["[1.0]"] * 4 + ["[1.0, 2.0]"]}, "x.csv", index=False
+        ),
         "column 'embedding': expected all numbers of each row, found lists of 2 lengths",
     ),
     "a counter without a name": (
@@ -291,11 +329,15 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         "'NA' twice, with numbers that differ by up to ",
     ),
     "lists of several lengths": (
-        lambda: saved({"embedding": [[1.0]] * 4 + [[1.0, 2.0]], "id": IDS}, "x.parquet"),
+        lambda: saved(
+            {"embedding": [[1.0]] * 4 + [[1.0, 2.0]], "id": IDS}, "x.parquet"
+        ),
         "'lists of 2 lengths'",
     ),
     "a list that is missing": (
-        lambda: saved({"embedding": [*LISTS["embedding"][:4], None], "id": IDS}, "x.parquet"),
+        lambda: saved(
+            {"embedding": [*LISTS["embedding"][:4], None], "id": IDS}, "x.parquet"
+        ),
         "'lists of 2 lengths'",
     ),
     "an id that is missing": (
@@ -310,23 +352,35 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: npz(x=TRUE, ids=np.array(IDS)[:, None]),
         "their ids (N,) alone, found 'ids', <U4 (5, 1)",
     ),
-    "a scale beside the rows": (lambda: npz(x=TRUE, logit_scale=100.0), "found 'logit_scale'"),
-    "too few ids": (lambda: npy(TRUE, "a1\na2"), "x_ids.txt: expected an id for each of 5 rows"),
+    "a scale beside the rows": (
+        lambda: npz(x=TRUE, logit_scale=100.0),
+        "found 'logit_scale'",
+    ),
+    "too few ids": (
+        lambda: npy(TRUE, "a1\na2"),
+        "x_ids.txt: expected an id for each of 5 rows",
+    ),
     "ids of another encoding": (
         lambda: npy_beside_bytes("\n".join(IDS).encode("utf-16")),
         "x_ids.txt: expected ids in UTF-8, one per line",
     ),
     "ids in a file of another name": (
-        lambda: npy(TRUE[MIX]) * bool(Path("x.json").write_text(json.dumps(mixed(IDS)))),
+        lambda: (
+            npy(TRUE[MIX]) * bool(Path("x.json").write_text(json.dumps(mixed(IDS))))
+        ),
         "x.json: expected ids in x_ids.txt, found some under this name; save them as x_ids.txt",
     ),
     "names in a file of another name": (
-        lambda: npy(TRUE[MIX]) * bool(Path("x_names.txt").write_text("\r\n".join(mixed(FILES)))),
+        lambda: (
+            npy(TRUE[MIX])
+            * bool(Path("x_names.txt").write_text("\r\n".join(mixed(FILES))))
+        ),
         "x_names.txt: expected ids in x_ids.txt, found some",
     ),
     "two columns of lists": (
         lambda: saved(
-            {"image_emb": LISTS["embedding"], "text_emb": LISTS["embedding"]}, "x.parquet"
+            {"image_emb": LISTS["embedding"], "text_emb": LISTS["embedding"]},
+            "x.parquet",
         ),
         "column 'image_emb': expected an id, or one number of each row, found lists beside",
     ),
@@ -338,7 +392,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: Path(npy(TRUE)).rename("x.h5").name,
         "found .h5; save it with numpy.save",
     ),
-    "one row more": (lambda: npy(OF_CAPTIONS[:6]), "expected the 5 images of test, found 6"),
+    "one row more": (
+        lambda: npy(OF_CAPTIONS[:6]),
+        "expected the 5 images of test, found 6",
+    ),
     "rows of captions that differ": (
         lambda: npy(OF_CAPTIONS),
         "found 10, the number of captions, and rows of one image differ by up to ",
@@ -351,7 +408,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: npz(x=TRUE, ids=[*IDS[:4], "z"]),
         "found none for 'nan' (1 such in all): ids has 'NA', 'null', 'a1'",
     ),
-    "an id twice": (lambda: npz(x=TRUE, ids=["NA", *IDS[:4]]), "every id once, found 'NA' twice"),
+    "an id twice": (
+        lambda: npz(x=TRUE, ids=["NA", *IDS[:4]]),
+        "every id once, found 'NA' twice",
+    ),
     "no numbers": (
         lambda: npz(x=np.where(TRUE == TRUE[2, 1], np.nan, TRUE), ids=IDS),
         "NaN or infinity in row 2, 'a1' (1 such rows)",
@@ -361,8 +421,14 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         "objects, never unpickled: text as",
     ),
     "two arrays": (lambda: npz(x=TRUE, y=TRUE), "one array of numbers, found x, y"),
-    "text": (lambda: npy(np.array([["a"]])), "expected numbers (N, F), found <U1 (1, 1)"),
-    "a header that is a list": (lambda: safetensors([1]), "expected a .safetensors file"),
+    "text": (
+        lambda: npy(np.array([["a"]])),
+        "expected numbers (N, F), found <U1 (1, 1)",
+    ),
+    "a header that is a list": (
+        lambda: safetensors([1]),
+        "expected a .safetensors file",
+    ),
     "a deep header": (
         lambda: (
             Path("x.safetensors").write_bytes(
@@ -387,14 +453,23 @@ def test_what_is_neither_is_refused_by_its_name(case):
 
 def test_a_small_file_that_unpacks_to_much_is_refused(monkeypatch):
     monkeypatch.setattr(files, "MOST", 1 << 20)
-    values = pa.array([0.0], pa.float32()).dictionary_encode().take(pa.array([0] * (1 << 18)))
-    table = pa.table({"x": pa.ListArray.from_arrays([0, 1 << 18], values.cast(pa.float32()))})
+    values = (
+        pa.array([0.0], pa.float32())
+        .dictionary_encode()
+        .take(pa.array([0] * (1 << 18)))
+    )
+    table = pa.table(
+        {"x": pa.ListArray.from_arrays([0, 1 << 18], values.cast(pa.float32()))}
+    )
     pq.write_table(table, "x.parquet", compression="zstd")
     assert Path("x.parquet").stat().st_size < 1000
     with pytest.raises(UserError, match="at most 1048576 bytes, found more"):
         read_rows(Path("x.parquet"), "images")
-    pq.write_table(pa.table({"id": ["i" * 4096] * 4096, "x0": np.ones(4096)}), "x.parquet")
-    assert read_rows(Path("x.parquet"), "images").ids["id"][7] == "i" * 4096  # one text, shared
+    pq.write_table(
+        pa.table({"id": ["i" * 4096] * 4096, "x0": np.ones(4096)}), "x.parquet"
+    )
+    # one text, shared
+    assert read_rows(Path("x.parquet"), "images").ids["id"][7] == "i" * 4096
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
@@ -422,7 +497,9 @@ WHOLE = np.array([[3, -7], [-1, 4], [9, 0], [-5, 2], [6, -8]], np.int8)
 FORMATS: dict[str, Callable[[np.ndarray], str]] = {
     "npy": npy,
     "npz": lambda values: npz(x=values),
-    "safetensors": lambda values: tensors(x=({"|i1": "I8", "|u1": "U8"}[values.dtype.str], values)),
+    "safetensors": lambda values: tensors(
+        x=({"|i1": "I8", "|u1": "U8"}[values.dtype.str], values)
+    ),
     "pt": lambda values: torch_saved(torch.from_numpy(values)),
     "mat": lambda values: scipy.io.savemat("x.mat", {"feats": values.T}) or "x.mat",
     "mat of doubles": lambda values: (
@@ -431,7 +508,9 @@ FORMATS: dict[str, Callable[[np.ndarray], str]] = {
     "columns of parquet": lambda values: saved(values, "x.parquet"),
     "lists of parquet": lambda values: saved({"x": [*values]}, "x.parquet"),
     "columns of CSV": lambda values: saved(values, "x.csv", index=False),
-    "CSV without names": lambda values: saved(values, "x.csv", index=False, header=False),
+    "CSV without names": lambda values: saved(
+        values, "x.csv", index=False, header=False
+    ),
     "lists of CSV": lambda values: saved(
         {"x": [*map(list, values.tolist())]}, "x.csv", index=False
     ),
@@ -459,7 +538,9 @@ def test_words_of_text_keep_their_last_bits():
 
 def test_whole_numbers_above_fractions_are_names_of_columns_out_of_order():
     lines("0,2,1", *LINES)
-    with pytest.raises(UserError, match="column '2': expected an id, or one number of each row"):
+    with pytest.raises(
+        UserError, match="column '2': expected an id, or one number of each row"
+    ):
         read_embeddings(Path("x.csv"), "images")
 
 
@@ -470,7 +551,9 @@ def test_scores_may_be_minus_infinity_and_nothing_else_that_is_no_number():
         read_scores(Path(saved(scores, "x.csv", index=False)), "i2t").values, scores
     )
     for value in (np.nan, np.inf):
-        with pytest.raises(UserError, match="finite numbers, or -inf for what was not retrieved"):
+        with pytest.raises(
+            UserError, match="finite numbers, or -inf for what was not retrieved"
+        ):
             read_scores(Path(npy(np.where(TRUE > 0, TRUE, value))), "i2t")
     with pytest.raises(UserError, match="expected finite numbers, found"):
         read_embeddings(Path(npy(scores)), "images")
@@ -479,4 +562,6 @@ def test_scores_may_be_minus_infinity_and_nothing_else_that_is_no_number():
 def test_scores_may_be_whole_numbers_in_columns():
     counts = pd.DataFrame(np.arange(50).reshape(5, 10), IDS, CAPTIONS)
     for name in ("x.csv", "x.parquet"):
-        assert np.array_equal(read_scores(Path(saved(counts, name)), "i2t").values, counts)
+        assert np.array_equal(
+            read_scores(Path(saved(counts, name)), "i2t").values, counts
+        )

@@ -1,4 +1,5 @@
-"""The stage encode: kills survived, statistics of the training split only, encoders by file."""
+"""The stage encode: kills survived, statistics of the training split only, encoders by
+file."""
 
 import json
 import shutil
@@ -21,7 +22,13 @@ from benchmark.encode import __main__ as encode
 from benchmark.encode import images
 from benchmark.features import drawn_cnn
 from benchmark.scoring import inputs
-from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
+from benchmark.season.parameters import (
+    Cell,
+    FeatureSet,
+    ImageEncoder,
+    SentenceEncoder,
+    WordVectors,
+)
 from seasons import params_of
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
@@ -32,7 +39,8 @@ PARAMS = params_of()
 
 
 class Stub(nn.Module):
-    """Two channels that look to one side, so that a mirror image changes them, and a dead one."""
+    """Two channels that look to one side, so that a mirror image changes them, and a
+    dead one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,14 +50,18 @@ class Stub(nn.Module):
         self.norm = nn.BatchNorm2d(3)
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
-            self.look.weight.copy_(torch.randn(self.look.weight.shape, generator=generator))
+            self.look.weight.copy_(
+                torch.randn(self.look.weight.shape, generator=generator)
+            )
             self.look.weight[2] = 0
             self.look.bias.fill_(0.5)
             self.norm.running_mean.copy_(torch.tensor([0.1, 0.2, 0.3]))
             self.norm.running_var.copy_(torch.tensor([0.5, 2.0, 3.0]))
 
     def forward(self, pixels):
-        maps = torch.nn.functional.avg_pool2d(torch.relu(self.norm(self.look(pixels))), 4)
+        maps = torch.nn.functional.avg_pool2d(
+            torch.relu(self.norm(self.look(pixels))), 4
+        )
         return (maps.mean((2, 3)) - self.pooled_mean) / self.pooled_deviation, maps
 
 
@@ -59,7 +71,10 @@ def pictures_of(mirrored: bool = False) -> dict[str, Image.Image]:
     pixels = pixels.repeat(4, axis=1).repeat(4, axis=2)
     if mirrored:
         pixels = pixels[:, :, ::-1]
-    return {f"p{n}.png": Image.fromarray(np.ascontiguousarray(x)) for n, x in enumerate(pixels)}
+    return {
+        f"p{n}.png": Image.fromarray(np.ascontiguousarray(x))
+        for n, x in enumerate(pixels)
+    }
 
 
 def data_of() -> Prepared:
@@ -90,7 +105,9 @@ def stage(monkeypatch):
             opened.append(file)
             return shown[file]
 
-        loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": "stub"}))
+        loaded = SimpleNamespace(
+            load=lambda name, folder: (network(), {"file": "stub"})
+        )
         dataset = SimpleNamespace(pictures=lambda: open_picture)
         monkeypatch.setattr(images, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
@@ -114,7 +131,8 @@ def on_grid(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
     arrays = stage(flip=False)
-    pixels = np.stack([np.asarray(x) for x in pictures_of().values()])[:11]  # not the unused one
+    # not the unused one
+    pixels = np.stack([np.asarray(x) for x in pictures_of().values()])[:11]
     with torch.no_grad():
         pooled, maps = Stub().eval()(torch.tensor(pixels).permute(0, 3, 1, 2) / 255)
     np.testing.assert_allclose(arrays["pooled"], pooled, atol=2e-3)
@@ -132,14 +150,17 @@ def contents() -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in FOLDER.iterdir()}
 
 
-@pytest.mark.parametrize("settings", [{}, {"pixels": 8, "standardise": True}], ids=["", "pixels"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"pixels": 8, "standardise": True}], ids=["", "pixels"]
+)
 def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
     stage(**settings)
     unbroken = contents()
     made = {"pooled.npy", "regions.npy", "positions.npy", "card.json"}
     assert set(unbroken) == made | ({"pixels.npy", "network.pt"} if settings else set())
     with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p6.png", grid=2, **settings)  # of other settings: not to be gone on with
+        # of other settings: not to be gone on with
+        stage(dies_at="p6.png", grid=2, **settings)
     with pytest.raises(KeyboardInterrupt):
         stage(dies_at="p6.png", **settings)
     assert not FOLDER.exists()
@@ -159,7 +180,9 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
         ("kind", lambda device: "a GPU"),
     ],
 )
-def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, name, other, monkeypatch):
+def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(
+    stage, name, other, monkeypatch
+):
     with pytest.raises(KeyboardInterrupt):
         stage(dies_at="p6.png")
     stage.opened.clear()
@@ -175,7 +198,10 @@ def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, name, ot
 def test_standardised_by_the_training_split(stage):
     raw, standardised = stage(standardise=False), stage(standardise=True)
     for name in ("pooled", "regions"):
-        before, after = raw[name].astype(np.float64), standardised[name].astype(np.float64)
+        before, after = (
+            raw[name].astype(np.float64),
+            standardised[name].astype(np.float64),
+        )
         axes = tuple(range(before.ndim - 1))
         live, dead = after[..., :2], after[..., 2]
         np.testing.assert_allclose(live[:6].mean(axes), 0, atol=2e-3)
@@ -192,7 +218,8 @@ def random_network() -> drawn_cnn.Network:
     network = drawn_cnn.Network(width=4)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 2, 4)  # so that pictures differ in every channel
+            # so that pictures differ in every channel
+            nn.init.uniform_(module.weight, 2, 4)
             module.running_mean.normal_(std=0.1)
             module.running_var.uniform_(0.5, 1.5)
     return network
@@ -201,13 +228,26 @@ def random_network() -> drawn_cnn.Network:
 def cell_with(backbone: str) -> Cell:
     names = dict.fromkeys(("dataset", "preset", "method", "family"), "tiny")
     folders = {"images": str(FOLDER), "folder": "results/a"}
-    return Cell(**names, **folders, backbone=backbone, seed=0, options={}, scaled=[], network=None)
+    return Cell(
+        **names,
+        **folders,
+        backbone=backbone,
+        seed=0,
+        options={},
+        scaled=[],
+        network=None,
+    )
 
 
 @pytest.mark.parametrize("standardise", [False, True])
 def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     """What training from pixels goes on from is what made pooled.npy."""
-    settings = {"input_size": 32, "pixels": 32, "flip": False, "standardise": standardise}
+    settings = {
+        "input_size": 32,
+        "pixels": 32,
+        "flip": False,
+        "standardise": standardise,
+    }
     arrays = stage(network=random_network, **settings)
     stored = torch.load(FOLDER / "network.pt", weights_only=True)
     assert not hasattr(stored, "_metadata")  # with it, the file would have other bytes
@@ -223,7 +263,7 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     assert structure.state_dict().keys() == network.state_dict().keys()
 
 
-# Words and sentences --------------------------------------------------------------------------
+# Words and sentences ------------------------------------------------------------------
 
 CAPTIONS = pd.DataFrame(
     {
@@ -248,7 +288,8 @@ def write_words() -> str:
 
 
 def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
-    """A fit sees training captions, tokenised; a file of vectors may know words of any caption."""
+    """A fit sees training captions, tokenised; a file of vectors may know words of any
+    caption."""
     calls = []
 
     def words_of(corpus, settings, keep):
@@ -262,26 +303,43 @@ def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
     corpus = [["a", "dog", "runs"], ["a", "red", "dog"]]
     assert calls == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
     written = Words.read(FOLDER)
-    assert (written.words, written.vectors.tolist()) == (WORDS.words, WORDS.vectors.tolist())
+    assert (written.words, written.vectors.tolist()) == (
+        WORDS.words,
+        WORDS.vectors.tolist(),
+    )
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["vectors"], card["epochs"], card["items"]) == ("made up", 3, 3)
     assert (card["dataset"], card["encoder"]) == ("tiny", "stub")
     assert card["settings"] == settings.model_dump()
-    encode_captions("words", "word2vec", words=settings)  # again: the folder is replaced
-    assert {path.name for path in FOLDER.iterdir()} == {"card.json", "words.json", "words.npy"}
+    # again: the folder is replaced
+    encode_captions("words", "word2vec", words=settings)
+    assert {path.name for path in FOLDER.iterdir()} == {
+        "card.json",
+        "words.json",
+        "words.npy",
+    }
 
 
 def test_sentence_features_are_standardised_by_the_training_captions():
     settings = SentenceEncoder(standardise=True)
     encode_captions("sentences", "mean_words", write_words(), sentence=settings)
     features = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
-    mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])  # of captions b and a
+    # of captions b and a
+    mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])
     expected = (np.array([[2, 1], [8 / 3, 0], [4, -2], [0, 0]]) - mean) / deviation
     np.testing.assert_allclose(features, expected, atol=5e-3)
 
 
-def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(monkeypatch):
-    rows = [("p0", "a dog"), ("p0", "the cat"), ("p6", "a dog"), ("p8", "a wug"), ("p8", "the cat")]
+def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
+    monkeypatch,
+):
+    rows = [
+        ("p0", "a dog"),
+        ("p0", "the cat"),
+        ("p6", "a dog"),
+        ("p8", "a wug"),
+        ("p8", "the cat"),
+    ]
     seen = {}
 
     def stub(phrases, is_train, words, settings):
@@ -290,12 +348,17 @@ def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(mo
 
     monkeypatch.setattr(features, "load", lambda name: SimpleNamespace(encode=stub))
     encode_phrases(rows, standardise=True)
-    assert seen == {"phrases": ["a dog", "the cat", "a wug"], "is_train": [True, True, False]}
+    assert seen == {
+        "phrases": ["a dog", "the cat", "a wug"],
+        "is_train": [True, True, False],
+    }
     vectors = read_array(FOLDER, "phrase", "tiny", seen["phrases"])
-    np.testing.assert_allclose(vectors, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
+    # mean and deviation of two
+    np.testing.assert_allclose(vectors, [[-1, -1], [1, 1], [3, 3]])
 
 
-@pytest.mark.parametrize("rows", [[], [("p8", "a wug")]])  # none at all; of a test image alone
+# none at all; of a test image alone
+@pytest.mark.parametrize("rows", [[], [("p8", "a wug")]])
 def test_without_training_phrases_nothing_is_fitted(rows):
     encode_phrases(rows)
     phrases = [phrase for _, phrase in rows]
@@ -305,7 +368,9 @@ def test_without_training_phrases_nothing_is_fitted(rows):
 def encode_phrases(rows: list[tuple], **settings) -> None:
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
-    of = feature_set_of("phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings))
+    of = feature_set_of(
+        "phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings)
+    )
     encode.vectors(of, replace(data_of(), regions=regions, captions=captions))
 
 

@@ -1,4 +1,5 @@
-"""Equal items have equal scores, whatever a product of matrices makes of their places."""
+"""Equal items have equal scores, whatever a product of matrices makes of their
+places."""
 
 from itertools import product
 
@@ -22,13 +23,16 @@ def test_first_equal_of_rows_of_unequal_lengths():
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (4, 3), (IMAGES, CAPTIONS)])
-@pytest.mark.parametrize("kinds", [(IMAGES, CAPTIONS), (4, CAPTIONS), (IMAGES, 3), (2, 2)])
+@pytest.mark.parametrize(
+    "kinds", [(IMAGES, CAPTIONS), (4, CAPTIONS), (IMAGES, 3), (2, 2)]
+)
 def test_equal_items_have_the_scores_of_the_first_one(size, kinds):
     rng = np.random.default_rng(0)
     image_kind = rng.integers(kinds[0], size=IMAGES)
     caption_kind = rng.integers(kinds[1], size=CAPTIONS)
     first_image, first_caption = first_equal(image_kind), first_equal(caption_kind)
-    scores = rng.normal(size=(IMAGES, CAPTIONS)).astype(np.float32)  # all of them unequal
+    # all of them unequal
+    scores = rng.normal(size=(IMAGES, CAPTIONS)).astype(np.float32)
     equals = EqualScores(first_image, first_caption)
     levelled = np.full_like(scores, np.nan)
     for _ in range(2):  # passes

@@ -1,4 +1,5 @@
-"""Evaluation of tiny cells and fusions: records, ranks by loops, and what is refused."""
+"""Evaluation of tiny cells and fusions: records, ranks by loops, and what is
+refused."""
 
 import json
 import pickle
@@ -68,11 +69,13 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
 
 
 def rank_of(scores: np.ndarray, image: int) -> int:
-    """Of the images of a test image's group: test images are i17 to i22, two consecutive even and
-    odd ones a group."""
+    """Of the images of a test image's group: test images are i17 to i22, two
+    consecutive even and odd ones a group."""
     groups = [(17 + i) // 2 for i in range(len(scores))]
     best = max(scores[i] for i in range(len(scores)) if groups[i] == groups[image])
-    return sum(scores[i] >= best for i in range(len(scores)) if groups[i] != groups[image])
+    return sum(
+        scores[i] >= best for i in range(len(scores)) if groups[i] != groups[image]
+    )
 
 
 def test_a_record_tells_what_was_played(monkeypatch):
@@ -85,7 +88,11 @@ def test_a_record_tells_what_was_played(monkeypatch):
     captions = pd.read_parquet(PREPARED / "captions.parquet").query("split == 'test'")
     assert scores.shape == (6, len(captions))
     assert (record["images"], record["captions"]) == scores.shape
-    assert (record["status"], record["split"], record["seed"]) == ("ok", "official/test", 0)
+    assert (record["status"], record["split"], record["seed"]) == (
+        "ok",
+        "official/test",
+        0,
+    )
     assert record["options"]["epochs"] == 3 and record["options"]["margin"] == 0.2
     assert record["scaled"] == ["epochs"]
     assert record["text_features"] == {"vocabulary": 4 + len(WORDS)}
@@ -99,7 +106,9 @@ def test_a_record_tells_what_was_played(monkeypatch):
     queries, kept = results.test_queries(prepared_tables.read("tiny")), scores_of()
     assert queries["i2t"].tolist() == [f"i{n}" for n in range(17, 23)]
     assert queries["t2i"].tolist() == captions["caption_id"].tolist()
-    assert record["metrics"]["t2i_r1"] == pytest.approx(100 * (kept.best("t2i") < 1).mean())
+    assert record["metrics"]["t2i_r1"] == pytest.approx(
+        100 * (kept.best("t2i") < 1).mean()
+    )
     for row, (_, caption) in enumerate(captions.iterrows()):
         own = int(caption["image_id"][1:]) - 17
         assert kept.best("t2i")[row] == rank_of(scores[:, row], own)
@@ -130,30 +139,40 @@ def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected
 
 
 def two_members() -> tuple[Cell, Cell]:
-    first, second = cell_of("scan"), cell_of("scan", folder="data/cells/b", direction="i2t")
+    first, second = (
+        cell_of("scan"),
+        cell_of("scan", folder="data/cells/b", direction="i2t"),
+    )
     second = second.model_copy(update={"preset": "other"})
     for cell in (first, second):
         train_cell(cell)
     return first, second
 
 
-def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(monkeypatch):
+def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(
+    monkeypatch,
+):
     """Figures name the weights by it."""
     parted, other = cell_of("two_scores"), cell_of("two_scores", folder="data/cells/b")
     for cell in (parted, other):
         train_cell(cell)
-    first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
+    # and that of the other: one seed
+    first = scored(parted, monkeypatch=monkeypatch)["i2t"]
     counts, encoded = [], model_scores.encoded
     fused = fusion_of(parted, parted, parts=("first", "second"))
     with monkeypatch.context() as patch:
         patch.setattr(
-            model_scores, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
+            model_scores,
+            "encoded",
+            lambda *given: counts.append(given[2]) or encoded(*given),
         )
         record = evaluated(fused, parted)
     assert record.status == "ok" and counts == [("first", "second")]
     assert record.options["of"] == ["two_scores:first", "two_scores:second"]
     scores = scored(fused, parted, monkeypatch=monkeypatch)["i2t"]
-    np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6
+    )
     parts = ("second", "first", "second")
     fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
     record = evaluated(fused, parted, other)
@@ -184,11 +203,15 @@ def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
     assert "\nrematch: out of memory: data/cells/a: " in capsys.readouterr().err
 
 
-def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_all(monkeypatch):
+def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_all(
+    monkeypatch,
+):
     members = two_members()
     matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
     scores = scored(fusion_of(*members), *members, monkeypatch=monkeypatch)
-    np.testing.assert_allclose(scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6
+    )
     assert (scores["t2i"] == scores["i2t"].T).all()
     assert not np.allclose(matrices[0], matrices[1])
     records = [read_record(Path("data/cells") / name) for name in ("a", "b", "fused")]
@@ -205,20 +228,28 @@ def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_
         check_folds(how, matrices, whole.split("test").image_of_caption)
 
 
-def check_folds(how: str, matrices: list[np.ndarray], image_of_caption: np.ndarray) -> None:
+def check_folds(
+    how: str, matrices: list[np.ndarray], image_of_caption: np.ndarray
+) -> None:
     fold_of_image = np.arange(6) // 2
     kept, others = scores_of("data/cells/fused"), 0
     within = {way: kept.best(f"{way}_fold") for way in ("i2t", "t2i")}
     for fold in range(3):
-        images, captions = fold_of_image == fold, fold_of_image[image_of_caption] == fold
+        images, captions = (
+            fold_of_image == fold,
+            fold_of_image[image_of_caption] == fold,
+        )
         parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
         own = np.searchsorted(np.flatnonzero(images), image_of_caption[captions])
         scores = getattr(naive, how)(parts)
-        expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
+        expected = [
+            rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)
+        ]
         assert within["t2i"][captions].tolist() == expected
         best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
         expected = [
-            int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
+            int((row[own != image] >= best[image]).sum())
+            for image, row in enumerate(scores["i2t"])
         ]
         assert within["i2t"][images].tolist() == expected
         shares = naive.weights(parts), naive.weights(matrices)[:, images]
@@ -230,8 +261,14 @@ def check_folds(how: str, matrices: list[np.ndarray], image_of_caption: np.ndarr
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda path: path.write_bytes(b"\0" + path.read_bytes()[1:]), "bytes that were encoded"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "bytes that were encoded"),
+        (
+            lambda path: path.write_bytes(b"\0" + path.read_bytes()[1:]),
+            "bytes that were encoded",
+        ),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-9]),
+            "bytes that were encoded",
+        ),
         (Path.unlink, "a file of features, found nothing"),
     ],
 )
@@ -263,7 +300,10 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
     train_cell(cell)
     path = Path(cell.checkpoint)
     whole = path.read_bytes()
-    for write in (lambda: torch.save(Trap(), path), lambda: path.write_bytes(pickle.dumps(Trap()))):
+    for write in (
+        lambda: torch.save(Trap(), path),
+        lambda: path.write_bytes(pickle.dumps(Trap())),
+    ):
         write()
         assert refusal(cell).expected == "a checkpoint of this version"
         assert not Path("sprung").exists()

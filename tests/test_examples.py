@@ -48,8 +48,14 @@ def open_clip(monkeypatch):
 
     torch.manual_seed(0)
     module = SimpleNamespace(
-        create_model_and_transforms=lambda name, pretrained: (TinyClip(), None, prepared),
-        get_tokenizer=lambda name: lambda texts: torch.tensor([[len(text) % 50] for text in texts]),
+        create_model_and_transforms=lambda name, pretrained: (
+            TinyClip(),
+            None,
+            prepared,
+        ),
+        get_tokenizer=lambda name: (
+            lambda texts: torch.tensor([[len(text) % 50] for text in texts])
+        ),
     )
     monkeypatch.setitem(sys.modules, "open_clip", module)
 
@@ -75,7 +81,10 @@ def test_embeddings_of_a_checkpoint_become_a_row(
     assert len(pd.read_csv("todo/images.csv")) == IMAGES
     files = ["--images", "todo/images.npz", "--captions", "todo/captions.npz"]
     assert main(["score", "--dataset", "open", "--name", "clip", *files]) == 0
-    assert results.read_kept("try", "open")["clip/0"].record.options["given"] == "embeddings"
+    assert (
+        results.read_kept("try", "open")["clip/0"].record.options["given"]
+        == "embeddings"
+    )
     with pytest.raises(SystemExit):
         example.main(["todo", "ViT-B-32", "weights.pt"])
     assert "expected a .safetensors file" in capsys.readouterr().err
@@ -102,7 +111,9 @@ def test_the_own_season_can_be_resolved(in_a_copy):
 
 def test_the_schema_for_editors_is_that_of_season_files():
     written = (ROOT / "docs/season.schema.json").read_text()
-    assert written == schema(), "python -m benchmark season --schema > docs/season.schema.json"
+    assert written == schema(), (
+        "python -m benchmark season --schema > docs/season.schema.json"
+    )
     keys = set(json.loads(written)["properties"])
     for path in [*ROOT.glob("seasons/*/season.yaml"), EXAMPLES / "own_season.yaml"]:
         assert set(yaml.safe_load(path.read_text())) <= keys, path
@@ -114,5 +125,7 @@ def test_versions_and_licence_agree():
     assert f'version = "{citation["version"]}"' in project
     assert f'license = "{citation["license"]}"' in project
     assert "Apache License" in (ROOT / "LICENSE").read_text()[:200]
-    newest = re.search(r"^## (\S+), (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = re.search(
+        r"^## (\S+), (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
     assert newest.groups() == (citation["version"], str(citation["date-released"]))

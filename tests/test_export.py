@@ -39,7 +39,9 @@ def exported(capsys, *words: str) -> str:
 def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
     names = exported(capsys).splitlines()
     assert len(names) == len(set(names))
-    numbers = {name.partition(" ")[0] for name in names if not name.startswith(DATASETS)}
+    numbers = {
+        name.partition(" ")[0] for name in names if not name.startswith(DATASETS)
+    }
     assert len(numbers) == 23
     assert {"two_branch/2", "scan/5", "cyclematch/6.2", "instance_loss/8"} <= numbers
     known = ("leaderboard", "i2t", "overlap", "claims")
@@ -49,7 +51,10 @@ def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
         assert text.count("\n") > len(PRESETS)
         if form == "json":
             table = json.loads(text)
-            rows = {row[0]: dict(zip(table["heads"], row, strict=True)) for row in table["rows"]}
+            rows = {
+                row[0]: dict(zip(table["heads"], row, strict=True))
+                for row in table["rows"]
+            }
             rsums = [record_of(FUSION, seed)["metrics"]["rsum"] for seed in (0, 1)]
             assert set(rows) == set(PRESETS) and rows[FUSION]["seeds"] == 2
             assert rows[FUSION]["rsum"] == pytest.approx(sum(rsums) / 2)
@@ -61,19 +66,27 @@ def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
 
 def test_every_rank_is_exported_with_its_ids(played, capsys):
     assert main(["export", "--season", "try", "--queries", "all.csv"]) == 2
-    assert "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
+    assert (
+        "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
+    )
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     heads = "season dataset preset seed layer direction query cluster rank"
     assert list(table) == heads.split()
     assert len(table) == len(cells(played)) * (IMAGES + CAPTIONS)
-    mine = table[(table.preset == FUSION) & (table.dataset == "open") & (table.seed == 1)]
+    mine = table[
+        (table.preset == FUSION) & (table.dataset == "open") & (table.seed == 1)
+    ]
     metrics = record_of(FUSION, 1)["metrics"]
     for way in ("i2t", "t2i"):
         ranks = mine.loc[mine.direction == way, "rank"]
         assert 100 * (ranks < 1).mean() == pytest.approx(metrics[f"{way}_r1"])
-    assert set(mine.loc[mine.direction == "i2t", "query"]) == {f"i{n}" for n in range(IMAGES)}
-    captions = pd.read_parquet("data/prepared/open/captions.parquet").set_index("caption_id")
+    assert set(mine.loc[mine.direction == "i2t", "query"]) == {
+        f"i{n}" for n in range(IMAGES)
+    }
+    captions = pd.read_parquet("data/prepared/open/captions.parquet").set_index(
+        "caption_id"
+    )
     owners = captions["image_id"].loc[mine.loc[mine.direction == "t2i", "query"]]
     assert list(mine.loc[mine.direction == "t2i", "cluster"]) == list(owners)
     of_images = mine[mine.direction == "i2t"]
@@ -81,7 +94,8 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
 
 
 def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys):
-    """The other presets of the file tell how far trainings lie apart; a fusion has none."""
+    """The other presets of the file tell how far trainings lie apart; a fusion has
+    none."""
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     table[table["dataset"] == "open"].to_parquet("open.parquet", index=False)
@@ -94,7 +108,10 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
         found.append([verdict[key] for key in keys])
     assert found[0] == found[1] and None not in found[0]
     capsys.readouterr()
-    assert main(["judge", "open.parquet,open.parquet:scan_t2i_avg", "open.parquet:nobody"]) == 2
+    assert (
+        main(["judge", "open.parquet,open.parquet:scan_t2i_avg", "open.parquet:nobody"])
+        == 2
+    )
     assert "Traceback" not in capsys.readouterr().err
     assert main(["judge", "open.parquet:nobody", "open.parquet:scan_t2i_avg"]) == 2
     assert "rows of the preset nobody, found none" in capsys.readouterr().err
@@ -114,28 +131,44 @@ def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
     write_json(card, read_json(card) | {"manifest": "other"})
     assert main(["export", "--season", "try"]) == 2
     told = capsys.readouterr().err
-    assert "expected results of the raw files that data/prepared/open was read from" in told
+    assert (
+        "expected results of the raw files that data/prepared/open was read from"
+        in told
+    )
     assert "run: rematch play try" in told and len(told.splitlines()) == 1
 
 
-# Every Eval Ever, schema 0.3.0: what it requires of an aggregate record, and its types ------------
+# Every Eval Ever, schema 0.3.0: what it requires of an aggregate record, and its types
 
 TEXTS, TEXT = (dict[str, str] | None, None), (str | None, None)  # that may be left out
 BOUND = float | Literal["Infinity", "-Infinity"]
 FINITE = Annotated[float, Field(allow_inf_nan=False)]
-KNOWN = ("self_deployed", "externally_managed", "open_weights", "closed_weights", "unknown")
+KNOWN = (
+    "self_deployed",
+    "externally_managed",
+    "open_weights",
+    "closed_weights",
+    "unknown",
+)
 
 
 def part(**fields: object) -> type[BaseModel]:
-    """Numbers and texts are not converted; keys that the schema does not name would be lost."""
-    typed = {name: of if isinstance(of, tuple) else (of, ...) for name, of in fields.items()}
-    return create_model("Part", __config__=ConfigDict(strict=True, extra="forbid"), **typed)
+    """Numbers and texts are not converted; keys that the schema does not name would be
+    lost."""
+    typed = {
+        name: of if isinstance(of, tuple) else (of, ...) for name, of in fields.items()
+    }
+    return create_model(
+        "Part", __config__=ConfigDict(strict=True, extra="forbid"), **typed
+    )
 
 
 SOURCE = part(
     source_type=Literal["documentation", "evaluation_run"],
     source_organization_name=str,
-    evaluator_relationship=Literal["first_party", "third_party", "collaborative", "other"],
+    evaluator_relationship=Literal[
+        "first_party", "third_party", "collaborative", "other"
+    ],
     source_name=TEXT,
     additional_details=TEXTS,
 )
@@ -152,16 +185,22 @@ METRIC = part(
     score_type=Literal["continuous"],
     min_score=BOUND,
     max_score=BOUND,
-    **dict.fromkeys(("evaluation_description", "metric_id", "metric_name", "metric_unit"), TEXT),
+    **dict.fromkeys(
+        ("evaluation_description", "metric_id", "metric_name", "metric_unit"), TEXT
+    ),
 )
 SHARE = Annotated[float, Field(ge=0, le=1)]
 INTERVAL = part(lower=FINITE, upper=FINITE, confidence_level=SHARE, method=TEXT)
 UNCERTAINTY = part(confidence_interval=INTERVAL, num_samples=int)
 RESULT = part(
     evaluation_name=str,
-    source_data=part(dataset_name=str, source_type=Literal["other"], additional_details=TEXTS),
+    source_data=part(
+        dataset_name=str, source_type=Literal["other"], additional_details=TEXTS
+    ),
     metric_config=METRIC,
-    score_details=part(score=FINITE, details=TEXTS, uncertainty=(UNCERTAINTY | None, None)),
+    score_details=part(
+        score=FINITE, details=TEXTS, uncertainty=(UNCERTAINTY | None, None)
+    ),
     evaluation_result_id=TEXT,
 )
 LOG = part(
@@ -176,7 +215,8 @@ LOG = part(
 
 
 def assert_in_order(log: BaseModel) -> None:
-    """Of every log: known words on the model, and bounds around scores and their intervals."""
+    """Of every log: known words on the model, and bounds around scores and their
+    intervals."""
     told = log.model_info.additional_details
     assert {told["deployment_type"], told["model_availability"]} <= {*KNOWN}
     for result in log.evaluation_results:
@@ -193,7 +233,9 @@ UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 def logs(folder: str, capsys) -> dict[Path, dict]:
     """What is written to a folder, without its time."""
-    assert exported(capsys, "--format", "eee", "--out", folder) == f"{folder}: 8 files\n"
+    assert (
+        exported(capsys, "--format", "eee", "--out", folder) == f"{folder}: 8 files\n"
+    )
     paths = sorted(Path(folder).rglob("*.json"))
     known = {path.relative_to(folder): read_json(path) for path in paths}
     return {path: log | {"retrieved_timestamp": ""} for path, log in known.items()}
@@ -208,7 +250,9 @@ def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys)
     for file in sorted(Path("eee").rglob("*.json")):
         log = LOG.model_validate_json(file.read_text())
         assert_in_order(log)
-        assert re.fullmatch(rf"eee/data/rematch-try/{log.model_info.id}/{UUID4}.json", str(file))
+        assert re.fullmatch(
+            rf"eee/data/rematch-try/{log.model_info.id}/{UUID4}.json", str(file)
+        )
         of = {result.evaluation_result_id: result for result in log.evaluation_results}
         assert len(of) == len(log.evaluation_results)
         for name, result in of.items():
@@ -225,7 +269,11 @@ def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys)
                 assert (ends.lower, ends.upper) == (known.low, known.high)
             seen.add(metric)
     assert {"i2t_r1", "t2i_r10", "rsum", "overlap_s", "t2i_medr"} <= seen
-    for words in ((), ("--out", "x", "open/leaderboard"), ("--out", "x", "--trec", "trec")):
+    for words in (
+        (),
+        ("--out", "x", "open/leaderboard"),
+        ("--out", "x", "--trec", "trec"),
+    ):
         assert main(["export", "--season", "try", "--format", "eee", *words]) == 2
         assert "expected --format eee with --out FOLDER" in capsys.readouterr().err
     assert not Path("x").exists()

@@ -1,4 +1,5 @@
-"""The detector's boxes and features, against what torchvision's own forward pass gives."""
+"""The detector's boxes and features, against what torchvision's own forward pass
+gives."""
 
 import numpy as np
 import torch
@@ -37,7 +38,9 @@ def tiny(**settings) -> FasterRCNN:
 
 
 def picture_of(width: int, height: int, seed: int = 0) -> Image.Image:
-    pixels = np.random.default_rng(seed).integers(0, 256, (height // 8, width // 8, 3), np.uint8)
+    pixels = np.random.default_rng(seed).integers(
+        0, 256, (height // 8, width // 8, 3), np.uint8
+    )
     return Image.fromarray(pixels).resize((width, height))
 
 
@@ -45,10 +48,13 @@ PICTURES = [picture_of(40, 32), picture_of(96, 64, seed=1)]
 
 
 def official(detector: FasterRCNN, picture: Image.Image) -> dict[str, torch.Tensor]:
-    """What torchvision's forward pass detects, and what it makes of a picture on the way."""
+    """What torchvision's forward pass detects, and what it makes of a picture on the
+    way."""
     seen = {}
     hooks = [
-        detector.rpn.register_forward_hook(lambda m, _, out: seen.update(proposals=out[0][0])),
+        detector.rpn.register_forward_hook(
+            lambda m, _, out: seen.update(proposals=out[0][0])
+        ),
         detector.roi_heads.box_head.register_forward_hook(
             lambda m, _, out: seen.update(features=out)
         ),
@@ -67,11 +73,15 @@ def official(detector: FasterRCNN, picture: Image.Image) -> dict[str, torch.Tens
 
 def test_proposals_come_by_objectness_in_pixels_of_the_picture():
     detector = tiny()
-    for view, picture in zip(faster_rcnn.views(detector, PICTURES), PICTURES, strict=True):
+    for view, picture in zip(
+        faster_rcnn.views(detector, PICTURES), PICTURES, strict=True
+    ):
         boxes, expected = view.proposed(20), official(detector, picture)["proposals"]
         assert len(expected) > 20 and boxes.dtype == np.float32
         np.testing.assert_allclose(boxes, expected[:20], rtol=1e-5, atol=1e-4)
-        assert (boxes >= 0).all() and (boxes <= np.array([*picture.size] * 2) + 1e-3).all()
+        assert (boxes >= 0).all() and (
+            boxes <= np.array([*picture.size] * 2) + 1e-3
+        ).all()
     assert boxes[:, 2:].max() > 64  # not in the pixels of the resized picture
     few = faster_rcnn.views(tiny(rpn_post_nms_top_n_test=5), PICTURES)
     assert [len(view.proposed(20)) for view in few] == [5, 5]
@@ -79,7 +89,9 @@ def test_proposals_come_by_objectness_in_pixels_of_the_picture():
 
 def test_features_are_those_of_the_box_head():
     detector = tiny()
-    for view, picture in zip(faster_rcnn.views(detector, PICTURES), PICTURES, strict=True):
+    for view, picture in zip(
+        faster_rcnn.views(detector, PICTURES), PICTURES, strict=True
+    ):
         seen = official(detector, picture)
         features = view.described(seen["proposals"][:7].numpy())
         assert features.shape == (7, 1024) and features.dtype == np.float32
@@ -90,7 +102,9 @@ def test_features_are_those_of_the_box_head():
 
 def test_regions_are_the_detections_of_highest_score():
     detector = tiny(box_score_thresh=0.0)
-    for view, picture in zip(faster_rcnn.views(detector, PICTURES), PICTURES, strict=True):
+    for view, picture in zip(
+        faster_rcnn.views(detector, PICTURES), PICTURES, strict=True
+    ):
         features, boxes = view.regions(6)
         seen = official(detector, picture)
         assert (seen["scores"].diff() <= 0).all() and len(seen["boxes"]) > 6
@@ -100,8 +114,9 @@ def test_regions_are_the_detections_of_highest_score():
 
 
 def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
-    """19 pictures of two padded sizes, mixed: ten of one, more than a batch, and nine of the other.
-    What a GPU would do, on the CPU; there, a picture alone has the same bits as beside others."""
+    """19 pictures of two padded sizes, mixed: ten of one, more than a batch, and nine
+    of the other. What a GPU would do, on the CPU; there, a picture alone has the same
+    bits as beside others."""
     detector = tiny(box_score_thresh=0.0)
     sizes = [(40, 32), (160, 64)] * 9 + [(40, 32)]
     pictures = [picture_of(*size, seed=seed) for seed, size in enumerate(sizes)]
@@ -111,7 +126,9 @@ def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
         np.testing.assert_array_equal(view.regions(5)[0], regions[0])
     monkeypatch.setitem(faster_rcnn.TOGETHER, "cpu", faster_rcnn.TOGETHER["cuda"])
     looks = []
-    hook = detector.backbone.register_forward_hook(lambda _, given, __: looks.append(len(given[0])))
+    hook = detector.backbone.register_forward_hook(
+        lambda _, given, __: looks.append(len(given[0]))
+    )
     together = faster_rcnn.views(detector, pictures)
     hook.remove()
     assert sorted(looks) == [1, 2, 8, 8]
@@ -121,7 +138,7 @@ def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
         np.testing.assert_allclose(again[0], features, rtol=1e-4, atol=1e-4)
 
 
-# Weights --------------------------------------------------------------------------------------
+# Weights ------------------------------------------------------------------------------
 
 
 def test_a_download_that_fails_is_one_line(monkeypatch):

@@ -1,5 +1,5 @@
-"""Features: zero mean and unit deviation per channel, whatever the blocks; folders are read for the
-dataset, encoder and items of their card alone."""
+"""Features: zero mean and unit deviation per channel, whatever the blocks; folders are
+read for the dataset, encoder and items of their card alone."""
 
 import json
 from pathlib import Path
@@ -42,14 +42,21 @@ def test_a_file_is_standardised_by_the_rows_that_count(tmp_path, monkeypatch, bl
     write_standardised(
         tmp_path / "raw.npy", tmp_path / "out.npy", Standardiser.of(rows, counted), kept
     )
-    standardised, measured = np.load(tmp_path / "out.npy"), rows[counted].astype(np.float64)
-    expected = (rows - measured.mean(0)) / np.where(measured.std(0) > 0, measured.std(0), 1)
+    standardised, measured = (
+        np.load(tmp_path / "out.npy"),
+        rows[counted].astype(np.float64),
+    )
+    expected = (rows - measured.mean(0)) / np.where(
+        measured.std(0) > 0, measured.std(0), 1
+    )
     assert standardised.dtype == np.float16 and standardised.shape == rows.shape
-    np.testing.assert_allclose(standardised[kept], as_float16(expected)[kept], atol=2e-3)
+    np.testing.assert_allclose(
+        standardised[kept], as_float16(expected)[kept], atol=2e-3
+    )
     assert not standardised[~kept].any() and standardised[kept][:, 0].any()
 
 
-# Folders --------------------------------------------------------------------------------------
+# Folders ------------------------------------------------------------------------------
 
 IDS = ["a", "b", "c"]
 
@@ -58,7 +65,12 @@ IDS = ["a", "b", "c"]
 def folder(tmp_path) -> Path:
     path = tmp_path / "tiny"
     path.mkdir()
-    card = {"dataset": "pets", "encoder": "tiny", "items": 3, "items_sha256": sha256_of_items(IDS)}
+    card = {
+        "dataset": "pets",
+        "encoder": "tiny",
+        "items": 3,
+        "items_sha256": sha256_of_items(IDS),
+    }
     (path / "card.json").write_text(json.dumps(card))
     np.save(path / "pooled.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
     return path
@@ -76,13 +88,19 @@ def test_features_come_back_as_written(folder):
     [
         ({"dataset": "cars"}, "dataset 'pets'", "dataset 'cars'"),
         ({"encoder": "big"}, "encoder 'tiny'", "encoder 'big'"),
-        ({"items_sha256": "0"}, f"items_sha256 {sha256_of_items(IDS)!r}", "items_sha256 '0'"),
+        (
+            {"items_sha256": "0"},
+            f"items_sha256 {sha256_of_items(IDS)!r}",
+            "items_sha256 '0'",
+        ),
     ],
 )
 def test_features_of_something_else_are_refused(folder, change, expected, found):
     card = json.loads((folder / "card.json").read_text()) | change
     (folder / "card.json").write_text(json.dumps(card))
-    with refused(folder / "card.json", expected, found, "delete the folder and run `dvc repro`"):
+    with refused(
+        folder / "card.json", expected, found, "delete the folder and run `dvc repro`"
+    ):
         read_array(folder, "pooled", "pets", IDS)
 
 

@@ -33,7 +33,9 @@ def workplace(tmp_path, monkeypatch) -> None:
 
 def activate(**settings: object) -> None:
     """A season with one dataset, `mine`, read by the reader `folder`."""
-    write_params(params_of(datasets={"mine": DatasetSettings(**{"reader": "folder"} | settings)}))
+    write_params(
+        params_of(datasets={"mine": DatasetSettings(**{"reader": "folder"} | settings)})
+    )
 
 
 def own_folder(place: Path) -> Path:
@@ -41,7 +43,9 @@ def own_folder(place: Path) -> Path:
     place.mkdir(parents=True)
     for name in "abc":
         (place / f"{name}.png").write_bytes(name.encode() * 10)
-    rows = [{"image": f"{name}.png", "caption": f"The letter {name}."} for name in "abc"]
+    rows = [
+        {"image": f"{name}.png", "caption": f"The letter {name}."} for name in "abc"
+    ]
     (place / "captions.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return place
 
@@ -65,9 +69,17 @@ def test_source_becomes_a_link_and_a_manifest(tmp_path):
     content = manifest()
     names = ["a.png", "b.png", "c.png", "captions.jsonl"]
     assert [file["name"] for file in content["files"]] == names
-    first = {"name": "a.png", "bytes": 10, "sha256": hashlib.sha256(b"a" * 10).hexdigest()}
+    first = {
+        "name": "a.png",
+        "bytes": 10,
+        "sha256": hashlib.sha256(b"a" * 10).hexdigest(),
+    }
     assert content["files"][0] == first
-    assert (content["reader"], content["options"], content["notes"]) == ("folder", {}, [])
+    assert (content["reader"], content["options"], content["notes"]) == (
+        "folder",
+        {},
+        [],
+    )
     assert str(tmp_path) not in MANIFEST.read_text()
 
 
@@ -82,7 +94,9 @@ def test_one_fetch_of_a_dataset_at_a_time(tmp_path, capsys):
     """Two downloads would write one file."""
     with alone(lock_of(str(RAW)), "another fetch"):
         assert run("mine", "--source", own_folder(tmp_path / "own")) == 2
-    assert "fetch mine: expected one at a time in this folder" in capsys.readouterr().err
+    assert (
+        "fetch mine: expected one at a time in this folder" in capsys.readouterr().err
+    )
     assert not MANIFEST.exists()
 
 
@@ -99,7 +113,9 @@ def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch):
     assert list((tmp_path / "own").iterdir()) == []
 
 
-def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(tmp_path, monkeypatch, capsys):
+def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(
+    tmp_path, monkeypatch, capsys
+):
     checklist = {
         Needed("the captions", (("captions.jsonl",),)): "x",
         Needed("the pictures", (("pictures/",), ("pictures.zip",))): "x",
@@ -131,7 +147,10 @@ def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch):
     assert run("mine") == 0
     (own / "a.png").write_bytes(b"other")
     error = refusal(fetch, "mine")
-    right, wrong = hashlib.sha256(b"a" * 10).hexdigest(), hashlib.sha256(b"other").hexdigest()
+    right, wrong = (
+        hashlib.sha256(b"a" * 10).hexdigest(),
+        hashlib.sha256(b"other").hexdigest(),
+    )
     check(error, "data/raw/mine/a.png", f"sha256 {right}", wrong, OTHER_RELEASE)
     assert MANIFEST.read_bytes() != first and right in MANIFEST.read_text()
     MANIFEST.unlink()
@@ -139,17 +158,20 @@ def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch):
     assert manifest()["files"][0]["sha256"] == wrong
 
 
-# Releases ---------------------------------------------------------------------------------------
+# Releases -----------------------------------------------------------------------------
 
 
 def flickr8k_files(place: Path, *sizes: tuple[int, int]) -> Path:
-    """Six photographs of these sizes in turn, in Flickr8k's layout, with their archives' names."""
+    """Six photographs of these sizes in turn, in Flickr8k's layout, with their
+    archives' names."""
     place.mkdir()
     names = [f"{number}_a.jpg" for number in range(6)]
     lines = [f"{name}#0\tA picture called {name} ." for name in names]
     with zipfile.ZipFile(place / flickr8k.TEXT_ZIP, "w") as archive:
         archive.writestr(flickr8k.TOKENS, "\n".join(lines))
-        for (_, name), own in zip(flickr8k.LISTS.items(), ("012", "3", "45"), strict=True):
+        for (_, name), own in zip(
+            flickr8k.LISTS.items(), ("012", "3", "45"), strict=True
+        ):
             archive.writestr(name, "\n".join(f"{number}_a.jpg" for number in own))
     with zipfile.ZipFile(place / flickr8k.IMAGE_ZIP, "w") as archive:
         for number, name in enumerate(names):
@@ -179,7 +201,9 @@ def test_each_release_is_taken_and_named_and_its_departure_told(two_releases, ca
     squashed, public = two_releases
     assert run("mine", "--source", squashed) == 0
     told = capsys.readouterr().out
-    assert told.startswith("fetch mine: release squashed: The images are a copy of 224 x 224")
+    assert told.startswith(
+        "fetch mine: release squashed: The images are a copy of 224 x 224"
+    )
     assert manifest()["release"] == "squashed"
     prepared = card()
     assert set(prepared["release"]) == {"name", "departs"}
@@ -188,7 +212,10 @@ def test_each_release_is_taken_and_named_and_its_departure_told(two_releases, ca
     without = manifest() | {}
     del without["release"]  # a name is no part of what features and records are of
     write_json(Path("plain.json"), without)
-    assert prepared["manifest"] == hashlib.sha256(Path("plain.json").read_bytes()).hexdigest()
+    assert (
+        prepared["manifest"]
+        == hashlib.sha256(Path("plain.json").read_bytes()).hexdigest()
+    )
     RAW.unlink()
     assert run("mine", "--source", public) == 0  # with other checksums
     assert capsys.readouterr().out.splitlines()[-2:] == [
@@ -199,10 +226,14 @@ def test_each_release_is_taken_and_named_and_its_departure_told(two_releases, ca
     assert "release" not in card()
 
 
-def test_a_copy_of_one_size_is_not_taken_for_the_public_release(two_releases, tmp_path, capsys):
+def test_a_copy_of_one_size_is_not_taken_for_the_public_release(
+    two_releases, tmp_path, capsys
+):
     copy = flickr8k_files(tmp_path / "copy", (256, 256))
     assert run("mine", "--source", copy) == 0
-    assert "release resized: The images are a copy of one size" in capsys.readouterr().out
+    assert (
+        "release resized: The images are a copy of one size" in capsys.readouterr().out
+    )
     assert card()["release"]["name"] == "resized"
 
 
@@ -211,7 +242,9 @@ def test_other_bytes_of_the_same_release_are_refused(two_releases, tmp_path):
     assert run("mine", "--source", public) == 0
     flickr8k_files(tmp_path / "again", (60, 40), (40, 60))
     error = refusal(fetch, "mine", "--source", tmp_path / "again")
-    check(error, flickr8k.IMAGE_ZIP, "which the first fetch recorded", "", OTHER_RELEASE)
+    check(
+        error, flickr8k.IMAGE_ZIP, "which the first fetch recorded", "", OTHER_RELEASE
+    )
 
 
 def test_a_copy_that_departs_is_not_what_a_download_must_be(two_releases, monkeypatch):
@@ -240,5 +273,7 @@ def test_verify_says_that_other_images_give_other_numbers(two_releases):
     kept = record(dataset="mine", manifest_sha256=card()["manifest"])
     verify.check_raw_files([kept])
     assert run("mine", "--source", public) == 0
-    with refused("data/raw/mine", "the files of the committed results", "release public"):
+    with refused(
+        "data/raw/mine", "the files of the committed results", "release public"
+    ):
         verify.check_raw_files([kept])

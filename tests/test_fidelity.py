@@ -1,4 +1,5 @@
-"""The fidelity notes: there for every method of a paper, complete, and true to its options."""
+"""The fidelity notes: there for every method of a paper, complete, and true to its
+options."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -15,8 +16,18 @@ NOTED = sorted(set(fidelity()) - {"protocol"})
 def methods_of_papers() -> set[str]:
     """The methods with a preset in a table or a claim of a paper."""
     method_of = {preset: method for preset, (method, _) in presets().items()}
-    named = {row.preset for p in papers().values() for t in p.tables.values() for row in t.rows}
-    named |= {preset for p in papers().values() for claim in p.claims for preset in claim.presets}
+    named = {
+        row.preset
+        for p in papers().values()
+        for t in p.tables.values()
+        for row in t.rows
+    }
+    named |= {
+        preset
+        for p in papers().values()
+        for claim in p.claims
+        for preset in claim.presets
+    }
     return {method_of[preset] for preset in named - {None}}
 
 
@@ -42,7 +53,8 @@ def test_what_a_config_marks_official_or_assumed_has_an_entry(name):
     marked = {
         line.split(":")[0].strip()
         for line in lines
-        if line.startswith("    ") and ("# assumed" in line or "official" in line.partition("#")[2])
+        if line.startswith("    ")
+        and ("# assumed" in line or "official" in line.partition("#")[2])
     }
     options_of_config = {field.name for field in fields(methods.load(name).Config)}
     covered = {entry.option for entry in fidelity()[name]}

@@ -1,5 +1,6 @@
-"""The figures: the numbers drawn are those of the board, read back from what matplotlib would draw;
-any text can stand in them; they give the same bytes twice; their files are found by themselves."""
+"""The figures: the numbers drawn are those of the board, read back from what matplotlib
+would draw; any text can stand in them; they give the same bytes twice; their files are
+found by themselves."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +32,9 @@ from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.report.ledger_figures import ledger_figure
 from benchmark.stats.verdicts import Conclusion, Rule
 
-HOSTILE = "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
+HOSTILE = (
+    "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
+)
 LONG = "word " * 80 + "x" * 200
 NAMES = (HOSTILE, LONG, "")
 IMAGES = 30
@@ -57,7 +60,8 @@ def histograms(matched: np.ndarray, unmatched: np.ndarray) -> Histograms:
 
 
 def row(preset: str, *shares: float, title: str | None = None, **facts: object):
-    """One training per share of the queries that find their item in the first position."""
+    """One training per share of the queries that find their item in the first
+    position."""
     outcomes = []
     for seed, share in enumerate(shares):
         ranks = np.where(np.arange(IMAGES) < share * IMAGES, 0, 12)
@@ -76,7 +80,9 @@ def row(preset: str, *shares: float, title: str | None = None, **facts: object):
 
 
 def board(*rows):
-    return builders.board(*rows, title="Made", ways=["i2t", "t2i"], reader="shapes", split="drawn")
+    return builders.board(
+        *rows, title="Made", ways=["i2t", "t2i"], reader="shapes", split="drawn"
+    )
 
 
 def points(axes: Axes, marker: str) -> list[list[float]]:
@@ -98,12 +104,17 @@ SCORES = histograms(np.array([0.5, 0.6]), np.array([0.0, 0.1, 0.2]))
 
 
 def drawn_intervals(names: tuple[str, ...]) -> Figure:
-    marks = [Mark(value=1.0, look=Look(title=name, colour="black"), ends=(0, 2)) for name in names]
+    marks = [
+        Mark(value=1.0, look=Look(title=name, colour="black"), ends=(0, 2))
+        for name in names
+    ]
     return intervals([Line(label=n, marks=marks, panel=n, beside=n[:9]) for n in names])
 
 
 def drawn_boards(names: tuple[str, ...]) -> Figure:
-    rows = [row(f"p{at}", 0.5, title=name, method=name) for at, name in enumerate(names)]
+    rows = [
+        row(f"p{at}", 0.5, title=name, method=name) for at, name in enumerate(names)
+    ]
     return training.training_curves(board(*rows))
 
 
@@ -117,7 +128,9 @@ DRAWN = [
     drawn_boards,
     drawn_costs,
     lambda names: similarity.densities(
-        [figure_style.shown(name, 44) for name in names], [SCORES] * len(names), [(-1, 1)] * 3
+        [figure_style.shown(name, 44) for name in names],
+        [SCORES] * len(names),
+        [(-1, 1)] * 3,
     ),
     lambda names: figure_style.matrix_panels(
         dict.fromkeys(names, np.eye(3)), ("a", "b", "c"), "cividis", 0
@@ -126,9 +139,13 @@ DRAWN = [
     lambda names: drawn_papers.score_curves(
         {"q": (np.eye(len(names)), np.ones(len(names)))}, names
     ),
-    lambda names: drawn_papers.weight_histograms({"q": np.full((len(names), 4), 0.3)}, names),
+    lambda names: drawn_papers.weight_histograms(
+        {"q": np.full((len(names), 4), 0.3)}, names
+    ),
     lambda names: images.word_importance({names[0]: np.linspace(-1, 1, 400)}),
-    lambda names: images.attention(Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)),
+    lambda names: images.attention(
+        Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)
+    ),
     lambda names: images.phrase_boxes(
         [(name, Image.new("RGB", (60, 90)), BOXES) for name in names], names[:1]
     ),
@@ -136,11 +153,18 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("draw", DRAWN)
-def test_any_text_can_be_drawn_and_the_same_bytes_come_twice(draw: Callable, tmp_path: Path):
-    first, second = (figure_style.save(draw(NAMES), tmp_path / name) for name in ("a", "b"))
+def test_any_text_can_be_drawn_and_the_same_bytes_come_twice(
+    draw: Callable, tmp_path: Path
+):
+    first, second = (
+        figure_style.save(draw(NAMES), tmp_path / name) for name in ("a", "b")
+    )
     text = first.read_text(encoding="utf-8")
     assert first.suffix == ".svg" and second.read_text(encoding="utf-8") == text
-    tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(text).iter()}
+    tags = {
+        element.tag.rpartition("}")[2]
+        for element in ElementTree.fromstring(text).iter()
+    }
     assert "svg" in tags and not tags & {"script", "date", "creator"}
     assert not re.search(r"20\d\d-\d\d-\d\d|atplotlib v", text)
 
@@ -149,18 +173,28 @@ KEPT = {"clip-path", "class", "id", "viewBox"}
 
 
 @pytest.mark.parametrize("draw", [drawn_intervals, *DRAWN[3:6]])
-def test_a_compact_figure_has_the_same_shapes_at_the_same_places_in_the_same_styles(draw: Callable):
+def test_a_compact_figure_has_the_same_shapes_at_the_same_places_in_the_same_styles(
+    draw: Callable,
+):
     with figure_style.drawing():
         file = BytesIO()
         draw(NAMES).savefig(file, format="svg", metadata={"Date": None})
-    whole, small = ElementTree.fromstring(file.getvalue()), figure_style.compact(file.getvalue())
+    whole, small = (
+        ElementTree.fromstring(file.getvalue()),
+        figure_style.compact(file.getvalue()),
+    )
     assert len(small) < 0.9 * len(file.getvalue())
-    for one, other in zip(leaves(whole), leaves(ElementTree.fromstring(small)), strict=True):
-        assert one[:-1] == other[:-1] and other[-1] == pytest.approx(one[-1], abs=0.0051)
+    for one, other in zip(
+        leaves(whole), leaves(ElementTree.fromstring(small)), strict=True
+    ):
+        assert one[:-1] == other[:-1] and other[-1] == pytest.approx(
+            one[-1], abs=0.0051
+        )
 
 
 def leaves(element, style: str = ""):
-    """Of each shape its tag, style, text, other attributes, and all numbers of its place."""
+    """Of each shape its tag, style, text, other attributes, and all numbers of its
+    place."""
     style = element.get("style", style)
     for child in element:
         yield from leaves(child, style)
@@ -185,9 +219,15 @@ def test_all_text_is_inside(draw: Callable):
 def test_a_large_figure_is_a_png(tmp_path, monkeypatch):
     small = figure_style.save(drawn_intervals(("a",)), tmp_path / "a")
     monkeypatch.setattr(figure_style, "MOST_BYTES", 10)
-    large = [figure_style.save(drawn_intervals(("a",)), tmp_path / name) for name in ("b", "c")]
+    large = [
+        figure_style.save(drawn_intervals(("a",)), tmp_path / name)
+        for name in ("b", "c")
+    ]
     assert [path.name for path in (small, *large)] == ["a.svg", "b.png", "c.png"]
-    assert large[0].read_bytes() == large[1].read_bytes() and not (tmp_path / "b.svg").exists()
+    assert (
+        large[0].read_bytes() == large[1].read_bytes()
+        and not (tmp_path / "b.svg").exists()
+    )
     with Image.open(large[0]) as image:
         assert image.width == figure_style.WIDTH * figure_style.DPI
 
@@ -245,12 +285,18 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
     ]
     upper, lower = intervals(lines, band="true there").axes
     places = upper.get_yticks()
-    assert [label.get_text() for label in upper.get_yticklabels()] == ["first", "second"]
+    assert [label.get_text() for label in upper.get_yticklabels()] == [
+        "first",
+        "second",
+    ]
     assert upper.get_ylim()[0] > upper.get_ylim()[1]  # the first one on top
     assert points(upper, "o") == [[2, places[0]], [2, places[1]]]
     assert points(upper, "D") == [[0.5, pytest.approx(places[0] + 0.05)]]
     (spans,) = upper.collections
-    assert [span[:, 0].tolist() for span in spans.get_segments()] == [[1, 3.5], [1, 3.5]]
+    assert [span[:, 0].tolist() for span in spans.get_segments()] == [
+        [1, 3.5],
+        [1, 3.5],
+    ]
     (band,) = upper.patches
     assert (band.get_x(), band.get_width()) == (1, 1)
     assert band.get_y() < places[1] < band.get_y() + band.get_height()
@@ -264,7 +310,8 @@ def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     assert (best.label, poor.label) == ("best", "poor")
     recall = 100 * np.mean([27, 30, 27]) / IMAGES
     (mark,) = best.marks
-    assert mark.value == pytest.approx(6 * recall)  # R@1 = R@5 = R@10 of both directions
+    # R@1 = R@5 = R@10 of both directions
+    assert mark.value == pytest.approx(6 * recall)
     assert mark.ends[0] < mark.value < mark.ends[1] <= 600
     assert best.band and not poor.band
     assert best.beside.split("; ")[0] == "3"
@@ -272,8 +319,12 @@ def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     assert alone.marks[0].is_of_these_trainings and alone.band is None
 
 
-def pair(conclusion: str, difference: float, printed: float | None, kind: str = "ordered"):
-    comparison = SimpleNamespace(is_of_these_trainings=False, metric="i2t_r1", names="A over B")
+def pair(
+    conclusion: str, difference: float, printed: float | None, kind: str = "ordered"
+):
+    comparison = SimpleNamespace(
+        is_of_these_trainings=False, metric="i2t_r1", names="A over B"
+    )
     return SimpleNamespace(
         conclusion=Conclusion(conclusion),
         difference=difference,
@@ -292,7 +343,10 @@ def test_the_claims_have_their_differences_margins_and_printed_ones():
     first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]
-    assert (first.marks[2].look.title, second.marks[1].look.title) == ("holds", "undecided")
+    assert (first.marks[2].look.title, second.marks[1].look.title) == (
+        "holds",
+        "undecided",
+    )
     assert first.marks[2].ends == (1.0, 3.0) and "R@1" in first.panel
     assert first.label == "A over B: A beats B."
     pairs[1].interval = None
@@ -312,7 +366,9 @@ def rows_of(*found, split: str = "official"):
 
 
 def test_the_ledger_draws_shares_of_the_printed_difference():
-    figure = ledger_figure(rows_of(judged("holds", SCAN[0].id), judged("undecided", DENIED.id)))
+    figure = ledger_figure(
+        rows_of(judged("holds", SCAN[0].id), judged("undecided", DENIED.id))
+    )
     asserted, denied = figure.axes
     assert [x for x, _ in points(asserted, "o")] == [0.5]
     assert [x for x, _ in points(asserted, "|")] == [1.0]
@@ -320,7 +376,9 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
     assert span[:, 0].tolist() == [0.25, 0.75]
     assert points(denied, "o")[0][0] == pytest.approx(2 / 1.5)  # in margins
     assert (denied.patches[0].get_x(), denied.patches[0].get_width()) == (-1, 2)
-    assert {"Data (s)", "printed in the paper", "holds in this test"} <= set(titles(figure))
+    assert {"Data (s)", "printed in the paper", "holds in this test"} <= set(
+        titles(figure)
+    )
 
 
 # Boards ---
@@ -350,7 +408,10 @@ def instance_figures(*rows, samples: dict | None = None) -> dict:
         builders.keep_ranks(each.played[0], {}, histograms=kept)
     if samples:
         builders.keep_arrays(rows[0].played[0], SAMPLES, **samples)
-    return {of.name: of for of in drawn_papers.instance_loss(FigureInputs(board=board(*rows)))}
+    return {
+        of.name: of
+        for of in drawn_papers.instance_loss(FigureInputs(board=board(*rows)))
+    }
 
 
 def test_losses_and_correlations_have_the_numbers_of_the_paper_and_of_numpy():
@@ -358,7 +419,9 @@ def test_losses_and_correlations_have_the_numbers_of_the_paper_and_of_numpy():
     spread = rng.normal(size=(6, 8))
     vectors = {"before": spread + 3 * rng.normal(size=8), "after": spread}
     expected = {when: np.corrcoef(of) for when, of in vectors.items()}
-    samples = {f"correlation_{when}": of.astype(np.float16) for when, of in expected.items()}
+    samples = {
+        f"correlation_{when}": of.astype(np.float16) for when, of in expected.items()
+    }
     rows = [row("dual_path_instance_1", 0.75), row("dual_path_rank_1", 0.5)]
     found = instance_figures(*rows, samples=samples)
     assert list(found) == ["losses", "correlations"]
@@ -366,13 +429,21 @@ def test_losses_and_correlations_have_the_numbers_of_the_paper_and_of_numpy():
     assert "S 0.5000 (paper 0.2563)" in rank and "S 0.2500 (paper 0.1633)" in instance
     assert "mean of P 0.750, of Q 0.100" in instance
     means = []
-    for axes, of in zip(found["correlations"].figure.axes, expected.values(), strict=False):
+    for axes, of in zip(
+        found["correlations"].figure.axes, expected.values(), strict=False
+    ):
         (image,) = axes.images
         assert image.get_clim() == (-1, 1)
         assert np.abs(image.get_array() - of).max() < 1e-3  # half precision
-        means.append(np.mean([abs(of[i, j]) for i in range(6) for j in range(6) if i != j]))
-    told = re.search(r"goes from (\S+) to (\S+): it recurs", found["correlations"].caption).groups()
-    assert list(map(float, told)) == pytest.approx(means, abs=1e-3) and means[0] > means[1]
+        means.append(
+            np.mean([abs(of[i, j]) for i in range(6) for j in range(6) if i != j])
+        )
+    told = re.search(
+        r"goes from (\S+) to (\S+): it recurs", found["correlations"].caption
+    ).groups()
+    assert (
+        list(map(float, told)) == pytest.approx(means, abs=1e-3) and means[0] > means[1]
+    )
 
 
 def test_the_branch_whose_loss_halves_first_converges_first():
@@ -383,7 +454,9 @@ def test_the_branch_whose_loss_halves_first_converges_first():
         (quick, slow, "epoch 2 for images and in no epoch for texts: it rec"),
     ):
         history = HISTORY.assign(loss_visual=visual, loss_textual=textual)
-        found = instance_figures(row("dual_path_instance_1", 0.5, history=history))["branches"]
+        found = instance_figures(row("dual_path_instance_1", 0.5, history=history))[
+            "branches"
+        ]
         assert told in found.caption
         lines = found.figure.axes[0].lines
         assert [list(line.get_ydata()) for line in lines] == [visual, textual]
@@ -409,7 +482,10 @@ def test_a_map_joins_every_image_with_its_caption():
     pairs = [segment.tolist() for segment in joined.get_segments()]
     assert pairs == [[points[i].tolist(), points[i + 3].tolist()] for i in range(3)]
     others = [
-        np.linalg.norm(points[i] - points[3 + j]) for i in range(3) for j in range(3) if i != j
+        np.linalg.norm(points[i] - points[3 + j])
+        for i in range(3)
+        for j in range(3)
+        if i != j
     ]
     assert f"P: visual space {1 / np.median(others):.2f}. It recurs" in found.caption
 
@@ -426,9 +502,14 @@ def test_adaptive_weights_curves_and_scores_are_those_of_the_samples():
     }
     fuse = {"of": ["m:visual", "m:textual"], "how": "adaptive"}
     given = {name: np.array(of_way) for name, of_way in samples.items()}
-    curves, histogram, matrix = cyclematch_figures("cyclematch_adaptive", given, fuse=fuse)
+    curves, histogram, matrix = cyclematch_figures(
+        "cyclematch_adaptive", given, fuse=fuse
+    )
     image, caption = curves.figure.axes
-    assert (image.get_title(), caption.get_title()) == ("image query 1", "caption query 0")
+    assert (image.get_title(), caption.get_title()) == (
+        "image query 1",
+        "caption query 0",
+    )
     visual, textual = image.lines[:2]
     assert visual.get_xydata().tolist() == [[0, 3], [50, 2], [100, 1]]
     assert textual.get_ydata().tolist() == [1, 0, -1]
@@ -442,10 +523,17 @@ def test_adaptive_weights_curves_and_scores_are_those_of_the_samples():
 
 
 def test_words_are_bars_in_reading_order_on_one_scale():
-    drops = {"One two three": np.array([0.1, -0.2, np.nan, np.nan]), "four": np.array([3.0])}
+    drops = {
+        "One two three": np.array([0.1, -0.2, np.nan, np.nan]),
+        "four": np.array([3.0]),
+    }
     first, second = images.word_importance(drops).axes[:2]
     assert [bar.get_width() for bar in second.patches] == [0.1, -0.2, 0]
-    assert [label.get_text() for label in second.get_yticklabels()] == ["one", "two", "three"]
+    assert [label.get_text() for label in second.get_yticklabels()] == [
+        "one",
+        "two",
+        "three",
+    ]
     colours = [to_hex(bar.get_facecolor()).upper() for bar in second.patches[:2]]
     assert colours == [figure_style.ORANGE, figure_style.BLUE]
     assert first.get_xlim() == second.get_xlim()
@@ -465,7 +553,9 @@ def test_attention_uncovers_the_image_where_a_word_looks():
 def test_boxes_stand_at_their_places_in_the_smaller_image():
     """An image of 600 x 900 is drawn with a third of its sides."""
     boxes = np.array([[0, 0, 600.0, 900.0], [150, 300, 450, 600]])
-    found = images.phrase_boxes([("a dog", Image.new("RGB", (600, 900)), boxes)], ["best"])
+    found = images.phrase_boxes(
+        [("a dog", Image.new("RGB", (600, 900)), boxes)], ["best"]
+    )
     (axes,) = found.axes
     assert axes.images[0].get_array().shape == (300, 200, 3)
     true, best = (patch.get_bbox().extents for patch in axes.patches)
@@ -482,10 +572,17 @@ def test_costs_stand_at_their_times_and_rsum():
     assert points(left, "o") == [[10, a]]
     milliseconds = 1000 * (1e-3 + IMAGES * 1e-5)
     assert points(right, "o") == [[milliseconds, a], [milliseconds, b]]
-    assert left.get_xscale() == right.get_xscale() == "log" and left.get_ylim() == right.get_ylim()
+    assert (
+        left.get_xscale() == right.get_xscale() == "log"
+        and left.get_ylim() == right.get_ylim()
+    )
     # The front is what no other beats in both.
     made = list(map(tuple, np.random.default_rng(0).integers(1, 9, (40, 2)).tolist()))
-    best = {x for x in made if not any(y[0] <= x[0] and y[1] >= x[1] and y != x for y in made)}
+    best = {
+        x
+        for x in made
+        if not any(y[0] <= x[0] and y[1] >= x[1] and y != x for y in made)
+    }
     assert cost.front(made) == sorted(best)
 
 

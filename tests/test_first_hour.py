@@ -1,5 +1,6 @@
-"""The README's blocks run in their order, as a newcomer runs them: the demo, a folder of images, a
-method, embeddings and questions. Only sizes, presets and the image network are changed."""
+"""The README's blocks run in their order, as a newcomer runs them: the demo, a folder
+of images, a method, embeddings and questions. Only sizes, presets and the image network
+are changed."""
 
 import json
 import re
@@ -39,12 +40,17 @@ SMALL_PETS = {
     "presets": ["two_branch_bidirectional", "cca"],
     "seeds": [0],
     "seeds_of": {},
-    "options": {"two_branch_embedding": {"epochs": 1, "hidden_size": 8, "embedding_size": 4}},
+    "options": {
+        "two_branch_embedding": {"epochs": 1, "hidden_size": 8, "embedding_size": 4}
+    },
 }
 
 
-def in_this_process(named, jobs, gpus=(), is_stale=lambda name: True, ended=lambda name: ""):
-    """As `tasks.run_all`, without other processes: these would pretrain at full length."""
+def in_this_process(
+    named, jobs, gpus=(), is_stale=lambda name: True, ended=lambda name: ""
+):
+    """As `tasks.run_all`, without other processes: these would pretrain at full
+    length."""
     for name, task in named.items():
         if is_stale(name):
             tasks._run(task.command)
@@ -54,7 +60,8 @@ def in_this_process(named, jobs, gpus=(), is_stale=lambda name: True, ended=lamb
 
 @pytest.fixture
 def newcomer(tmp_path, monkeypatch):
-    """A clone with a small demo, images in path/to/pets with COCO's captions, and x.jpg."""
+    """A clone with a small demo, images in path/to/pets with COCO's captions, and
+    x.jpg."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
@@ -69,7 +76,9 @@ def newcomer(tmp_path, monkeypatch):
 def draw(folder: Path) -> None:
     folder.mkdir(parents=True)
     images, captions = [], []
-    for number, colour in enumerate(np.random.default_rng(0).integers(0, 256, (24, 3)).tolist()):
+    for number, colour in enumerate(
+        np.random.default_rng(0).integers(0, 256, (24, 3)).tolist()
+    ):
         Image.new("RGB", (40, 30), tuple(colour)).save(folder / f"{number}.png")
         images.append({"id": number, "file_name": f"{number}.png"})
         text = "a dog with the colour " + " ".join(map(str, colour))
@@ -79,7 +88,8 @@ def draw(folder: Path) -> None:
 
 
 def write_coco(images: int) -> None:
-    """Karpathy's file of so many test images with five captions each, and embeddings of them."""
+    """Karpathy's file of so many test images with five captions each, and embeddings of
+    them."""
     listed = [
         {"filename": f"{number}.jpg", "split": "test", "cocoid": number}
         | {"sentences": [{"raw": "a dog", "sentid": 10 * number + n} for n in range(5)]}
@@ -101,7 +111,9 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
     readme, said = text_of("README.md"), {}
     assert main(["season", "demo"]) == main(["play"]) == 0
     for heading in SECTIONS:
-        (section,) = re.findall(rf"^## {heading}$(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
+        (section,) = re.findall(
+            rf"^## {heading}$(.*?)^## ", readme, re.MULTILINE | re.DOTALL
+        )
         for command, *words in commands(section):
             if command != "rematch":
                 assert [command, *words] == [".", ".venv/bin/activate"]
@@ -113,7 +125,9 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
                 pets |= {"sentence": {"hglmm": {"centres": 2, "size": 6}}}
                 edit(SMALL_PETS | {"datasets": {"pets": pets}})
             if line == "play" and heading == "Your method":
-                blocks = re.findall(r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+                blocks = re.findall(
+                    r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL
+                )
                 presets, at_end = map(yaml.safe_load, blocks)
                 edit(at_end | {"presets": SMALL_PETS["presets"] + presets})
                 edit({"options": SMALL_PETS["options"] | {"own*": {"epochs": 1}}})
@@ -138,8 +152,15 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
         "query two_branch_bidirectional a black dog runs on the beach",
         "query two_branch_bidirectional --image x.jpg",
     ):
-        assert re.search(r"   1\. +-?\d\.\d+ +\d+\.png +a dog with the colour", said[line])
-    (told,) = (text for line, text in said.items() if line.startswith("score --dataset mscoco"))
-    assert "10 images, 50 captions" in told and "own, mean of 5 folds: t2i, 50 queries" in told
+        assert re.search(
+            r"   1\. +-?\d\.\d+ +\d+\.png +a dog with the colour", said[line]
+        )
+    (told,) = (
+        text for line, text in said.items() if line.startswith("score --dataset mscoco")
+    )
+    assert (
+        "10 images, 50 captions" in told
+        and "own, mean of 5 folds: t2i, 50 queries" in told
+    )
     assert "won" in said["compare two_branch_bidirectional cca"]
     assert Path(".scratch/site/pets/index.html").is_file()

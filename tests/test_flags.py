@@ -1,4 +1,5 @@
-"""Flags of rows: what differs from the papers, whether trainings converged, what is near chance."""
+"""Flags of rows: what differs from the papers, whether trainings converged, what is
+near chance."""
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,11 @@ def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame
 
 
 def test_the_gain_is_that_of_a_line_through_the_last_third():
-    """Nine epochs: the last three rise by 2 each, of 100 at most; at least three count."""
-    assert flags.gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(4 / 100)
+    """Nine epochs: the last three rise by 2 each, of 100 at most; at least three
+    count."""
+    assert flags.gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(
+        4 / 100
+    )
     assert flags.gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
     assert flags.gain(history([50, 100])) == pytest.approx(50 / 100)
     for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
@@ -32,7 +36,9 @@ def test_a_jump_at_the_last_change_of_the_rate_says_nothing():
     values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
     assert flags.gain(history(values)) == pytest.approx(1 / 100)
     steps = [1.0] * 5 + [0.1] * 4
-    assert flags.gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
+    assert flags.gain(
+        history([*values[:5], 95, 100, 100, 100], steps)
+    ) == pytest.approx(0.0)
     steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
     rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
     assert flags.gain(rising) == pytest.approx(10 / 100)
@@ -61,7 +67,9 @@ def flags_of(on: Board, row: Row) -> dict[str, str]:
     return {flag.letter: flag.sentence for flag in flags.row_flags(on, row)}
 
 
-def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
+def departs(
+    *cells: Outcome, row: dict | None = None, others: tuple = (), **card: object
+) -> dict:
     preset = standing("a", list(cells), **(row or {}))
     return flags_of(board(preset, *others, **card), preset)
 
@@ -76,7 +84,9 @@ OTHERS = [
 LISTED = "; ".join(sentence(OTHERS[place]) for place in (0, 2, 1, 3))
 RANDOM = Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")
 TOKENS = Departure(aspect=Aspect.TEXT_VECTORS, texts="contextual", here="mini")
-PHRASES = Departure(aspect=Aspect.TEXT_VECTORS, texts="phrase", here="glove", reads_words=True)
+PHRASES = Departure(
+    aspect=Aspect.TEXT_VECTORS, texts="phrase", here="glove", reads_words=True
+)
 SCALED_TEXTS = Departure(aspect=Aspect.TEXTS_STANDARDISED, texts="sentence")
 FIXED = f"{sentence(TOKENS)}, fixed: the paper trains their encoder"
 EXTRA = "phrases that are annotated in the test captions"
@@ -114,7 +124,12 @@ def encoded(folder: str) -> dict:
         ({"metrics": {"rsum": 95.9}}, {}, {}, CHANCE),
         ({"metrics": {"rsum": 96.1}}, {}, {}, {}),
         ({}, {}, {"twins": {"images": 12, "captions": 0}, "release": SMALL}, OF_DATA),
-        ({}, {}, {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}, {}),
+        (
+            {},
+            {},
+            {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}},
+            {},
+        ),
         (encoded("hglmm_8") | {"method": "mine.py", "departures": OTHERS}, {}, {}, {}),
         (encoded("hglmm_8") | {"departures": OTHERS}, {"of_paper": False}, {}, {}),
         ({"departures": [TOKENS]}, {}, {}, {"G": FIXED}),
@@ -144,10 +159,13 @@ def test_trainings_that_still_rise_are_counted_also_for_a_fusion():
 def test_a_fine_tuning_that_never_came_back_to_its_start_says_so():
     start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]
     after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
-    cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
+    cells = [
+        outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)
+    ]
     said = departs(*cells, row={"start": "s"}, others=(standing("s", start),))
     assert said == {"D": "best validation rsum: seed 0: 159.0, begun at 160.0"}
-    assert departs(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
+    # what it goes on from is not on the board
+    assert departs(*cells, row={"start": "s"}) == {}
     assert departs(*cells) == {}
     without = [outcome("a", seed) for seed in range(3)]
     assert departs(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
@@ -165,7 +183,9 @@ def test_so_is_what_cannot_be_told_from_that(low, is_near_chance, monkeypatch):
 def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(images, rsum):
     """Three times the recall of random scores would be more than there is."""
     assert flags.near_chance(rsum + 0.1, 2, images) == ""
-    assert flags.near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
+    assert flags.near_chance(rsum - 0.1, 2, images).startswith(
+        f"rsum {rsum - 0.1:.1f} is less"
+    )
 
 
 def test_a_seed_of_another_commit_may_have_been_added():
@@ -202,19 +222,27 @@ def test_seeds_that_are_no_separate_trainings_are_named(no_interval):
 @pytest.mark.parametrize(
     ("rsum", "ways", "is_told"), [(588.0, 2, True), (587.9, 2, False), (300.0, 1, True)]
 )
-def test_what_is_nearly_perfect_may_know_the_pairs(rsum, ways, is_told, monkeypatch, no_interval):
-    monkeypatch.setattr(Board, "groups", property(lambda board: Groups({}, np.arange(100))))
+def test_what_is_nearly_perfect_may_know_the_pairs(
+    rsum, ways, is_told, monkeypatch, no_interval
+):
+    monkeypatch.setattr(
+        Board, "groups", property(lambda board: Groups({}, np.arange(100)))
+    )
     cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
     said = departs(*cells, ways=["i2t", "t2i"][-ways:])
-    told = {"V": f"rsum {rsum:.1f} of {300 * ways}: make sure that no score knows the pairs"}
+    told = {
+        "V": f"rsum {rsum:.1f} of {300 * ways}: make sure that no score knows the pairs"
+    }
     assert said == (told if is_told else {})
-    facts = {"task": "localisation", "metrics": {"rsum": 299.0}}  # of boxes: one direction
+    # of boxes: one direction
+    facts = {"task": "localisation", "metrics": {"rsum": 299.0}}
     assert [*departs(*(outcome("a", seed, **facts) for seed in range(3)))] == ["V"]
 
 
 def test_which_seeds_are_compared_is_said_where_they_differ():
     first, second = (
-        standing(x, [outcome(x, s) for s in of]) for x, of in (("a", [7]), ("b", [0, 1]))
+        standing(x, [outcome(x, s) for s in of])
+        for x, of in (("a", [7]), ("b", [0, 1]))
     )
     external = standing("c", [outcome("c", 0, family="brought")])
     assert flags.unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"

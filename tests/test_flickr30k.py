@@ -1,4 +1,5 @@
-"""The reader of Flickr30k: four partitions and two sources of features, in the real layouts."""
+"""The reader of Flickr30k: four partitions and two sources of features, in the real
+layouts."""
 
 import pickle
 import tarfile
@@ -13,11 +14,23 @@ from benchmark.contracts.datasets import flickr30k
 from benchmark.contracts.datasets.flickr30k import Options
 
 # imgid -> image, in Karpathy's order of names, with one image that he left out.
-NAMES = {"0": "1001", "1": "1002", "2": "2001", "3": "2002", "4": "30", "5": "44", "6": "5"}
+NAMES = {
+    "0": "1001",
+    "1": "1002",
+    "2": "2001",
+    "3": "2002",
+    "4": "30",
+    "5": "44",
+    "6": "5",
+}
 LEFT_OUT = "77"
 IDS = [*NAMES.values(), LEFT_OUT]
 PARTITIONS = {
-    "karpathy": {"train": ["1001", "2001", "30"], "val": ["1002", "44"], "test": ["2002", "5"]},
+    "karpathy": {
+        "train": ["1001", "2001", "30"],
+        "val": ["1002", "44"],
+        "test": ["2002", "5"],
+    },
     "entities": {
         "train": ["77", "5", "44", "1001"],
         "val": ["30", "1002"],
@@ -28,12 +41,18 @@ PARTITIONS = {
         "val": ["2001", "77"],
         "test": ["44", "1002"],
     },
-    "m_rnn": {"train": ["30", "44", "5", "77"], "val": ["1001", "2001"], "test": ["2002", "1002"]},
+    "m_rnn": {
+        "train": ["30", "44", "5", "77"],
+        "val": ["1001", "2001"],
+        "test": ["2002", "1002"],
+    },
 }
 
 
 def of_lists(split: str) -> dict[str, str]:
-    return {image_id: part for part, ids in PARTITIONS[split].items() for image_id in ids}
+    return {
+        image_id: part for part, ids in PARTITIONS[split].items() for image_id in ids
+    }
 
 
 def karpathy_images() -> list[dict]:
@@ -54,13 +73,20 @@ def captions(tmp_path) -> Path:
     for part, ids in PARTITIONS["entities"].items():
         (raw / f"{part}.txt").write_text("\n".join(ids))  # the last line has no end
     for part, ids in PARTITIONS["m_rnn"].items():
-        layouts.write_lines(raw / f"m_rnn_{part}.txt", [f"{image_id}.jpg" for image_id in ids])
+        layouts.write_lines(
+            raw / f"m_rnn_{part}.txt", [f"{image_id}.jpg" for image_id in ids]
+        )
     for part, name in flickr30k.LISTS["flickr8k_based"].items():
         ids = PARTITIONS["flickr8k_based"][part]
-        layouts.write_lines(raw / name, [f"{image_id}_03d33305cf.jpg" for image_id in ids])
+        layouts.write_lines(
+            raw / name, [f"{image_id}_03d33305cf.jpg" for image_id in ids]
+        )
     number = {image_id: number for number, image_id in NAMES.items()}
     stems = {"train": "train", "val": "dev", "test": "test"}
-    parts = {stems[part]: [number[i] for i in ids] for part, ids in PARTITIONS["karpathy"].items()}
+    parts = {
+        stems[part]: [number[i] for i in ids]
+        for part, ids in PARTITIONS["karpathy"].items()
+    }
     layouts.write_precomp(raw / flickr30k.PRECOMP, parts)
     return raw
 
@@ -106,14 +132,17 @@ def test_partitions_and_their_archives(raw, split):
         archive.add(raw / flickr30k.TOKENS, f"./{flickr30k.TOKENS}")
     (raw / flickr30k.TOKENS).unlink()
     tables = flickr30k.read(raw, options)
-    assert tables.images.equals(expected.images) and tables.captions.equals(expected.captions)
+    assert tables.images.equals(expected.images) and tables.captions.equals(
+        expected.captions
+    )
     open_picture = pickle.loads(pickle.dumps(flickr30k.pictures(raw, options)))
     assert {name: open_picture(name).tobytes() for name in pictures} == pictures
     assert all(path.is_file() for path in flickr30k.inventory(raw, options))
 
 
 def table_of(captions: Path, columns: tuple[str, ...]) -> None:
-    """Kaggle's table in the place of the captions: padded, never quoted, and one line torn."""
+    """Kaggle's table in the place of the captions: padded, never quoted, and one line
+    torn."""
     rows = [
         {"image_name": f"{i}.jpg", "comment_number": str(k), "comment": text}
         for i in IDS
@@ -170,7 +199,9 @@ def test_the_columns_of_the_table_go_by_their_names(captions):
 
 def test_features_without_pictures(captions):
     tables = flickr30k.read(captions, Options(annotations="precomp"))
-    expected = {number: of_lists("karpathy")[image_id] for number, image_id in NAMES.items()}
+    expected = {
+        number: of_lists("karpathy")[image_id] for number, image_id in NAMES.items()
+    }
     assert splits(tables) == expected
     assert set(tables.images["file"]) == {""}
     assert "7 of 7 images have features but no picture." in tables.notes
@@ -186,7 +217,9 @@ def test_features_of_another_partition(raw, said):
     images[4]["split"] = said
     kept = [image for image in images if image["split"] != "no split"]
     layouts.write_karpathy(raw / flickr30k.KARPATHY, kept)
-    with refused("id '4'", found=f"train, but {said} in dataset_flickr30k", do="same partition"):
+    with refused(
+        "id '4'", found=f"train, but {said} in dataset_flickr30k", do="same partition"
+    ):
         flickr30k.read(raw, Options(annotations="precomp"))
 
 

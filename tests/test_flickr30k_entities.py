@@ -36,7 +36,9 @@ def boxed(bounds: tuple[int, ...], *chains: object) -> str:
 
 
 def document(*objects: str) -> str:
-    size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>"
+    size = (
+        f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>"
+    )
     return "\n".join(["<annotation>", size, *objects, "</annotation>"])
 
 
@@ -68,15 +70,19 @@ def raw(request, tmp_path, loose) -> Path:
     for path in filter(Path.is_file, loose.iterdir()):
         (zipped / path.name).write_bytes(path.read_bytes())
     archives = {"annotations": ("Sentences", "Annotations")}
-    for stem, folders in (archives | {"flickr30k-images": ("flickr30k-images",)}).items():
+    for stem, folders in (
+        archives | {"flickr30k-images": ("flickr30k-images",)}
+    ).items():
         with zipfile.ZipFile(zipped / f"{stem}.zip", "w") as file:
-            for path in sorted(path for name in folders for path in (loose / name).iterdir()):
+            for path in sorted(
+                path for name in folders for path in (loose / name).iterdir()
+            ):
                 file.write(path, path.relative_to(loose).as_posix())
                 file.writestr(f"__MACOSX/{path.relative_to(loose).as_posix()}", b"fork")
     return zipped
 
 
-# What is read ------------------------------------------------------------------------------
+# What is read -------------------------------------------------------------------------
 
 
 def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw):
@@ -101,7 +107,10 @@ def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw)
     expected = [
         (ODD, f"{ODD}.jpg#{k}", words, *box, f"{ODD}/{chain}")
         for k, words, box, chain in (
-            *((0, "Two young guys", PEOPLE, 1), (0, "red , `` loud '' shirts", SHIRTS, 2)),
+            *(
+                (0, "Two young guys", PEOPLE, 1),
+                (0, "red , `` loud '' shirts", SHIRTS, 2),
+            ),
             *((1, "A man's", PEOPLE, 1), (1, "shirt", SHIRTS, 2)),
             *((2, "the 2 men, both", PEOPLE, 1), (4, "Shirts", SHIRTS, 2)),
         )
@@ -110,7 +119,10 @@ def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw)
         ("4", f"4.jpg#{k}", words, *box, f"4/{chain}")
         for k, words, box, chain in (
             *((0, "A woman", layouts.PERSON, 41), (0, "a black hat", layouts.HAT, 42)),
-            *((1, "The woman", layouts.PERSON, 41), (2, "the hat of picture 4", layouts.HAT, 42)),
+            *(
+                (1, "The woman", layouts.PERSON, 41),
+                (2, "the hat of picture 4", layouts.HAT, 42),
+            ),
             (3, "Someone in black", layouts.PERSON, 41),
         )
     ]
@@ -142,7 +154,7 @@ def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):
     assert f"{listed} {ODD}, 7." in tables.notes
 
 
-# Boxes -------------------------------------------------------------------------------------
+# Boxes --------------------------------------------------------------------------------
 
 
 def half_open(*bounds: int) -> tuple[int, ...]:
@@ -174,13 +186,19 @@ def test_plain_iou_of_the_boxes_is_the_inclusive_iou_of_the_release():
 
 @pytest.mark.parametrize(
     ("bounds", "clipped"),
-    [((0, 0, 5, 5), (0, 0, 5, 5)), ((2, 2, WIDTH + 1, HEIGHT + 1), (1, 1, WIDTH, HEIGHT))],
+    [
+        ((0, 0, 5, 5), (0, 0, 5, 5)),
+        ((2, 2, WIDTH + 1, HEIGHT + 1), (1, 1, WIDTH, HEIGHT)),
+    ],
 )
 def test_a_box_one_pixel_outside_is_clipped_and_noted(loose, bounds, clipped):
     (loose / f"Annotations/{ODD}.xml").write_text(document(boxed(bounds, 1)))
     tables = entities.read(loose)
     assert tables.regions.iloc[0][["x0", "y0", "x1", "y1"]].tolist() == list(clipped)
-    assert any(note.startswith("1 boxes reached a pixel over the border") for note in tables.notes)
+    assert any(
+        note.startswith("1 boxes reached a pixel over the border")
+        for note in tables.notes
+    )
 
 
 def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
@@ -189,7 +207,7 @@ def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
     assert annotation.unions == {"7": (0, 0, 2, 2)} and annotation.boxless == set()
 
 
-# Markup ------------------------------------------------------------------------------------
+# Markup -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -199,7 +217,11 @@ def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
         ("[/EN#12/people A]", "A", [("A", "12")]),
         ("[/EN#1/people A][/EN#2/other b]", "Ab", [("A", "1"), ("b", "2")]),
         ("[/EN#1/people/animals/other A dog]'s", "A dog's", [("A dog", "1")]),
-        ("[/EN#1/people a - b / c , d .] .", "a - b / c , d . .", [("a - b / c , d .", "1")]),
+        (
+            "[/EN#1/people a - b / c , d .] .",
+            "a - b / c , d . .",
+            [("a - b / c , d .", "1")],
+        ),
         ("[/EN#1/people  A  man ] .", " A  man  .", [("A  man", "1")]),
         ("A [sic] sign ] [/EN#3/other x[1] .", "A [sic] sign ] x[1 .", [("x[1", "3")]),
     ],

@@ -1,4 +1,5 @@
-"""The reader of Flickr8k, on a dozen drawn pictures in the exact layouts of the release."""
+"""The reader of Flickr8k, on a dozen drawn pictures in the exact layouts of the
+release."""
 
 import pickle
 import zipfile
@@ -14,7 +15,11 @@ from benchmark.contracts.datasets.flickr8k import Options
 
 SPLIT_OF = {
     f"{number}_{'ab'[number % 2]}.jpg": split
-    for split, numbers in (("train", (30, 10, 20, 70, 60)), ("val", (41, 40)), ("test", (52, 51)))
+    for split, numbers in (
+        ("train", (30, 10, 20, 70, 60)),
+        ("val", (41, 40)),
+        ("test", (52, 51)),
+    )
     for number in numbers
 }
 UNUSED = ["11_b.jpg", "90_a.jpg", "99_b.jpg"]
@@ -31,7 +36,11 @@ def draw(number: int) -> Image.Image:
 
 def token_lines() -> list[str]:
     captioned = sorted([*PICTURES, flickr8k.NO_PICTURE])
-    return [f"{name}#{k}\t{text}" for name in captioned for k, text in enumerate(sentences(name))]
+    return [
+        f"{name}#{k}\t{text}"
+        for name in captioned
+        for k, text in enumerate(sentences(name))
+    ]
 
 
 @pytest.fixture
@@ -89,7 +98,9 @@ def test_official(zipped, extracted):
     tables = flickr8k.read(zipped)
     assert splits(tables) == SPLIT_OF | dict.fromkeys(UNUSED, "unused")
     assert tables.images["file"].tolist() == PICTURES  # the order of the lists
-    assert tables.images["image_id"].tolist() == [name.removesuffix(".jpg") for name in PICTURES]
+    assert tables.images["image_id"].tolist() == [
+        name.removesuffix(".jpg") for name in PICTURES
+    ]
     assert len(tables.captions) == 60
     row = tables.captions[tables.captions["caption_id"] == "20_a.jpg#3"].iloc[0]
     assert (row["image_id"], row["text"]) == ("20_a", sentences("20_a.jpg")[3])
@@ -99,7 +110,9 @@ def test_official(zipped, extracted):
     assert flickr8k.TOKENS in notes
     of_folders = flickr8k.read(extracted)
     assert of_folders.images.equals(tables.images)
-    assert of_folders.captions.equals(tables.captions) and of_folders.notes == tables.notes
+    assert (
+        of_folders.captions.equals(tables.captions) and of_folders.notes == tables.notes
+    )
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -109,7 +122,9 @@ def test_karpathy_has_the_same_splits(zipped, packed):
     tables = flickr8k.read(zipped, Options(annotations="karpathy"))
     assert splits(tables) == splits(official)
     assert flickr8k.KARPATHY in tables.notes[0]
-    both = tables.captions.merge(official.captions, on=["caption_id", "image_id", "text"])
+    both = tables.captions.merge(
+        official.captions, on=["caption_id", "image_id", "text"]
+    )
     assert len(both) == len(tables.captions) == 45
 
 
@@ -117,7 +132,9 @@ def test_pictures_in_threads_and_processes(zipped):
     open_picture = flickr8k.pictures(zipped)
     expected = [open_picture(name).tobytes() for name in PICTURES] * 4
     with ThreadPoolExecutor(8) as pool:
-        contents = [picture.tobytes() for picture in pool.map(open_picture, PICTURES * 4)]
+        contents = [
+            picture.tobytes() for picture in pool.map(open_picture, PICTURES * 4)
+        ]
     assert contents == expected
     copy = pickle.loads(pickle.dumps(open_picture))
     assert copy("10_a.jpg").tobytes() == open_picture("10_a.jpg").tobytes()

@@ -1,4 +1,5 @@
-"""The reader of anyone's own folder: three formats, splits by hash, and what is refused."""
+"""The reader of anyone's own folder: three formats, splits by hash, and what is
+refused."""
 
 import json
 from collections import Counter
@@ -34,7 +35,12 @@ def test_csv(tmp_path):
     tables = folder.read(write(tmp_path, "all.csv", text))
     assert tables.images["file"].tolist() == ["a.png", "sub/b.png", "c.png"]
     assert tables.images["group"].tolist() == ["a.png", "pair", "c.png"]
-    assert tables.captions["text"].tolist() == ["One a.", " Two  a. ", "A b.", 'A c, "quoted".']
+    assert tables.captions["text"].tolist() == [
+        "One a.",
+        " Two  a. ",
+        "A b.",
+        'A c, "quoted".',
+    ]
 
 
 def test_karpathy(tmp_path):
@@ -43,7 +49,9 @@ def test_karpathy(tmp_path):
         {"filename": "b.jpg", "split": "val"},
         {"filename": "c.jpg", "split": "test"},
     ]
-    images = [image | {"sentences": [{"raw": "One."}, {"raw": "Two."}]} for image in images]
+    images = [
+        image | {"sentences": [{"raw": "One."}, {"raw": "Two."}]} for image in images
+    ]
     tables = folder.read(write(tmp_path, "all.json", json.dumps({"images": images})))
     assert tables.images["file"].tolist() == ["val2014/a.jpg", "b.jpg", "c.jpg"]
     assert tables.images["split"].tolist() == ["train", "val", "test"]
@@ -57,11 +65,19 @@ BAD_JSONL = {  # line -> where (after the number), expected, found
     "[1]": ("", "an object", "'[1]'"),
     '{"caption": "A."}': (": image", "a string", "None"),
     '{"image": "x.png"}': (": caption", "either caption or captions", "neither"),
-    '{"image": "x.png", "caption": "A.", "captions": []}': (": caption", "either caption", "both"),
+    '{"image": "x.png", "caption": "A.", "captions": []}': (
+        ": caption",
+        "either caption",
+        "both",
+    ),
     '{"image": "x.png", "caption": 3}': (": caption", "text", "3"),
     '{"image": "x.png", "captions": 3}': (": captions", "text", "3"),
     '{"image": "x.png", "caption": " "}': (": caption", "a sentence", "a blank"),
-    '{"image": "x.png", "caption": "A.", "split": ["val"]}': (": split", "a string", "['val']"),
+    '{"image": "x.png", "caption": "A.", "split": ["val"]}': (
+        ": split",
+        "a string",
+        "['val']",
+    ),
     '{"image": "a.png", "caption": "A.", "split": "val"}': (
         *(": split", "'train' as in an earlier line with a.png", "'val'"),
     ),
@@ -96,7 +112,9 @@ def test_split_by_hash_leaves_no_split_empty(count):
 
 
 def test_a_number_of_images_for_val_and_test(tmp_path):
-    rows = [{"image": f"{n}.png", "caption": "x", "group": f"g{n // 2}"} for n in range(20)]
+    rows = [
+        {"image": f"{n}.png", "caption": "x", "group": f"g{n // 2}"} for n in range(20)
+    ]
     write(tmp_path, "all.jsonl", jsonl(*rows))
     images = folder.read(tmp_path, Options(val=2, test=3)).images
     assert Counter(images["split"]) == {"train": 10, "val": 4, "test": 6}

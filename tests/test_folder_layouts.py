@@ -1,6 +1,6 @@
-"""The layouts in which people share images and captions: the same twenty images in each of them
-become the same prepared tables, but for their names, which follow the rule that docs/datasets.md
-states."""
+"""The layouts in which people share images and captions: the same twenty images in each
+of them become the same prepared tables, but for their names, which follow the rule that
+docs/datasets.md states."""
 
 import csv
 import io
@@ -24,13 +24,16 @@ from benchmark.data import prepared_tables
 ROOT = Path(__file__).parent.parent
 NAMES = [f"p{number:02}" for number in range(20)]
 SPLIT_OF = {
-    name: "test" if n % 5 == 1 else "val" if n % 7 == 2 else "train" for n, name in enumerate(NAMES)
+    name: "test" if n % 5 == 1 else "val" if n % 7 == 2 else "train"
+    for n, name in enumerate(NAMES)
 }
-OFFICIAL = {"train": "train", "val": "validation", "test": "test"}  # Hugging Face's words
+# Hugging Face's words
+OFFICIAL = {"train": "train", "val": "validation", "test": "test"}
 
 
 def texts(name: str) -> list[str]:
-    """Two captions of an image, the second in other letters, with a comma and quotes."""
+    """Two captions of an image, the second in other letters, with a comma and
+    quotes."""
     return [f"Image {name} is drawn.", f'Ein „Bild“, "{name}", größer']
 
 
@@ -72,13 +75,15 @@ def write_jsonl(path: Path, rows: list[dict]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-# Layouts ---------------------------------------------------------------------------------------
+# Layouts ------------------------------------------------------------------------------
 
 
 def annotations(raw: Path, drawn: Path) -> None:
     """The one format of before, with which all are compared."""
     beside(raw, drawn, flat)
-    rows = [{"image": flat(n), "captions": texts(n), "split": SPLIT_OF[n]} for n in NAMES]
+    rows = [
+        {"image": flat(n), "captions": texts(n), "split": SPLIT_OF[n]} for n in NAMES
+    ]
     write_jsonl(raw / "all.jsonl", rows)
 
 
@@ -86,7 +91,8 @@ def image_folder_csv(raw: Path, drawn: Path) -> None:
     beside(raw, drawn, in_split)
     for split, word in OFFICIAL.items():
         rows = [
-            {"file_name": flat(n)} | {f"caption_{k}": text for k, text in enumerate(texts(n))}
+            {"file_name": flat(n)}
+            | {f"caption_{k}": text for k, text in enumerate(texts(n))}
             for n in of(split)
         ]
         write_table(raw / word / "metadata.csv", rows)
@@ -95,7 +101,9 @@ def image_folder_csv(raw: Path, drawn: Path) -> None:
 def image_folder_jsonl(raw: Path, drawn: Path) -> None:
     beside(raw, drawn, in_split)
     for split, word in OFFICIAL.items():
-        rows = [{"file_name": flat(n), "text": text} for n in of(split) for text in texts(n)]
+        rows = [
+            {"file_name": flat(n), "text": text} for n in of(split) for text in texts(n)
+        ]
         write_jsonl(raw / word / "metadata.jsonl", rows)
 
 
@@ -122,7 +130,8 @@ def parquet(raw: Path, drawn: Path) -> None:
 
 
 def parquet_of_rows(raw: Path, drawn: Path) -> None:
-    """A row for each caption; the splits in a column, which outweighs the name of the file."""
+    """A row for each caption; the splits in a column, which outweighs the name of the
+    file."""
     rows = [(name, text) for name in NAMES for text in texts(name)]
     table = {
         "jpg": [image_of(drawn, name)["bytes"] for name, _ in rows],
@@ -131,7 +140,9 @@ def parquet_of_rows(raw: Path, drawn: Path) -> None:
         "filename": [flat(name) for name, _ in rows],
         "img_id": [str(NAMES.index(name)) for name, _ in rows],
     }
-    pq.write_table(pa.table(table), raw / "test-00000-of-00001.parquet", row_group_size=7)
+    pq.write_table(
+        pa.table(table), raw / "test-00000-of-00001.parquet", row_group_size=7
+    )
 
 
 def tar(path: Path, members: dict[str, bytes]) -> None:
@@ -158,7 +169,9 @@ def tars_of_facts(raw: Path, drawn: Path) -> None:
         for part in (0, 1):
             members = {}
             for name in of(split)[part::2]:
-                members[f"{name}.json"] = json.dumps({"caption": texts(name), "width": 48}).encode()
+                members[f"{name}.json"] = json.dumps(
+                    {"caption": texts(name), "width": 48}
+                ).encode()
                 members[f"{name}.cls"] = b"3"
                 members[f"{name}.png"] = image_of(drawn, name)["bytes"]
                 if name == "p00":
@@ -170,24 +183,35 @@ def texts_beside(raw: Path, drawn: Path) -> None:
     beside(raw, drawn, in_split)
     for name in NAMES:
         path = (raw / in_split(name)).with_suffix(".txt")
-        path.write_text("\ufeff" + "\r\n".join(texts(name)) + "\r\n\r\n", encoding="utf-8")
+        path.write_text(
+            "\ufeff" + "\r\n".join(texts(name)) + "\r\n\r\n", encoding="utf-8"
+        )
 
 
 def judged(raw: Path, is_asked_by_text: bool) -> None:
     (raw / "qrels").mkdir()
     for split, word in {"train": "train", "val": "dev", "test": "test"}.items():
         pairs = [(f"{n}-{k}", n) for n in of(split) for k in range(2)]
-        pairs = [(text, image) if is_asked_by_text else (image, text) for text, image in pairs]
+        pairs = [
+            (text, image) if is_asked_by_text else (image, text)
+            for text, image in pairs
+        ]
         lines = [f"{query}\t{answer}\t1" for query, answer in pairs]
         lines.append(f"{pairs[0][0]}\t{pairs[-1][1]}\t0")  # judged, and not right
-        (raw / f"qrels/{word}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+        (raw / f"qrels/{word}.tsv").write_text(
+            "\n".join(["query-id\tcorpus-id\tscore", *lines])
+        )
 
 
 def judgements(raw: Path, drawn: Path) -> None:
     """Captions ask for images, in JSON."""
     beside(raw, drawn, lambda name: f"images/{name}.png")
-    write_jsonl(raw / "corpus.jsonl", [{"_id": n, "title": "", "text": ""} for n in NAMES])
-    rows = [{"_id": f"{n}-{k}", "text": t} for n in NAMES for k, t in enumerate(texts(n))]
+    write_jsonl(
+        raw / "corpus.jsonl", [{"_id": n, "title": "", "text": ""} for n in NAMES]
+    )
+    rows = [
+        {"_id": f"{n}-{k}", "text": t} for n in NAMES for k, t in enumerate(texts(n))
+    ]
     write_jsonl(raw / "queries.jsonl", rows)
     judged(raw, True)
 
@@ -232,14 +256,19 @@ def project(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.parametrize("layout", RULE)
-def test_the_same_images_in_each_layout_are_the_same_tables(project, drawn, layout, capsys):
+def test_the_same_images_in_each_layout_are_the_same_tables(
+    project, drawn, layout, capsys
+):
     layout(project, drawn)
     assert main(["init", "mine"]) == 0, capsys.readouterr().err
     assert "mine: 20 images, 40 captions" in capsys.readouterr().out
     data = prepared_tables.read("mine")
     name_of = {RULE[layout](name): name for name in NAMES}
-    images = data.images.assign(name=data.images["image_id"].map(name_of)).set_index("name")
-    # Prepared tables have train before val before test; within a split, the order of the files.
+    images = data.images.assign(name=data.images["image_id"].map(name_of)).set_index(
+        "name"
+    )
+    # Prepared tables have train before val before test; within a split, the order of
+    # the files.
     assert sorted(images.index) == NAMES
     assert images["split"].to_dict() == SPLIT_OF
     assert (images["group"] == images["image_id"]).all()
@@ -252,7 +281,9 @@ def test_the_same_images_in_each_layout_are_the_same_tables(project, drawn, layo
     assert set(numbers[2]) == {"0", "1"}
     open_picture, direct = folder.pictures(project), folder.pictures(drawn)
     for name, file in images["file"].items():
-        assert np.array_equal(np.asarray(open_picture(file)), np.asarray(direct(flat(name))))
+        assert np.array_equal(
+            np.asarray(open_picture(file)), np.asarray(direct(flat(name)))
+        )
 
 
 def test_without_splits_the_hash_of_the_name_decides(tmp_path, drawn):
@@ -265,7 +296,11 @@ def test_without_splits_the_hash_of_the_name_decides(tmp_path, drawn):
     table["text"] = [texts(name)[0] for name in NAMES]
     pq.write_table(pa.table(table), tmp_path / "mine.parquet")
     found = folder.read(tmp_path).images.set_index("image_id")["split"]
-    assert found.to_dict() == expected.to_dict() and set(found) == {"train", "val", "test"}
+    assert found.to_dict() == expected.to_dict() and set(found) == {
+        "train",
+        "val",
+        "test",
+    }
     (tmp_path / "mine.parquet").unlink()
     members = {f"{n}.{kind}": b"A." for n in NAMES for kind in ("txt", "png")}
     tar(tmp_path / "a.tar", members)
@@ -274,7 +309,7 @@ def test_without_splits_the_hash_of_the_name_decides(tmp_path, drawn):
     assert "sha256 of the path" in " ".join(tables.notes)
 
 
-# What is told, and what is refused --------------------------------------------------------------
+# What is told, and what is refused ----------------------------------------------------
 
 
 def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
@@ -283,15 +318,23 @@ def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
     for name in images:
         (raw / f"{name}.png").write_bytes(b"")
     write_jsonl(raw / "corpus.jsonl", [{"_id": name} for name in images])
-    write_jsonl(raw / "queries.jsonl", [{"_id": f"k{n}", "text": f"It is {n}."} for n in "abc"])
+    write_jsonl(
+        raw / "queries.jsonl", [{"_id": f"k{n}", "text": f"It is {n}."} for n in "abc"]
+    )
     lines = [f"{pair.replace(' ', chr(9))}\t1" for pair in pairs]
-    (raw / "qrels/test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+    (raw / "qrels/test.tsv").write_text(
+        "\n".join(["query-id\tcorpus-id\tscore", *lines])
+    )
 
 
 def test_captions_of_several_images_make_them_a_group(tmp_path):
     small_judgements(tmp_path, "ka a", "ka b", "kb b", "kb a", "kc c")
     tables = folder.read(tmp_path)
-    assert tables.images.set_index("image_id")["group"].to_dict() == {"a": "a", "b": "a", "c": "c"}
+    assert tables.images.set_index("image_id")["group"].to_dict() == {
+        "a": "a",
+        "b": "a",
+        "c": "c",
+    }
     assert dict(tables.captions[["image_id", "text"]].to_numpy()) == {
         name: f"It is {name}." for name in "abc"
     }
@@ -305,7 +348,10 @@ def test_judgements_go_by_the_names_of_their_columns(tmp_path):
         (tmp_path / f"{number}.png").write_bytes(b"")
     rows = [{"_id": number, "image": f"{number}.png"} for number in image_of]
     write_jsonl(tmp_path / "corpus.jsonl", rows)
-    rows = [{"_id": caption, "text": f"Image {image}."} for caption, image in image_of.items()]
+    rows = [
+        {"_id": caption, "text": f"Image {image}."}
+        for caption, image in image_of.items()
+    ]
     write_jsonl(tmp_path / "queries.jsonl", rows)
     file = tmp_path / "qrels/test.tsv"
     for head, line in (
@@ -320,13 +366,18 @@ def test_judgements_go_by_the_names_of_their_columns(tmp_path):
             expected = [f"Image {image}." for image in captions["image_id"]]
             assert captions["text"].tolist() == expected
     file.write_text("\n".join(lines))
-    with refused("qrels/test.tsv:1", "names of the columns", "both have", "query-id, corpus-id"):
+    with refused(
+        "qrels/test.tsv:1", "names of the columns", "both have", "query-id, corpus-id"
+    ):
         folder.read(tmp_path)
 
 
 def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
     small_judgements(tmp_path, "ka a", "kb b", "kc c")
-    rows = [{"_id": f"k{n}", "text": f"It is {n}.", "metadata": {"split": "val"}} for n in "abc"]
+    rows = [
+        {"_id": f"k{n}", "text": f"It is {n}.", "metadata": {"split": "val"}}
+        for n in "abc"
+    ]
     write_jsonl(tmp_path / "queries.jsonl", rows)
     tables = folder.read_for_score(tmp_path)
     assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
@@ -347,7 +398,9 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
     names = NAMES[:4]
     table = {
         "image": pa.array([image_of(drawn, n, flat(n)) for n in names], IMAGE),
-        "sentences": [[{"raw": f"It is {n}.", "rejected": True, "sentid": 1}] for n in names],
+        "sentences": [
+            [{"raw": f"It is {n}.", "rejected": True, "sentid": 1}] for n in names
+        ],
         "meta": [{"split": "test", "by": {"site": "x"}} for _ in names],
         "boxes": [[{"x": 1}] for _ in names],
         "img_id": names,
@@ -356,8 +409,12 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
     left = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
     note = folder.read(tmp_path).notes[-1]
     assert note.startswith("mine.parquet: not used: ")
-    assert set(note.partition("not used: ")[2].removesuffix(".").split(", ")) == set(left)
-    assert "read mine.parquet: image, sentences.raw; not used: the key" in folder.told(tmp_path)
+    assert set(note.partition("not used: ")[2].removesuffix(".").split(", ")) == set(
+        left
+    )
+    assert "read mine.parquet: image, sentences.raw; not used: the key" in folder.told(
+        tmp_path
+    )
     (tmp_path / "mine.parquet").unlink()
     members = {}
     for name in names:
@@ -378,7 +435,9 @@ def test_folders_of_metadata_without_a_split_are_told(project, drawn):
 
 def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
     small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
-    with refused("qrels/test.tsv: kb", "a, too, as others of its captions belong to b", "b"):
+    with refused(
+        "qrels/test.tsv: kb", "a, too, as others of its captions belong to b", "b"
+    ):
         folder.read(tmp_path)
 
 
@@ -395,7 +454,13 @@ def test_what_is_not_judged_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "where", "expected", "found"),
     [
-        ("qrels/dev.tsv", "ka\ta\t1", "qrels/test.tsv:2: a", "one split per image", "test and dev"),
+        (
+            "qrels/dev.tsv",
+            "ka\ta\t1",
+            "qrels/test.tsv:2: a",
+            "one split per image",
+            "test and dev",
+        ),
         (
             "qrels/test.tsv",
             "query-id\tcorpus-id\tscore\nkx\ta\t1",
@@ -404,7 +469,13 @@ def test_what_is_not_judged_is_told(tmp_path):
             "'kx'",
         ),
         ("qrels/test.tsv", "qid\tdoc\trel\nka a", "test.tsv:2", "3 cells", "'ka a'"),
-        ("corpus.jsonl", '{"_id": "a", "text": "A."}', "", "in none of corpus.jsonl", "3 of 3"),
+        (
+            "corpus.jsonl",
+            '{"_id": "a", "text": "A."}',
+            "",
+            "in none of corpus.jsonl",
+            "3 of 3",
+        ),
         ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
     ],
 )
@@ -416,10 +487,20 @@ def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found)
 
 
 def test_images_and_texts_without_each_other_are_told(tmp_path):
-    for name in ("a.png", "b.png", "c.png", "d.png", "a.txt", "b.txt", "c.txt", "lost.txt"):
+    for name in (
+        "a.png",
+        "b.png",
+        "c.png",
+        "d.png",
+        "a.txt",
+        "b.txt",
+        "c.txt",
+        "lost.txt",
+    ):
         (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
     assert (
-        "1 images have no .txt beside them and are left out: d.png." in folder.read(tmp_path).notes
+        "1 images have no .txt beside them and are left out: d.png."
+        in folder.read(tmp_path).notes
     )
     told = folder.told(tmp_path)
     assert told.startswith("read a.txt and 2 more files: caption; not used: ")
@@ -439,11 +520,14 @@ def test_two_layouts_in_one_folder_are_refused(tmp_path, drawn):
     assert set(tables.images["split"]) == {"test"}
     # An annotation file outweighs them: it may describe what one has unpacked.
     (tmp_path / "all.csv").write_text("image,caption\na.png,A.\nb.png,B.\nc.png,C.\n")
-    assert folder.told(tmp_path).startswith("read all.csv: image, caption; not used: the files")
+    assert folder.told(tmp_path).startswith(
+        "read all.csv: image, caption; not used: the files"
+    )
 
 
 def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):
-    """What img2dataset leaves beside its tars, and what Hugging Face leaves beside its tables."""
+    """What img2dataset leaves beside its tars, and what Hugging Face leaves beside its
+    tables."""
     tars_of_texts(tmp_path, drawn)
     facts = pa.table({"url": ["x"], "caption": ["A."], "key": ["000"]})
     pq.write_table(facts, tmp_path / "mine-test-000000.parquet")

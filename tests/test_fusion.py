@@ -20,7 +20,9 @@ def tile_of(score: np.ndarray) -> Tile:
 
 def weights(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndarray]:
     images, captions = scores[0].shape
-    areas = fusion.Areas(len(scores), Relevance(np.arange(images), np.arange(captions), *fold_of))
+    areas = fusion.Areas(
+        len(scores), Relevance(np.arange(images), np.arange(captions), *fold_of)
+    )
     for number, score in enumerate(scores):
         areas.add(number, tile_of(score))
     return areas.weights()
@@ -33,12 +35,17 @@ def adaptive(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.nda
 
 
 def test_weights_are_inverse_positive_areas_normalised():
-    # Areas of image 0: 0.5 + 0.3 = 0.8 and 0.1 + 0.1 = 0.2, so 1.25 and 5; of image 1: 0.4 and 1.
+    # Areas of image 0: 0.5 + 0.3 = 0.8 and 0.1 + 0.1 = 0.2, so 1.25 and 5; of image 1:
+    # 0.4 and 1.
     of_images = weights([FIRST, SECOND])["i2t"]
     np.testing.assert_allclose(of_images, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
     # With areas 0.5 and 0.8 of the third: 1.25, 5, 2 of 8.25; 2.5, 1, 1.25 of 4.75.
     of_images = weights([FIRST, SECOND, THIRD])["i2t"]
-    expected = [[1.25 / 8.25, 2.5 / 4.75], [5 / 8.25, 1 / 4.75], [2 / 8.25, 1.25 / 4.75]]
+    expected = [
+        [1.25 / 8.25, 2.5 / 4.75],
+        [5 / 8.25, 1 / 4.75],
+        [2 / 8.25, 1.25 / 4.75],
+    ]
     np.testing.assert_allclose(of_images, expected, atol=1e-6)
     np.testing.assert_allclose(of_images.sum(0), 1)
 
@@ -81,7 +88,8 @@ def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
 
 def test_the_mean_distance_of_a_captions_phrases_is_added_by_hand():
     whole = np.array([[0.2, 0.4, 0.6], [0.8, 1.0, 1.2]])
-    nearest = np.array([[0.1, 0.3, 0.5], [0.7, 0.9, np.nan]])  # image 1 has no region for phrase 2
+    # image 1 has no region for phrase 2
+    nearest = np.array([[0.1, 0.3, 0.5], [0.7, 0.9, np.nan]])
     owners = np.array([0, 0, 2])  # caption 1 has no phrase
     regions = fusion.mean_of_phrases(nearest, owners, whole)
     np.testing.assert_allclose(regions, [[0.2, 0.4, 0.5], [0.8, 1.0, 1.2]])
@@ -95,7 +103,8 @@ def test_distances_are_those_of_unit_vectors():
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     expected = np.linalg.norm(x[:, None] - x[None], axis=-1)
     np.testing.assert_allclose(fusion.distance(x @ x.T), expected, atol=1e-7)
-    assert fusion.distance(np.array([1.0000001, 1.004])).tolist() == [0, 0]  # as bfloat16 rounds
+    # as bfloat16 rounds
+    assert fusion.distance(np.array([1.0000001, 1.004])).tolist() == [0, 0]
     assert np.isnan(fusion.distance(np.array([np.nan, 1.0]))).tolist() == [True, False]
     with pytest.raises(RefusedError, match="need cosines, found scores from -3 to 2"):
         fusion.distance(np.array([2.0, np.nan, -3.0]))

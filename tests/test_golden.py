@@ -1,13 +1,15 @@
-"""Golden bytes: what decides a number makes the same bytes of small made-up data as before.
+"""Golden bytes: what decides a number makes the same bytes of small made-up data as
+before.
 
-A digest that differs is a changed number. If the change is meant, raise the version of the stage in
-`benchmark/versions.yaml` that the message names, and write the digests anew:
+A digest that differs is a changed number. If the change is meant, raise the version of
+the stage in `benchmark/versions.yaml` that the message names, and write the digests
+anew:
 
     GOLDEN=write python -m pytest tests/test_golden.py
 
-All is made in portable numerics (conftest.py asserts it), so that Intel's and AMD's processors
-agree. Each of the functions below belongs to one room: where the room gets other entry points, the
-calls change, and the digests stay.
+All is made in portable numerics (conftest.py asserts it), so that Intel's and AMD's
+processors agree. Each of the functions below belongs to one room: where the room gets
+other entry points, the calls change, and the digests stay.
 """
 
 import contextlib
@@ -34,15 +36,29 @@ from benchmark.contracts import datasets, methods
 
 GOLDEN = Path(__file__).with_name("golden.json")
 IS_WRITING = os.environ.get("GOLDEN") == "write"
-WORDS = ("red", "green", "blue", "dog", "cat", "boat", "runs", "sleeps", "a", "the", "two", "near")
+WORDS = (
+    "red",
+    "green",
+    "blue",
+    "dog",
+    "cat",
+    "boat",
+    "runs",
+    "sleeps",
+    "a",
+    "the",
+    "two",
+    "near",
+)
 Values = Iterator[tuple[str, object]]  # what each digest is of, by its name
 
 
-# Digests ---------------------------------------------------------------------------------------
+# Digests ------------------------------------------------------------------------------
 
 
 def digest(value: object) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of arrays, tables, pictures, and JSON."""
+    """The first 16 hexadecimal digits of the SHA-256 of arrays, tables, pictures, and
+    JSON."""
     made = hashlib.sha256()
     _feed(made, value)
     return made.hexdigest()[:16]
@@ -62,7 +78,9 @@ def _feed(made: "hashlib._Hash", value: object) -> None:
         for name in sorted(value):
             made.update(f"{name}:".encode())
             _feed(made, value[name])
-    elif isinstance(value, list | tuple) and not all(isinstance(v, str | float) for v in value):
+    elif isinstance(value, list | tuple) and not all(
+        isinstance(v, str | float) for v in value
+    ):
         made.update(f"{len(value)} of".encode())
         for item in value:
             _feed(made, item)
@@ -92,12 +110,14 @@ def numbers(seed: int, *shape: int) -> np.ndarray:
 def captions(count: int, seed: int = 0) -> list[str]:
     """Captions of three to six words; the third of them holds no known word."""
     rng = np.random.default_rng(seed)
-    texts = [" ".join(rng.choice(WORDS, int(rng.integers(3, 7)))) + "." for _ in range(count)]
+    texts = [
+        " ".join(rng.choice(WORDS, int(rng.integers(3, 7)))) + "." for _ in range(count)
+    ]
     texts[2] = "zebra!"
     return texts
 
 
-# Readers and prepare ---------------------------------------------------------------------------
+# Readers and prepare ------------------------------------------------------------------
 
 
 def golden_of_readers(folder: Path) -> Values:
@@ -115,7 +135,9 @@ def golden_of_readers(folder: Path) -> Values:
     write_own_folder(raw)
     own = datasets.load("folder")
     yield from _read("folder, jsonl", own, raw, {"captions": "all.jsonl"})
-    yield from _read("folder, csv", own, raw, {"captions": "all.csv", "val": 2, "test": 2})
+    yield from _read(
+        "folder, csv", own, raw, {"captions": "all.csv", "val": 2, "test": 2}
+    )
 
 
 def _read(name: str, module: object, raw: Path, options: dict) -> Values:
@@ -130,11 +152,19 @@ def _read(name: str, module: object, raw: Path, options: dict) -> Values:
 
 
 def write_flickr8k(raw: Path) -> None:
-    splits = {"train": ("30_a", "10_b", "20_a"), "dev": ("41_a", "40_b"), "test": ("52_a", "51_b")}
+    splits = {
+        "train": ("30_a", "10_b", "20_a"),
+        "dev": ("41_a", "40_b"),
+        "test": ("52_a", "51_b"),
+    }
     names = [f"{stem}.jpg" for stems in splits.values() for stem in stems]
     for name in [*names, "99_a.jpg"]:
         layouts.draw(raw / "Flicker8k_Dataset" / name, int(name[:2]))
-    lines = [f"{n}#{k}\tPicture {n} , said {k} times ." for n in sorted(names) for k in range(5)]
+    lines = [
+        f"{n}#{k}\tPicture {n} , said {k} times ."
+        for n in sorted(names)
+        for k in range(5)
+    ]
     layouts.write_lines(raw / "Flickr8k.token.txt", lines)
     for split, stems in splits.items():
         of_split = [f"{stem}.jpg" for stem in stems]
@@ -146,7 +176,11 @@ def write_own_folder(raw: Path) -> None:
     for number in range(12):
         layouts.draw(raw / f"{number}.png", number)
     rows = [
-        {"image": f"{n}.png", "captions": texts[2 * n : 2 * n + 2], "group": f"g{n // 2}"}
+        {
+            "image": f"{n}.png",
+            "captions": texts[2 * n : 2 * n + 2],
+            "group": f"g{n // 2}",
+        }
         for n in range(12)
     ]
     layouts.write_lines(raw / "all.jsonl", map(json.dumps, rows))
@@ -158,18 +192,23 @@ def golden_of_drawings(folder: Path) -> Values:
     """The drawn datasets: tables and pictures."""
     for name, counts in (("shapes", (8, 3, 5)), ("people", (4, 2, 3))):
         module = datasets.load(name)
-        options = module.Options(**dict(zip(("train", "val", "test"), counts, strict=True)))
+        options = module.Options(
+            **dict(zip(("train", "val", "test"), counts, strict=True))
+        )
         tables = module.read(folder, options)
         open_picture = module.pictures(folder, options)
         yield f"{name}: images", tables.images
         yield f"{name}: captions", tables.captions
         yield f"{name}: regions", tables.regions
-        yield f"{name}: pictures", [open_picture(file) for file in tables.images["file"][::2]]
+        yield (
+            f"{name}: pictures",
+            [open_picture(file) for file in tables.images["file"][::2]],
+        )
     shown = list(datasets.load("shapes").labelled(8, 0))
     yield "shapes: close-ups", [[picture, labels] for picture, labels in shown]
 
 
-# Encoders --------------------------------------------------------------------------------------
+# Encoders -----------------------------------------------------------------------------
 
 
 def golden_of_text_encoders(folder: Path) -> Values:
@@ -179,8 +218,13 @@ def golden_of_text_encoders(folder: Path) -> Values:
     from benchmark.season.parameters import SentenceEncoder, WordVectors
 
     texts, is_train = captions(60), np.arange(60) % 3 > 0
-    corpus = [tokenise(text) for text, kept in zip(texts, is_train, strict=True) if kept]
-    yield "tokens", [tokenise("A dog's red-white ball; 2nd try, isn't it? Über 3.5"), *corpus]
+    corpus = [
+        tokenise(text) for text, kept in zip(texts, is_train, strict=True) if kept
+    ]
+    yield (
+        "tokens",
+        [tokenise("A dog's red-white ball; 2nd try, isn't it? Über 3.5"), *corpus],
+    )
     vocabulary = Vocabulary.of(texts[::2], 8)
     yield "vocabulary", [list(vocabulary.words), *vocabulary.encode(texts)]
     dictionary = Dictionary.of(texts[::2], {"red", "dog", "the", "zebra"})
@@ -241,7 +285,9 @@ def golden_of_image_encoders(folder: Path) -> Values:
             yield f"{name}{', mirrored too' * flip}", describe(images)
     fitted = torch.from_numpy(numbers(3, 2, 4, 9, 10))
     yield "torchvision_cnn: map averaged", torchvision_cnn.averaged(fitted, 7)
-    detector = models.get_model(faster_rcnn.NETWORKS[0], weights=None, weights_backbone=None).eval()
+    detector = models.get_model(
+        faster_rcnn.NETWORKS[0], weights=None, weights_backbone=None
+    ).eval()
     fill(detector)
     detector.transform.min_size = (64,)
     boxes = [np.array([[2, 3, 30, 38], [0, 0, 60, 40]], np.float32)] * 4
@@ -266,7 +312,8 @@ def drawn(number: int) -> Image.Image:
 
 
 def fill(network: nn.Module) -> None:
-    """Weights that every processor draws alike, scaled so that layers keep their size."""
+    """Weights that every processor draws alike, scaled so that layers keep their
+    size."""
     with torch.no_grad():
         for number, (name, value) in enumerate(sorted(network.state_dict().items())):
             if not value.is_floating_point() or name in ("mean", "std"):
@@ -277,22 +324,39 @@ def fill(network: nn.Module) -> None:
                 value.fill_(1.0)
             else:
                 fan = value[0].numel()
-                value.copy_(torch.from_numpy(numbers(number, *value.shape)) * (3 / fan) ** 0.5)
+                value.copy_(
+                    torch.from_numpy(numbers(number, *value.shape)) * (3 / fan) ** 0.5
+                )
 
 
-# Methods ---------------------------------------------------------------------------------------
+# Methods ------------------------------------------------------------------------------
 
-TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}
+TINY = {
+    "dropout": 0.0,
+    "regions": 3,
+    "blocks": "1,1,1,1",
+    "text_width": 1 / 16,
+    "text_length": 12,
+}
 SIZE, SIZES = 16, methods.Sizes(image=12, text=20, classes=8)
 OF_A_PHASE = (
     *("epochs", "learning_rates", "batch_size", "draws", "captions_per_image", "pool"),
-    *("optimiser", "weight_decay", "momentum", "nesterov", "rates", "clip_norm", "terms", "keeps"),
+    *(
+        "optimiser",
+        "weight_decay",
+        "momentum",
+        "nesterov",
+        "rates",
+        "clip_norm",
+        "terms",
+        "keeps",
+    ),
 )
 
 
 def golden_of_presets(folder: Path) -> Values:
-    """Recipe of every preset as it stands; losses of three steps of its first phase at a small
-    size, and scores after them."""
+    """Recipe of every preset as it stands; losses of three steps of its first phase at
+    a small size, and scores after them."""
     from benchmark.season.plugins import presets
     from benchmark.train.resumable_loop import optimiser_of
 
@@ -303,7 +367,10 @@ def golden_of_presets(folder: Path) -> Values:
             continue
         module = methods.load(method)
         recipe = module.recipe(module.Config(**row.options))
-        yield f"{name}: recipe", [{key: getattr(p, key) for key in OF_A_PHASE} for p in recipe]
+        yield (
+            f"{name}: recipe",
+            [{key: getattr(p, key) for key in OF_A_PHASE} for p in recipe],
+        )
         config = small_config(module, row.options)
         if (method, config) not in seen:
             seen[method, config] = digest(_played(module, config, optimiser_of))
@@ -313,8 +380,14 @@ def golden_of_presets(folder: Path) -> Values:
 def small_config(module: object, options: dict) -> object:
     """Every size of a layer is small; the other options of a preset stay."""
     names = [field.name for field in dataclasses.fields(module.Config)]
-    sizes = {n: SIZE for n in names if n.endswith("_size") and n not in ("batch_size", "pool_size")}
-    return module.Config(**options | sizes | {n: v for n, v in TINY.items() if n in names})
+    sizes = {
+        n: SIZE
+        for n in names
+        if n.endswith("_size") and n not in ("batch_size", "pool_size")
+    }
+    return module.Config(
+        **options | sizes | {n: v for n, v in TINY.items() if n in names}
+    )
 
 
 def small_model(module: object, config: object) -> nn.Module:
@@ -378,7 +451,9 @@ class SmallNetwork(nn.Module):
 
 def images_of(takes: methods.Inputs, count: int, seed: int = 1) -> torch.Tensor:
     if takes.image == "pixels":
-        values = np.random.default_rng(seed).integers(0, 256, (count, 3, 16, 16), dtype=np.uint8)
+        values = np.random.default_rng(seed).integers(
+            0, 256, (count, 3, 16, 16), dtype=np.uint8
+        )
         return torch.from_numpy(values)
     shape = (3, SIZES.image) if takes.image == "regions" else (SIZES.image,)
     return torch.from_numpy(numbers(seed, count, *shape))
@@ -388,7 +463,9 @@ def text_of(takes: methods.Inputs, count: int, seed: int = 2) -> methods.Caption
     """Of up to seven words; vectors have the length 1."""
     if takes.text in ("sentence", "phrase"):
         values = torch.from_numpy(numbers(seed, count, SIZES.text))
-        return methods.Captions(values=values, lengths=torch.ones(count, dtype=torch.int64))
+        return methods.Captions(
+            values=values, lengths=torch.ones(count, dtype=torch.int64)
+        )
     rng = np.random.default_rng(seed)
     lengths = rng.integers(2, 8, count)
     lengths[0] = 7
@@ -396,11 +473,14 @@ def text_of(takes: methods.Inputs, count: int, seed: int = 2) -> methods.Caption
     words = rng.integers(1, SIZES.text, (count, 7)) * there
     if takes.text == "contextual":
         words = numbers(seed, count, 7, SIZES.text) * there[..., None]
-    return methods.Captions(values=torch.from_numpy(words), lengths=torch.from_numpy(lengths))
+    return methods.Captions(
+        values=torch.from_numpy(words), lengths=torch.from_numpy(lengths)
+    )
 
 
 def batch_of(takes: methods.Inputs, phase: methods.Phase, seed: int) -> object:
-    """Eight rows of six groups, or as many phrases of six chains with five proposals an image."""
+    """Eight rows of six groups, or as many phrases of six chains with five proposals an
+    image."""
     ids = torch.tensor([0, 1, 2, 3, 4, 5, 0, 3])
     if phase.captions_per_image > 1:
         ids = ids[:4].repeat_interleave(phase.captions_per_image)
@@ -428,7 +508,7 @@ def batch_of(takes: methods.Inputs, phase: methods.Phase, seed: int) -> object:
     )
 
 
-# Training --------------------------------------------------------------------------------------
+# Training -----------------------------------------------------------------------------
 
 
 def golden_of_training(folder: Path) -> Values:
@@ -443,7 +523,10 @@ def golden_of_training(folder: Path) -> Values:
     yield "selection", [selection.selected(rsums[:end]) for end in range(1, 5)]
     scores = torch.from_numpy(numbers(0, 12, 12).round(1))
     relevant = torch.from_numpy(owners[:, None] == owners)
-    yield "recalls of validation", selection.retrieval_recalls(scores, relevant, ("i2t", "t2i"))
+    yield (
+        "recalls of validation",
+        selection.retrieval_recalls(scores, relevant, ("i2t", "t2i")),
+    )
     ious = torch.from_numpy(numbers(1, 12, 12)).abs()
     ious[3, 8:], ious[5] = torch.nan, 0.2
     yield "recalls of localisation", selection.localisation_recalls(scores, ious)
@@ -471,7 +554,7 @@ def golden_of_cells(folder: Path) -> Values:
             )
 
 
-# Scoring ---------------------------------------------------------------------------------------
+# Scoring ------------------------------------------------------------------------------
 
 OWNERS = np.repeat(np.arange(20), [1, 3, 2, 5, 2] * 4)  # of captions
 
@@ -480,10 +563,18 @@ def golden_of_scoring(folder: Path) -> Values:
     from oracles import whole_matrices
 
     from benchmark.scoring import corrections, fusion, metrics
-    from benchmark.scoring.ranking import CORRECT_IOU, Matrices, localisation_ranks, sentence_ranks
+    from benchmark.scoring.ranking import (
+        CORRECT_IOU,
+        Matrices,
+        localisation_ranks,
+        sentence_ranks,
+    )
     from benchmark.scoring.relevance import Relevance
 
-    scores = {name: made_scores(seed) for seed, name in enumerate(("first", "second", "third"))}
+    scores = {
+        name: made_scores(seed)
+        for seed, name in enumerate(("first", "second", "third"))
+    }
     for groups in ("images", "pairs of images"):
         group_of_image = np.arange(20) // (2 if groups == "pairs of images" else 1)
         relevance = Relevance.of(group_of_image, OWNERS, 5)
@@ -493,8 +584,14 @@ def golden_of_scoring(folder: Path) -> Values:
             where = f"{name} scores, {groups}"
             yield f"{where}: ranks", {way: of_way.best for way, of_way in ranks.items()}
             yield f"{where}: metrics", metrics.retrieval_metrics(ranks)
-            yield f"{where}: folds", metrics.fold_metrics(ranks, relevance.fold_of_query)
-            yield f"{where}: S", whole_matrices.score_metrics(matrix[relevant], matrix[~relevant])
+            yield (
+                f"{where}: folds",
+                metrics.fold_metrics(ranks, relevance.fold_of_query),
+            )
+            yield (
+                f"{where}: S",
+                whole_matrices.score_metrics(matrix[relevant], matrix[~relevant]),
+            )
             for folds in (1, 4):
                 evaluated = evaluation_of(matrix, group_of_image, folds)
                 for part, value in evaluated.items():
@@ -533,7 +630,10 @@ def golden_of_scoring(folder: Path) -> Values:
         given = {f"i2t {number}": each for number, each in enumerate(grid)}
         asked = {"i2t": (split, split if how == "dual_softmax" else bank)}
         tiles = list(corrections.Corrected(how, asked, given))
-        yield f"correction: {how}", rounded([tile.of(name) for tile in tiles for name in given])
+        yield (
+            f"correction: {how}",
+            rounded([tile.of(name) for tile in tiles for name in given]),
+        )
 
 
 def made_scores(seed: int) -> np.ndarray:
@@ -555,14 +655,16 @@ def evaluation_of(scores: np.ndarray, group_of_image: np.ndarray, folds: int) ->
     return {
         "metrics": result.metrics,
         "ranks": {way: ranks.best for way, ranks in kept.ranks.items()},
-        "ranks of all relevant": {way: ranks.values for way, ranks in kept.ranks.items()},
+        "ranks of all relevant": {
+            way: ranks.values for way, ranks in kept.ranks.items()
+        },
         "histograms": [kept.histograms.matched, kept.histograms.unmatched],
         "first answers": result.retrieved,
         "resamples of S": kept.replicates.astype(np.float32),
     }
 
 
-# Statistics ------------------------------------------------------------------------------------
+# Statistics ---------------------------------------------------------------------------
 
 
 def golden_of_statistics(folder: Path) -> Values:
@@ -572,11 +674,17 @@ def golden_of_statistics(folder: Path) -> Values:
     from benchmark.stats.verdicts import Rule
 
     samples = made_samples(Sample, significance)
-    for pool, name in ((samples, "presets"), ({k: samples[k] for k in "ab"}, "two presets")):
+    for pool, name in (
+        (samples, "presets"),
+        ({k: samples[k] for k in "ab"}, "two presets"),
+    ):
         spread = comparisons.spread(pool, set(pool) - {"d"})
         facts = {"pooled": spread.pooled, "own": spread.own, "prior": spread.prior}
         facts |= {"parts": {p: spread.part(p, n) for p in pool for n in (1, 3)}}
-        yield f"spread of seeds: {name}", rounded(facts | {"outliers": sorted(spread.outliers)})
+        yield (
+            f"spread of seeds: {name}",
+            rounded(facts | {"outliers": sorted(spread.outliers)}),
+        )
     spread = comparisons.spread(samples, set(samples) - {"d"})
     found = []
     for first, second, is_paired in (
@@ -590,7 +698,10 @@ def golden_of_statistics(folder: Path) -> Values:
         images, trainings = compared.estimate, compared.on_test_set
         found.append((f"{first}-{second}", gap, doubt, images))
         facts = {"doubt": doubt}
-        for name, estimate in (("other images", images), ("other trainings", trainings)):
+        for name, estimate in (
+            ("other images", images),
+            ("other trainings", trainings),
+        ):
             if estimate is not None:
                 facts[name] = [
                     estimate.interval,
@@ -604,29 +715,43 @@ def golden_of_statistics(folder: Path) -> Values:
     for kind in ("ordered", "alike", "not_better"):
         for margin in (0.5, 4.0):
             rule = Rule(kind=kind, margin=margin)
-            known = [(gap, doubt, estimate) for _, gap, doubt, estimate in found if estimate]
-            products = significance.holm_products([rule.p(estimate) for *_, estimate in known])
+            known = [
+                (gap, doubt, estimate) for _, gap, doubt, estimate in found if estimate
+            ]
+            products = significance.holm_products(
+                [rule.p(estimate) for *_, estimate in known]
+            )
             adjusted = np.minimum(products, 1.0)
             verdicts = [
-                [str(rule.conclusion(estimate, p)[0].value), tuple(rule.limit(gap, doubt, 2.0))]
+                [
+                    str(rule.conclusion(estimate, p)[0].value),
+                    tuple(rule.limit(gap, doubt, 2.0)),
+                ]
                 for (gap, doubt, estimate), p in zip(known, adjusted, strict=True)
             ]
             yield f"verdicts: {kind}, margin {margin}", rounded(verdicts)
     part = spread.part("a", 3)
-    yield "interval over images", rounded(significance.score_interval(41.0, 6.5, 100.0, 30))
+    yield (
+        "interval over images",
+        rounded(significance.score_interval(41.0, 6.5, 100.0, 30)),
+    )
     over = significance.score_interval(41.0, 6.5, 100.0, 30)
     yield "interval with seeds", rounded(significance.with_seeds(41.0, over, part))
 
 
 def made_samples(sample: type, significance: object) -> dict:
-    """Six presets: d is a fusion, e varies far more than the others, f has one training, c no
-    spread over images that is known."""
+    """Six presets: d is a fusion, e varies far more than the others, f has one
+    training, c no spread over images that is known."""
     samples = {}
     for number, preset in enumerate("abcdef"):
         seeds = range(1 if preset == "f" else 3 + number % 2)
         values, noise = {}, {}
         for seed in seeds:
-            hits = 50 + 40 * numbers(100 * number + seed, 30).astype(np.float64) + 5 * number
+            hits = (
+                50
+                + 40 * numbers(100 * number + seed, 30).astype(np.float64)
+                + 5 * number
+            )
             hits += (40 if preset == "e" else 2) * seed
             values[seed] = float(hits.mean())
             image_Q = np.repeat(np.arange(30), 5)
@@ -635,7 +760,7 @@ def made_samples(sample: type, significance: object) -> dict:
     return samples
 
 
-# The test --------------------------------------------------------------------------------------
+# The test -----------------------------------------------------------------------------
 
 PARTS = {  # name -> what makes its values, and the stage whose version a change raises
     "readers": (golden_of_readers, "prepare"),
@@ -664,11 +789,21 @@ def test_the_bytes_are_as_before(part, tmp_path):
     assert not (IS_WRITING and broken), broken
     known = json.loads(GOLDEN.read_text()) if GOLDEN.is_file() else {}
     if IS_WRITING:
-        kept = {name: value for name, value in known.items() if not name.startswith(f"{part}: ")}
-        GOLDEN.write_text(json.dumps(dict(sorted((kept | found).items())), indent=0) + "\n")
+        kept = {
+            name: value
+            for name, value in known.items()
+            if not name.startswith(f"{part}: ")
+        }
+        GOLDEN.write_text(
+            json.dumps(dict(sorted((kept | found).items())), indent=0) + "\n"
+        )
         return
-    expected = {name: value for name, value in known.items() if name.startswith(f"{part}: ")}
-    changed = [name for name in expected | found if expected.get(name) != found.get(name)]
+    expected = {
+        name: value for name, value in known.items() if name.startswith(f"{part}: ")
+    }
+    changed = [
+        name for name in expected | found if expected.get(name) != found.get(name)
+    ]
     if all(name.endswith(": metrics") for name in changed):
         stage = "evaluate"
     assert not changed, (

@@ -1,4 +1,5 @@
-"""What a GPU computes agrees with the CPU, and with itself: pytest tests/test_gpu_itself.py
+"""What a GPU computes agrees with the CPU, and with itself: pytest
+tests/test_gpu_itself.py
 
 Skipped where there is none. It needs no data, and less than four minutes with one.
 """
@@ -34,7 +35,13 @@ pytestmark = [
 ]
 PRESETS = [name for name, (_, row) in sorted(presets().items()) if not row.fuse]
 FED = (  # presets whose rows lie on the device, one of each kind of loss
-    *("scan_t2i_avg", "scan_i2t_lse", "vse", "two_branch_constraints", "two_branch_similarity"),
+    *(
+        "scan_t2i_avg",
+        "scan_i2t_lse",
+        "vse",
+        "two_branch_constraints",
+        "two_branch_similarity",
+    ),
     *("cyclematch", "latentmatch", "dualmatch", "two_branch_lstm"),
 )
 
@@ -47,17 +54,22 @@ def there(value: object) -> object:
         return tuple(map(there, value))
     if not dataclasses.is_dataclass(value):
         return value
-    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    fields = {
+        field.name: getattr(value, field.name) for field in dataclasses.fields(value)
+    }
     sent = {n: v if n.endswith("on_host") else there(v) for n, v in fields.items()}
     return dataclasses.replace(value, **sent)
 
 
 @pytest.fixture
 def same_lots(monkeypatch):
-    """What is drawn at random is drawn on the CPU: generators of GPUs give other numbers."""
+    """What is drawn at random is drawn on the CPU: generators of GPUs give other
+    numbers."""
 
     def on_cpu(draw: Callable) -> Callable:
-        return lambda *shape, device=None, **how: draw(*shape, **how).to(device or "cpu")
+        return lambda *shape, device=None, **how: draw(*shape, **how).to(
+            device or "cpu"
+        )
 
     for name in ("rand", "randint"):
         monkeypatch.setattr(torch, name, on_cpu(getattr(torch, name)))
@@ -65,10 +77,12 @@ def same_lots(monkeypatch):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_steps_and_scores_agree_with_the_cpu(name, same_lots):
-    """Three losses, their gradients, and all scores after the steps; then those of bfloat16.
+    """Three losses, their gradients, and all scores after the steps; then those of
+    bfloat16.
 
-    Where two negatives are equally hard but for rounding, the two sides may choose another one, and
-    gradients of that step are those of different captions: it may happen in one step of the three.
+    Where two negatives are equally hard but for rounding, the two sides may choose
+    another one, and gradients of that step are those of different captions: it may
+    happen in one step of the three.
     """
     begin(DEVICE)
     method, row = presets()[name]
@@ -92,14 +106,20 @@ def test_steps_and_scores_agree_with_the_cpu(name, same_lots):
             optimiser.step()
         for term, value in terms[0].items():
             assert terms[1][term].is_cuda == (DEVICE == "cuda")
-            torch.testing.assert_close(terms[1][term].cpu(), value, rtol=1e-4, atol=1e-5)
-        # In a layer before a normalisation some gradients are zero but for rounding, so the largest
-        # one of the model is the scale.
+            torch.testing.assert_close(
+                terms[1][term].cpu(), value, rtol=1e-4, atol=1e-5
+            )
+        # In a layer before a normalisation some gradients are zero but for rounding, so
+        # the largest one of the model is the scale.
         trained = [name for name, p in here.named_parameters() if p.grad is not None]
         mine, other = (dict(model.named_parameters()) for model in (here, gpu))
         largest = max(float(mine[name].grad.abs().max()) for name in trained)
-        wrong = {n: float((other[n].grad.cpu() - mine[n].grad).abs().max()) for n in trained}
-        apart += [{n: off / largest for n, off in wrong.items() if off > 1e-3 * largest}]
+        wrong = {
+            n: float((other[n].grad.cpu() - mine[n].grad).abs().max()) for n in trained
+        }
+        apart += [
+            {n: off / largest for n, off in wrong.items() if off > 1e-3 * largest}
+        ]
         here.zero_grad()
         gpu.load_state_dict(here.state_dict())
         gpu.zero_grad()
@@ -117,7 +137,9 @@ def test_steps_and_scores_agree_with_the_cpu(name, same_lots):
 
 
 @torch.no_grad()
-def scores_of(model: nn.Module, takes: methods.Inputs, images, captions) -> dict[str, Tensor]:
+def scores_of(
+    model: nn.Module, takes: methods.Inputs, images, captions
+) -> dict[str, Tensor]:
     first, second = model.encode_images(images), model.encode_captions(captions)
     scores = {"": model.similarity(first, second)}
     if takes.scores:
@@ -134,11 +156,13 @@ def test_features_of_images_agree_with_the_cpu():
     begin(DEVICE)
     with torch.inference_mode():
         expected = network(pixels)
-        for mine, other in zip(expected, network.to(DEVICE)(there(pixels)), strict=True):
+        for mine, other in zip(
+            expected, network.to(DEVICE)(there(pixels)), strict=True
+        ):
             torch.testing.assert_close(other.cpu(), mine, rtol=1e-4, atol=1e-5)
 
 
-# The loop --------------------------------------------------------------------------------------
+# The loop -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("autocast", [False, True])
@@ -216,7 +240,9 @@ def test_weights_of_the_cpu_rank_alike_on_a_gpu(kind, tiny_season):
     train.train_cell(params_of(device="cpu"), cell)
     metrics = []
     for device in ("cpu", DEVICE):
-        evaluate.evaluate_cell(params_of(device=device, cells={cell.folder: cell}), cell)
+        evaluate.evaluate_cell(
+            params_of(device=device, cells={cell.folder: cell}), cell
+        )
         metrics.append(read_record(Path(cell.folder)).metrics)
     for name in ("i2t_r1", "t2i_r1", "rsum"):
         assert metrics[0][name] == metrics[1][name]

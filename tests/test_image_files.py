@@ -1,4 +1,5 @@
-"""What is right for odd but honest images: upright, RGB, 8 bits, white behind what is clear."""
+"""What is right for odd but honest images: upright, RGB, 8 bits, white behind what is
+clear."""
 
 import io
 
@@ -51,9 +52,10 @@ def test_what_is_transparent_becomes_white(mode):
     image = Image.new(mode, (2, 1))
     if mode == "P":
         image.putpalette([255, 0, 0, 0, 0, 255])
-    clear, second = {"RGBA": ((255, 0, 0, 0), (0, 0, 255, 255)), "LA": ((0, 0), (90, 255))}.get(
-        mode, (0, 1)
-    )
+    clear, second = {
+        "RGBA": ((255, 0, 0, 0), (0, 0, 255, 255)),
+        "LA": ((0, 0), (90, 255)),
+    }.get(mode, (0, 1))
     image.putpixel((0, 0), clear)
     image.putpixel((1, 0), second)
     colours = read(image, "PNG", **({"transparency": 0} if mode == "P" else {}))

@@ -1,5 +1,6 @@
-"""Imported features: every format in its real layout, in the order of the images, in blocks; what
-cannot be imported is refused in one line, and an older folder stays as it was."""
+"""Imported features: every format in its real layout, in the order of the images, in
+blocks; what cannot be imported is refused in one line, and an older folder stays as it
+was."""
 
 import json
 from pathlib import Path
@@ -7,7 +8,17 @@ from pathlib import Path
 import feature_files as made
 import numpy as np
 import pytest
-from feature_files import DATASET, FOLDER, RAW, STEMS, USED, first_of, images_of, load, regions_of
+from feature_files import (
+    DATASET,
+    FOLDER,
+    RAW,
+    STEMS,
+    USED,
+    first_of,
+    images_of,
+    load,
+    regions_of,
+)
 from layouts import replace_line, write_tsv
 from refusals import refused
 
@@ -15,8 +26,21 @@ from benchmark.core.files import write_json
 from benchmark.data.feature_folders import sha256_of_items
 from benchmark.features import imported_features
 
-REGIONS = ("scan_folder", "coco_folder", "tsv_file", "tsv_folder", "npy_regions", "npz_regions")
-POOLED = ("vsepp_folder", "mat_with_json", "mat_with_ids", "npy_pooled", "parquet_pooled")
+REGIONS = (
+    "scan_folder",
+    "coco_folder",
+    "tsv_file",
+    "tsv_folder",
+    "npy_regions",
+    "npz_regions",
+)
+POOLED = (
+    "vsepp_folder",
+    "mat_with_json",
+    "mat_with_ids",
+    "npy_pooled",
+    "parquet_pooled",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +50,9 @@ def raw_folder(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", [*REGIONS, "lxmert_file", *POOLED])
-def test_features_come_in_the_order_of_the_images_whatever_the_blocks(name, monkeypatch):
+def test_features_come_in_the_order_of_the_images_whatever_the_blocks(
+    name, monkeypatch
+):
     """Pooled ones are the mean of the regions, where a format has those."""
     given = getattr(made, name)()
     expected = {"pooled": first_of(USED)}
@@ -52,11 +78,14 @@ def test_channels_are_standardised_by_the_training_images(name):
     for kind, values in features.items():
         raw = plain[kind].astype(np.float64)
         train = raw[:6].reshape(-1, raw.shape[-1])
-        np.testing.assert_allclose(values, (raw - train.mean(0)) / train.std(0), atol=4e-3)
+        np.testing.assert_allclose(
+            values, (raw - train.mean(0)) / train.std(0), atol=4e-3
+        )
 
 
 def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
-    """Not of another one in the raw folder; and a folder before the name does not matter."""
+    """Not of another one in the raw folder; and a folder before the name does not
+    matter."""
     made.mat_with_json()
     (RAW / "fc7").mkdir()
     for name in ("vgg_feats.mat", "dataset_flickr30k.json"):
@@ -75,20 +104,25 @@ def test_the_card_tells_what_the_features_were_taken_from():
     assert card["settings"]["features"] == "f30k_precomp" and card["items"] == 12
 
     def listed(*names: str) -> dict:
-        files = [{"name": name, "bytes": 1, "sha256": f"sha of {name}"} for name in names]
+        files = [
+            {"name": name, "bytes": 1, "sha256": f"sha of {name}"} for name in names
+        ]
         write_json(DATASET.manifest, {"files": files})
         return json.loads((FOLDER / "card.json").read_text())["weights"]
 
     listed(*(path.relative_to(RAW).as_posix() for path in ims))
     load("f30k_precomp")
     shas = "\n".join(f"sha of f30k_precomp/{path.name}" for path in ims)
-    assert listed() == {"file": "f30k_precomp", "sha256": sha256_of_items(shas.split("\n"))}
+    assert listed() == {
+        "file": "f30k_precomp",
+        "sha256": sha256_of_items(shas.split("\n")),
+    }
     listed("boxes_36.tsv", "other")
     load(made.tsv_file())
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}
 
 
-# What is refused -------------------------------------------------------------------------------
+# What is refused ----------------------------------------------------------------------
 
 
 def change_npy(path: Path, change) -> None:
@@ -98,7 +132,8 @@ def change_npy(path: Path, change) -> None:
 MINE, MINE_IDS = RAW / "mine.npy", RAW / "mine_ids.txt"
 TRAIN, VAL = (made.of_split(split) for split in ("train", "val"))
 
-# What is wrong -> how to write it, how to spoil it, and where, expected and found of the error.
+# What is wrong -> how to write it, how to spoil it, and where, expected and found of
+# the error.
 MALFORMED = {
     "precomp, an unknown id": (
         made.scan_folder,
@@ -141,7 +176,11 @@ MALFORMED = {
         lambda: change_npy(MINE, np.asfortranarray),
         ("mine.npy", "floating-point numbers", "float16 (12, 2) in Fortran's order"),
     ),
-    "nothing": (made.npy_pooled, lambda: MINE.unlink(), ("mine.npy", "features", "nothing")),
+    "nothing": (
+        made.npy_pooled,
+        lambda: MINE.unlink(),
+        ("mine.npy", "features", "nothing"),
+    ),
 }
 
 

@@ -35,7 +35,9 @@ def write(count: int) -> None:
         Image.fromarray(pixels).save(f"my pets/{number}.png")
     images = [{"id": n, "file_name": f"{n}.png"} for n in range(count)]
     captions = [
-        {"image_id": n, "caption": f"pet {n} {x}"} for n in range(count) for x in ("a", "b")
+        {"image_id": n, "caption": f"pet {n} {x}"}
+        for n in range(count)
+        for x in ("a", "b")
     ]
     Path("my pets/captions.json").write_text(
         json.dumps({"images": images, "annotations": captions})
@@ -55,23 +57,41 @@ def test_a_folder_becomes_the_active_season(capsys):
     assert main(["init", "my pets"]) == 0
     told = capsys.readouterr().out
     assert "my pets: 12 images, 24 captions" in told
-    assert "2 to test, 1 to validate. Nothing can be concluded from 2 test images" in told
+    assert (
+        "2 to test, 1 to validate. Nothing can be concluded from 2 test images" in told
+    )
     assert "train 9, val 1, test 2" in told and told.count("next: ") == 1
     assert active_season() == "my_pets"
-    assert {cell.preset for cell in read_params().cells.values()} >= {"cca", "scan_t2i_avg"}
-    assert all(cell.scaled for cell in read_params().cells.values() if cell.method != "cca")
+    assert {cell.preset for cell in read_params().cells.values()} >= {
+        "cca",
+        "scan_t2i_avg",
+    }
+    assert all(
+        cell.scaled for cell in read_params().cells.values() if cell.method != "cca"
+    )
     assert main(["init", "my pets"]) == 2
     assert "choose another with --name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("images", "test", "val", "is_conclusive"),
-    [(10, 2, 1, False), (150, 30, 15, False), (160, 100, 16, True), (2000, 200, 200, True)],
+    [
+        (10, 2, 1, False),
+        (150, 30, 15, False),
+        (160, 100, 16, True),
+        (2000, 200, 200, True),
+    ],
 )
-def test_the_test_split_is_large_enough_where_it_can_be(images, test, val, is_conclusive):
+def test_the_test_split_is_large_enough_where_it_can_be(
+    images, test, val, is_conclusive
+):
     write_lines(images)
     counted = init.count(Path("my pets"), None)
-    assert (counted.test, counted.val, counted.is_conclusive) == (test, val, is_conclusive)
+    assert (counted.test, counted.val, counted.is_conclusive) == (
+        test,
+        val,
+        is_conclusive,
+    )
     assert images - test - val >= images / 4
 
 
@@ -81,7 +101,9 @@ def test_the_test_split_is_large_enough_where_it_can_be(images, test, val, is_co
 def test_every_season_file_can_be_resolved(images, name):
     """Whatever the folder is called, in YAML too."""
     counted = init.Counted(images, 5 * images, False, images // 10, images // 5)
-    Path("s.yaml").write_text(init.season_text(name, Path('a "b" \\ c'), "x.json", counted))
+    Path("s.yaml").write_text(
+        init.season_text(name, Path('a "b" \\ c'), "x.json", counted)
+    )
     season = read_season("s.yaml")
     assert (season.title, list(season.datasets)) == (name, [name])
     assert season.datasets[name].source == 'a "b" \\ c'
@@ -110,7 +132,10 @@ def test_what_cannot_be_read_leaves_no_season(capsys):
     assert "data/raw" not in told
     Path("my pets/3.png").unlink()
     told = refused(capsys, "my pets")
-    assert "my pets/3.png: expected an image, as the annotations name it, found nothing" in told
+    assert (
+        "my pets/3.png: expected an image, as the annotations name it, found nothing"
+        in told
+    )
     assert "found a reserved one" in refused(capsys, "my pets", "--name", "shared")
 
 
@@ -128,7 +153,10 @@ def test_weights_are_checked_before_anything_is_written(capsys):
     tiny_networks.bert(Path("w/a-bert"))
     capsys.readouterr()
     assert main(["init", *given]) == 0 and read_params().weights_dir == "w"
-    told, written = capsys.readouterr().out, Path("seasons/my_pets/season.yaml").read_text()
+    told, written = (
+        capsys.readouterr().out,
+        Path("seasons/my_pets/season.yaml").read_text(),
+    )
     for offer in (
         "image: {network: timm_tf_efficientnet_lite2, input_size: 260, grid: 6, standardise: true}",
         "sentence: {transformer: {weights: a-bert}}",

@@ -49,12 +49,18 @@ def refusal(capsys, *words: object) -> str:
     capsys.readouterr()
     assert main(["judge", *map(str, words)]) == 2
     told = capsys.readouterr()
-    assert told.out == "" and told.err.startswith("rematch: ") and told.err.count("\n") == 1
+    assert (
+        told.out == ""
+        and told.err.startswith("rematch: ")
+        and told.err.count("\n") == 1
+    )
     assert told.err.strip().isprintable() and len(told.err) < 2000
     return told.err
 
 
-def write(path: str, rows: Iterable[Sequence[object]], heads: str = "query value") -> str:
+def write(
+    path: str, rows: Iterable[Sequence[object]], heads: str = "query value"
+) -> str:
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([heads.split(), *rows])
     return path
@@ -83,7 +89,7 @@ def answers(seed: int, share: float, questions: int = QUESTIONS) -> list[int]:
     return [int(x) for x in hard + own < sqrt(2) * stats.norm.ppf(share)]
 
 
-# A table from elsewhere ---------------------------------------------------------------------------
+# A table from elsewhere ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1, 100])
@@ -92,11 +98,16 @@ def test_hits_of_300_questions_are_a_paired_t_test(scale):
     for path, hits in (("a.csv", first), ("b.csv", second)):
         write(path, ((f"q{n}", scale * hit) for n, hit in enumerate(hits)))
     found = judge("a.csv", "b.csv")
-    assert numbers(found) == near(*paired_t([100 * x for x in first], [100 * x for x in second]))
+    assert numbers(found) == near(
+        *paired_t([100 * x for x in first], [100 * x for x in second])
+    )
     assert (found["conclusion"], found["margin"]) == ("holds", 1.0)
     assert (found["queries"], found["units"], found["unit"]) == (300, 300, "queries")
     assert found["is_of_these_trainings"] and found["seeds"] == [1, 1]
-    assert any("these very ones, and for other queries alone" in note for note in found["notes"])
+    assert any(
+        "these very ones, and for other queries alone" in note
+        for note in found["notes"]
+    )
     assert any("no clusters" in note for note in found["notes"])
 
 
@@ -109,12 +120,19 @@ def test_questions_about_one_text_go_together():
     found = judge("a.csv", "b.csv", "--margin", 2)
     gaps = [100 * (a - b) for a, b in zip(first, second, strict=True)]
     mean, units = fmean(gaps), sorted(set(texts))
-    left = [sum(g - mean for g, t in zip(gaps, texts, strict=True) if t == text) for text in units]
+    left = [
+        sum(g - mean for g, t in zip(gaps, texts, strict=True) if t == text)
+        for text in units
+    ]
     error = sqrt(sum(x * x for x in left) * len(units) / (len(units) - 1)) / QUESTIONS
     half = stats.t.ppf(0.975, len(units) - 1) * error
     p = 2 * stats.t.sf(abs(mean) / error, len(units) - 1)
     assert numbers(found) == near(mean, mean - half, mean + half, p)
-    assert (found["units"], found["unit"], found["conclusion"]) == (40, "clusters", "undecided")
+    assert (found["units"], found["unit"], found["conclusion"]) == (
+        40,
+        "clusters",
+        "undecided",
+    )
     assert found["limit"]["images"] > 40 and "clusters" in found["decides"]
     assert found["reason"] == "the interval covers zero and reaches beyond 2"
 
@@ -123,7 +141,9 @@ def test_questions_about_one_text_go_together():
 def test_the_same_numbers_in_every_format(ending):
     values = np.random.default_rng(5).normal(size=(2, 120)).round(6)
     for path, of in zip("ab", values, strict=True):
-        table = pd.DataFrame({"query": range(120), "value": of, "cluster": np.arange(120) // 2})
+        table = pd.DataFrame(
+            {"query": range(120), "value": of, "cluster": np.arange(120) // 2}
+        )
         table.to_csv(f"{path}.csv", index=False)
         if ending == ".tsv":
             table.to_csv(f"{path}{ending}", index=False, sep="\t")
@@ -139,7 +159,9 @@ def test_the_same_numbers_in_every_format(ending):
 def test_numbers_may_be_true_and_false():
     for name in "ab":
         noise = np.random.default_rng(ord(name)).normal(size=200)
-        lines = [json.dumps({"query": n, "value": bool(x > 0)}) for n, x in enumerate(noise)]
+        lines = [
+            json.dumps({"query": n, "value": bool(x > 0)}) for n, x in enumerate(noise)
+        ]
         Path(f"{name}.jsonl").write_text("\n".join(lines))
     assert judge("a.jsonl", "b.jsonl")["margin"] == 1.0
 
@@ -170,7 +192,9 @@ def test_several_pairs_are_adjusted_by_holm():
     for name, share in (("a", 0.7), ("b", 0.6), ("c", 0.68), ("d", 0.61)):
         write(f"{name}.csv", enumerate(answers(ord(name), share)))
     more = [
-        word for first, second in pairs[1:] for word in ("--pair", f"{first}.csv", f"{second}.csv")
+        word
+        for first, second in pairs[1:]
+        for word in ("--pair", f"{first}.csv", f"{second}.csv")
     ]
     found = judge_all("a.csv", "b.csv", *more)
     assert [(of["first"][0], of["second"][0]) for of in found] == pairs
@@ -180,30 +204,41 @@ def test_several_pairs_are_adjusted_by_holm():
         assert found[n]["adjusted_p"] == pytest.approx(least, rel=1e-4)
 
 
-# Seeds --------------------------------------------------------------------------------------------
+# Seeds --------------------------------------------------------------------------------
 
 
-def trained(path: str, shares: dict[int, float], clusters: int = 60) -> dict[int, list[int]]:
+def trained(
+    path: str, shares: dict[int, float], clusters: int = 60
+) -> dict[int, list[int]]:
     """A table of questions in fives, with a column of seeds; the hits by seed."""
-    hits = {seed: answers(1000 * ord(path) + seed, share) for seed, share in shares.items()}
+    hits = {
+        seed: answers(1000 * ord(path) + seed, share) for seed, share in shares.items()
+    }
     rows = [(n, h, s, n % clusters) for s, of in hits.items() for n, h in enumerate(of)]
     write(f"{path}.csv", rows, "query value seed cluster")
     return hits
 
 
 def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
-    both = [trained("a", {0: 0.7, 1: 0.8, 2: 0.6}), trained("b", {3: 0.55, 4: 0.65, 5: 0.5})]
+    both = [
+        trained("a", {0: 0.7, 1: 0.8, 2: 0.6}),
+        trained("b", {3: 0.55, 4: 0.65, 5: 0.5}),
+    ]
     left, spreads, lucks = [], [], []
     for hits in both:
         of_seed = []
         for of in hits.values():
             mean = fmean(of)
-            sums = [sum(100 * (x - mean) for x in of[c::60]) / QUESTIONS for c in range(60)]
+            sums = [
+                sum(100 * (x - mean) for x in of[c::60]) / QUESTIONS for c in range(60)
+            ]
             of_seed.append([x * sqrt(60 / 59) for x in sums])
         means = [fmean(x) for x in zip(*of_seed, strict=True)]
         left.append(means)
         spreads.append(variance(100 * fmean(of) for of in hits.values()))
-        squares = (sum((x - m) ** 2 for x, m in zip(of, means, strict=True)) for of in of_seed)
+        squares = (
+            sum((x - m) ** 2 for x, m in zip(of, means, strict=True)) for of in of_seed
+        )
         lucks.append(sum(squares) / 2)
     images = sum((a - b) ** 2 for a, b in zip(*left, strict=True))
     weight, spread, luck = 2 / 3, fmean(spreads), fmean(lucks)
@@ -221,23 +256,31 @@ def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
     assert found["share_of_trainings"] == pytest.approx(limits, rel=1e-4)
 
 
-# Ranks --------------------------------------------------------------------------------------------
+# Ranks --------------------------------------------------------------------------------
 
 
 def ranks_of(name: str, quality: float, images: int = 110) -> str:
-    """Ranks of images and of their three captions, and what `export --queries` says of them."""
+    """Ranks of images and of their three captions, and what `export --queries` says of
+    them."""
     rng, rows = np.random.default_rng(ord(name)), []
     for seed, image in product(range(3), range(images)):
         hard = (image % 10) / quality
         for caption in range(4):
-            way, query = ("t2i", f"i{image}#{caption}") if caption else ("i2t", f"i{image}")
-            rows.append(("flickr8k", name, seed, way, query, f"i{image}", rng.poisson(hard)))
+            way, query = (
+                ("t2i", f"i{image}#{caption}") if caption else ("i2t", f"i{image}")
+            )
+            rows.append(
+                ("flickr8k", name, seed, way, query, f"i{image}", rng.poisson(hard))
+            )
     write(f"{name}.csv", rows, "dataset preset seed direction query cluster rank")
     return f"{name}.csv"
 
 
 def test_rsum_of_ranks_by_naive_loops():
-    tables = [pd.read_csv(ranks_of(name, quality)) for name, quality in (("a", 2.0), ("b", 1.5))]
+    tables = [
+        pd.read_csv(ranks_of(name, quality))
+        for name, quality in (("a", 2.0), ("b", 1.5))
+    ]
     found = judge("a.csv", "b.csv", "--claim", "A > B by rsum")
     value = 0.0
     for sign, table in zip((1, -1), tables, strict=True):
@@ -248,21 +291,28 @@ def test_rsum_of_ranks_by_naive_loops():
     assert (found["margin"], found["units"], found["queries"]) == (6, 110, 110)
     of_one = judge("a.csv", "b.csv", "--metric", "t2i_r1")
     hits = [table[table["direction"] == "t2i"]["rank"] < 1 for table in tables]
-    assert of_one["difference"] == pytest.approx(100 * (hits[0].mean() - hits[1].mean()), rel=1e-5)
+    assert of_one["difference"] == pytest.approx(
+        100 * (hits[0].mean() - hits[1].mean()), rel=1e-5
+    )
     level = 100 * max(of.mean() for of in hits)
     assert of_one["margin"] == pytest.approx(min(1, level / 10), rel=1e-5)
     assert of_one["queries"] == 330
     more = [tables[0].assign(direction=way) for way in ("s2s", "i2t_fold", "t2i_fold")]
-    pd.concat([tables[0], *more]).to_csv("a.csv", index=False)  # of which rsum knows nothing
+    # of which rsum knows nothing
+    pd.concat([tables[0], *more]).to_csv("a.csv", index=False)
     assert judge("a.csv", "b.csv") == found
-    pd.concat([tables[1], *(of.assign(rank=9) for of in more)]).to_csv("b.csv", index=False)
+    pd.concat([tables[1], *(of.assign(rank=9) for of in more)]).to_csv(
+        "b.csv", index=False
+    )
     folds = judge("a.csv", "b.csv", "--metric", "fold_rsum")
     assert folds["difference"] == pytest.approx(
-        2 * 100 * sum((tables[0]["rank"] < k).mean() - (k > 9) for k in (1, 5, 10)), rel=1e-5
+        2 * 100 * sum((tables[0]["rank"] < k).mean() - (k > 9) for k in (1, 5, 10)),
+        rel=1e-5,
     )
     for path, table in zip(("a.csv", "b.csv"), tables, strict=True):
         table[table["direction"] == "t2i"].to_csv(path, index=False)
-    half = judge("a.csv", "b.csv", "--metric", "rsum")  # a point for each of three recalls
+    # a point for each of three recalls
+    half = judge("a.csv", "b.csv", "--metric", "rsum")
     assert half["margin"] == 3 and half["difference"] != found["difference"]
 
 
@@ -271,22 +321,32 @@ def test_layers_are_kept_apart(capsys):
     write("a.csv", rows, "query rank layer")
     write("b.csv", ((n, (n + 1) % 4, "own") for n in range(150)), "query rank layer")
     found = judge("a.csv", "b.csv", "--metric", "r1")
-    assert any("of the layers experts, own the rows of own" in note for note in found["notes"])
+    assert any(
+        "of the layers experts, own the rows of own" in note for note in found["notes"]
+    )
     told = refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
     assert "b.csv: layer: expected rows of experts, found own" in told
     write("b.csv", ((n, 1) for n in range(150)), "query rank")
     refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
 
 
-# TREC ---------------------------------------------------------------------------------------------
+# TREC ---------------------------------------------------------------------------------
 
 
-def trec(seeds: Sequence[int], depth: int = 20, queries: int = 120, levels: int = 40) -> None:
-    """Qrels of one to three items for each query; runs with ties, and one of them with a gap."""
+def trec(
+    seeds: Sequence[int], depth: int = 20, queries: int = 120, levels: int = 40
+) -> None:
+    """Qrels of one to three items for each query; runs with ties, and one of them with
+    a gap."""
     rng = np.random.default_rng(9)
-    right = {q: set(rng.choice(60, rng.integers(1, 4), replace=False)) for q in range(queries)}
+    right = {
+        q: set(rng.choice(60, rng.integers(1, 4), replace=False))
+        for q in range(queries)
+    }
     lines = [f"q{q} 0 d{d} {int(d in right[q])}" for q in right for d in range(60)]
-    Path("all.qrels").write_text("\n".join([*lines, "q999 0 d1 0", ""]), encoding="utf-8")
+    Path("all.qrels").write_text(
+        "\n".join([*lines, "q999 0 d1 0", ""]), encoding="utf-8"
+    )
     for seed in seeds:
         rng, lines = np.random.default_rng(seed), []
         for q in range(queries):
@@ -294,13 +354,18 @@ def trec(seeds: Sequence[int], depth: int = 20, queries: int = 120, levels: int 
                 levels * 0.4 * (d in right[q]) for d in range(60)
             ]
             best = sorted(range(60), key=lambda d: (-scores[d], d))[:depth]
-            lines += [f"q{q} Q0 d{d} {n} {scores[d]} tag" for n, d in enumerate(best, 1)]
-        lines = [line for line in lines if not line.startswith(f"q{seed} ")] + ["x Q0 d1 1 1.0 tag"]
+            lines += [
+                f"q{q} Q0 d{d} {n} {scores[d]} tag" for n, d in enumerate(best, 1)
+            ]
+        lines = [line for line in lines if not line.startswith(f"q{seed} ")] + [
+            "x Q0 d1 1 1.0 tag"
+        ]
         Path(f"{seed}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def success(seed: int, k: int) -> list[float]:
-    """100 for each query with a relevant item among its k best, where ties count against it."""
+    """100 for each query with a relevant item among its k best, where ties count
+    against it."""
     qrels = [line.split() for line in Path("all.qrels").read_text().splitlines()]
     run = [line.split() for line in Path(f"{seed}.run").read_text().splitlines()]
     hits = []
@@ -343,7 +408,7 @@ def test_a_recall_beyond_the_depth_of_a_run_is_refused(capsys):
     assert "3.run: R@10" in told and "among the first 6" in told
 
 
-# What cannot be compared --------------------------------------------------------------------------
+# What cannot be compared --------------------------------------------------------------
 
 PLAIN = [(f"q{n}", n % 2) for n in range(150)]
 RANKED = [("i2t", f"q{n}", n % 7) for n in range(150)]
@@ -362,25 +427,69 @@ UNFIT = {
         "direction query rank",
         "hits in a.csv (0 to 1) and ranks in b.csv",
     ),
-    "other values": ([(q, v / 2) for q, v in PLAIN], "query value", "one metric, add --scale 1"),
+    "other values": (
+        [(q, v / 2) for q, v in PLAIN],
+        "query value",
+        "one metric, add --scale 1",
+    ),
     "clusters": (WITH["cluster"], "query value cluster", "the same cluster"),
-    "layer": (WITH["layer"], "query value layer", "layer: expected rows of own, found experts"),
+    "layer": (
+        WITH["layer"],
+        "query value layer",
+        "layer: expected rows of own, found experts",
+    ),
     "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each query"),
-    "a seed lacks": ([*WITH["seed"], ("q0", 1, 1)], "query value seed", "each of 2 seeds"),
+    "a seed lacks": (
+        [*WITH["seed"], ("q0", 1, 1)],
+        "query value seed",
+        "each of 2 seeds",
+    ),
     "no name": ([("", 1), *PLAIN], "query value", "query of query '': expected a name"),
-    "words": ([("q0", "good"), *PLAIN[1:]], "query value", "expected a number, found 'good'"),
-    "NaN": ([("q0", "nan"), *PLAIN[1:]], "query value", "expected a number, found 'nan'"),
-    "infinity": ([("q0", "inf"), *PLAIN[1:]], "query value", "expected a number, found 'inf'"),
+    "words": (
+        [("q0", "good"), *PLAIN[1:]],
+        "query value",
+        "expected a number, found 'good'",
+    ),
+    "NaN": (
+        [("q0", "nan"), *PLAIN[1:]],
+        "query value",
+        "expected a number, found 'nan'",
+    ),
+    "infinity": (
+        [("q0", "inf"), *PLAIN[1:]],
+        "query value",
+        "expected a number, found 'inf'",
+    ),
     "nothing": ([("q0", ""), *PLAIN[1:]], "query value", "expected a number, found ''"),
     "no rows": ([], "query value", "expected a row for each query, found none"),
     "no values": (PLAIN, "query hit", "the columns query and value, or query and rank"),
     "two kinds": (WITH["seed"], "query value rank", "each once"),
     "one column twice": (WITH["seed"], "query value Query", "each once"),
-    "a longer row": ([*PLAIN, ("q", 1, 2)], "query value", "3 cells in a row, and 2 columns"),
-    "a shorter row": ([*PLAIN, ("q",)], "query value", "1 cells in a row, and 2 columns"),
-    "an odd seed": ([(q, v, "one") for q, v in PLAIN], "query value seed", "whole number from 0"),
-    "two presets": ([(*x, p) for x in PLAIN for p in "ab"], "query value preset", "'a' in all"),
-    "a long name": ([("q" * 5000, 1), *PLAIN], "query value", "no text of 1024 letters"),
+    "a longer row": (
+        [*PLAIN, ("q", 1, 2)],
+        "query value",
+        "3 cells in a row, and 2 columns",
+    ),
+    "a shorter row": (
+        [*PLAIN, ("q",)],
+        "query value",
+        "1 cells in a row, and 2 columns",
+    ),
+    "an odd seed": (
+        [(q, v, "one") for q, v in PLAIN],
+        "query value seed",
+        "whole number from 0",
+    ),
+    "two presets": (
+        [(*x, p) for x in PLAIN for p in "ab"],
+        "query value preset",
+        "'a' in all",
+    ),
+    "a long name": (
+        [("q" * 5000, 1), *PLAIN],
+        "query value",
+        "no text of 1024 letters",
+    ),
 }
 
 
@@ -403,19 +512,33 @@ def test_another_gallery_is_refused(head, capsys):
 
 def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
     write("a.csv", RANKED, "direction query rank")
-    write("b.csv", [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)], "direction query rank")
+    write(
+        "b.csv",
+        [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)],
+        "direction query rank",
+    )
     found = judge("a.csv", "b.csv", "--metric", "r5")
-    assert "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7" in found["notes"]
+    assert (
+        "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7"
+        in found["notes"]
+    )
     hits = [rank < 5 for *_, rank in RANKED]
     assert found["difference"] == pytest.approx(100 * sum(hits[-2:]) / 150, rel=1e-5)
     rows = [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)]
     write("c.csv", [(*row, 10) for row in rows], "direction query rank depth")
-    assert "ranks are known below 10" in judge("a.csv", "c.csv", "--metric", "r10")["notes"][-2]
+    assert (
+        "ranks are known below 10"
+        in judge("a.csv", "c.csv", "--metric", "r10")["notes"][-2]
+    )
     assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "r10")
     write("c.csv", [(*row, "x") for row in rows], "direction query rank depth")
     assert "depth of query 'q0': expected a whole" in refusal(capsys, "a.csv", "c.csv")
-    far = [("t2i", f"q{n}", 10 + n) for n in range(150)]  # a longer list tells nothing of a shorter
-    for path, rows in (("a.csv", RANKED), ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")])):
+    # a longer list tells nothing of a shorter
+    far = [("t2i", f"q{n}", 10 + n) for n in range(150)]
+    for path, rows in (
+        ("a.csv", RANKED),
+        ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")]),
+    ):
         write(path, [*rows, *far], "direction query rank")
     assert "queries not found among the first 7" in refusal(
         capsys, "a.csv", "b.csv", "--metric", "rsum"
@@ -436,18 +559,30 @@ def test_other_mistakes(capsys):
         (("a.csv", "b.csv", "--claim", "A is good"), claim),
         (("a.csv", "b.csv", "--claim", "A > C"), claim),
         (("a.csv", "b.csv", "--claim", "A > A"), claim),
-        (("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"), "--metric: expected r1"),
+        (
+            ("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"),
+            "--metric: expected r1",
+        ),
         (("a.csv", "b.csv", "--metric", "r1"), "call ranks rank, if these are"),
         (("c.csv", "d.csv", "--metric", "r11"), "did you mean r"),
         (("c.csv", "d.csv", "--metric", "medr"), "a mean over queries"),
         (("c.csv", "d.csv", "--metric", "t2i_r1"), "a mean over queries"),
         (("a.csv", "b.csv", "--claim", "mine > B"), claim),
         (("a.csv", "b.csv", "--season", "demo"), "options of these, found --season"),
-        (("a.csv", "b.csv", "--dataset", "shapes"), "options of these, found --dataset"),
-        (("x.run", "b.run", "--qrels", "q", "--layer", "experts"), "--layer: expected a table"),
+        (
+            ("a.csv", "b.csv", "--dataset", "shapes"),
+            "options of these, found --dataset",
+        ),
+        (
+            ("x.run", "b.run", "--qrels", "q", "--layer", "experts"),
+            "--layer: expected a table",
+        ),
         (("a.csv", "none.csv"), "none.csv: expected a table as .csv, found nothing"),
         (("a.csv", "x.run"), "a .run file; if it is such a table, name it .csv"),
-        (("a.csv", "b.csv", "--qrels", "none"), "none: expected lines of query 0 item score"),
+        (
+            ("a.csv", "b.csv", "--qrels", "none"),
+            "none: expected lines of query 0 item score",
+        ),
         (("a.csv", "b.csv", "--out", "x.html"), "--out: expected a .md or .json file"),
         (("../a:b", "../a:c"), "--season"),
         (("a.csv", "b"), "expected"),
@@ -456,12 +591,21 @@ def test_other_mistakes(capsys):
 
 
 HOSTILE = [
-    *(("a.jsonl", of) for of in (b'{"query": NaN, "value": 1}', b'{"query": 1, "value": [1]}')),
+    *(
+        ("a.jsonl", of)
+        for of in (b'{"query": NaN, "value": 1}', b'{"query": 1, "value": [1]}')
+    ),
     *(("a.jsonl", of) for of in (b"[" * 10**5, b"1", b"{}")),
-    *(("a.csv", of) for of in (b"\xff\xfe", b'query,value\n"', b"", b"\0", b"query\n1\n")),
+    *(
+        ("a.csv", of)
+        for of in (b"\xff\xfe", b'query,value\n"', b"", b"\0", b"query\n1\n")
+    ),
     ("a.csv", b"query,value\n" + b"q," * 9),
     *(("a.parquet", of) for of in (b"PAR1", b"", b"PAR1" + bytes(100) + b"PAR1")),
-    *(("a.run", of) for of in (b"q Q0 d 1 nan t", b"q Q0 d 1 1", b"", b"q Q0 d 1 1 t u")),
+    *(
+        ("a.run", of)
+        for of in (b"q Q0 d 1 nan t", b"q Q0 d 1 1", b"", b"q Q0 d 1 1 t u")
+    ),
     ("a.run", b"q Q0 d 1 1 t\nq Q0 d 2 1 t"),
 ]
 
@@ -510,13 +654,18 @@ def test_a_difference_that_all_queries_have_is_decided_by_the_exact_test():
     assert found["low"] == pytest.approx(100 * (2 * least - 1), rel=1e-5)
     assert judge("wrong.csv", "right.csv")["conclusion"] == "reversed"
     write("a.csv", [(q, 0, 10) for q, _ in PLAIN], "query rank depth")
-    write("b.csv", [(q, 2 + n % 3, 10) for n, (q, _) in enumerate(PLAIN)], "query rank depth")
+    write(
+        "b.csv",
+        [(q, 2 + n % 3, 10) for n, (q, _) in enumerate(PLAIN)],
+        "query rank depth",
+    )
     ranks = judge("a.csv", "b.csv", "--metric", "r1")
     assert (ranks["conclusion"], ranks["p"]) == ("holds", found["p"])
     both = judge("a.csv", "b.csv", "--metric", "r10", "--claim", "A = B")
     assert (both["conclusion"], both["difference"], both["p"]) == ("undecided", 0, 1)
     assert both["limit"] is None and 1 < both["high"] == -both["low"] < 3
-    few = [(n, 1 + n % 2, n % 10) for n in range(600)]  # of which each cluster has as many
+    # of which each cluster has as many
+    few = [(n, 1 + n % 2, n % 10) for n in range(600)]
     write("a.csv", [(q, 1, c) for q, _, c in few], "query value cluster")
     write("b.csv", [(q, 0, c) for q, _, c in few], "query value cluster")
     assert "10 clusters" in judge("a.csv", "b.csv")["reason"]
@@ -551,10 +700,14 @@ def test_fractions_and_percentages_are_put_on_one_scale_by_an_option(capsys):
     write("percent.csv", enumerate(100 * poor))
     told = refusal(capsys, "fraction.csv", "percent.csv")
     assert "expected values on one scale" in told and "--scale 100,1" in told
-    assert "--scale 1,100" in refusal(capsys, "percent.csv", "fraction.csv", "--claim", "B > A")
+    assert "--scale 1,100" in refusal(
+        capsys, "percent.csv", "fraction.csv", "--claim", "B > A"
+    )
     found = judge("fraction.csv", "percent.csv", "--scale", "100,1")
     assert numbers(found) == near(*paired_t(100 * good, 100 * poor))
-    turned = judge("percent.csv", "fraction.csv", "--scale", "1,100", "--claim", "B > A")
+    turned = judge(
+        "percent.csv", "fraction.csv", "--scale", "1,100", "--claim", "B > A"
+    )
     assert numbers(turned) == numbers(found)
     as_they_are = judge("fraction.csv", "percent.csv", "--scale", "1")
     assert as_they_are["difference"] < 0
@@ -568,7 +721,9 @@ def test_ranks_from_1_are_read_so_by_an_option(capsys):
     write("b0.csv", enumerate(poor - 1), "query rank")
     told = refusal(capsys, "a1.csv", "b0.csv")
     assert "a1.csv: rank: expected ranks from 0" in told and "--first-rank 1" in told
-    assert "b0.csv: rank of query" in refusal(capsys, "a1.csv", "b0.csv", "--first-rank", "1")
+    assert "b0.csv: rank of query" in refusal(
+        capsys, "a1.csv", "b0.csv", "--first-rank", "1"
+    )
     mixed = judge("a1.csv", "b0.csv", "--first-rank", "1,0")
     hits = [100 * (ranks == 1) for ranks in (good, poor)]
     assert numbers(mixed) == near(*paired_t(*hits))
@@ -584,7 +739,9 @@ def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
     write("whole.csv", enumerate(ranks), "query rank")
     write("listed.csv", enumerate(listed), "query rank")
     found = judge("whole.csv", "listed.csv", "--metric", "mrr")
-    assert found["difference"] == 0 and any("ranks below 10" in note for note in found["notes"])
+    assert found["difference"] == 0 and any(
+        "ranks below 10" in note for note in found["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -607,9 +764,15 @@ def test_options_that_say_no_reading_are_refused(option, value, capsys):
 def test_options_without_use_and_two_readings_of_a_file_are_refused(capsys):
     write("a.csv", PLAIN)
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])
-    assert "--order: expected TREC runs" in refusal(capsys, "a.csv", "b.csv", "--order", "ranks")
-    assert "--first-rank: expected" in refusal(capsys, "a.csv", "b.csv", "--first-rank", "1")
-    assert "--count-unanswered" in refusal(capsys, "a.csv", "b.csv", "--count-unanswered")
+    assert "--order: expected TREC runs" in refusal(
+        capsys, "a.csv", "b.csv", "--order", "ranks"
+    )
+    assert "--first-rank: expected" in refusal(
+        capsys, "a.csv", "b.csv", "--first-rank", "1"
+    )
+    assert "--count-unanswered" in refusal(
+        capsys, "a.csv", "b.csv", "--count-unanswered"
+    )
     words = ("a.csv", "b.csv", "--pair", "b.csv", "a.csv", "--scale", "1,2")
     assert "--pair: expected one reading of b.csv" in refusal(capsys, *words)
 
@@ -630,7 +793,9 @@ def test_a_p_that_is_too_small_for_a_number_is_no_zero(capsys):
 
 def test_the_examples_of_the_documentation_run(capsys):
     text = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
-    (block,) = [of for of in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) if "judge" in of]
+    (block,) = [
+        of for of in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) if "judge" in of
+    ]
     for number, name in enumerate(("mine", "theirs", "older")):
         write(f"{name}.csv", enumerate(answers(number, 0.7 - number / 10)))
     for name in ("ranks", "theirs"):
@@ -639,13 +804,14 @@ def test_the_examples_of_the_documentation_run(capsys):
     for old, new in ((3, "mine"), (4, "their0"), (5, "their1")):
         Path(f"{old}.run").rename(f"{new}.run")
     commands = [shlex.split(line, comments=True) for line in block.splitlines()]
-    for words in commands[:-1]:  # the last one is of a season, which test_six_claims has
+    # the last one is of a season, which test_six_claims has
+    for words in commands[:-1]:
         assert words[0] == "rematch" and main(words[1:]) == 0, words
         assert " by " in capsys.readouterr().out
     assert Path("verdict.md").is_file() and Path("verdict.json").is_file()
 
 
-# A season -----------------------------------------------------------------------------------------
+# A season -----------------------------------------------------------------------------
 
 SIX = [  # paper, claim, part
     ("instance_loss", "stage_1_instance_beats_ranking", 1),
@@ -668,23 +834,42 @@ def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_pat
     verdicts = claims.verdicts(*read_boards(read_params("flickr8k")))
     for paper, name, number in SIX:
         claim = next(of for of in papers()[paper].claims if of.id == name)
-        finding = next(of for of in reported["claims"] if (of["paper"], of["id"]) == (paper, name))
+        finding = next(
+            of for of in reported["claims"] if (of["paper"], of["id"]) == (paper, name)
+        )
         part, expected = claim.parts[number], finding["parts"][number]
         words = [f"flickr8k:{preset}" for preset in part.presets]
         words += ["--claim", f"A {SIGNS[part.kind]} B by {part.metric}"]
-        words += ["--margin", repr(expected["margin"]), "--out", str(tmp_path / "found.json")]
+        words += [
+            "--margin",
+            repr(expected["margin"]),
+            "--out",
+            str(tmp_path / "found.json"),
+        ]
         assert main(["judge", *words]) == 0
         (found,) = read_json(tmp_path / "found.json")
-        same = ("conclusion", "difference", "low", "high", "margin", "is_of_these_trainings")
+        same = (
+            "conclusion",
+            "difference",
+            "low",
+            "high",
+            "margin",
+            "is_of_these_trainings",
+        )
         assert [found[key] for key in same] == [expected[key] for key in same]
-        # Those of the report are adjusted by Holm over the claims of the paper; this one is not.
-        verdict = next(of for of in verdicts if (of.paper, of.claim.id) == (paper, name))
-        assert found["p"] == found["adjusted_p"] == float(f"{verdict.pairs[number].p:.6g}")
+        # Those of the report are adjusted by Holm over the claims of the paper; this
+        # one is not.
+        verdict = next(
+            of for of in verdicts if (of.paper, of.claim.id) == (paper, name)
+        )
+        assert (
+            found["p"] == found["adjusted_p"] == float(f"{verdict.pairs[number].p:.6g}")
+        )
         if found["limit"]:
             assert found["limit"]["images"] <= expected["images"]
 
 
-# Simulations --------------------------------------------------------------------------------------
+# Simulations --------------------------------------------------------------------------
 
 
 def is_plausible(share: float, runs: int, low: float, high: float) -> bool:

@@ -31,12 +31,12 @@ IMAGES, EACH = 30, 3
 WAYS = ("i2t", "t2i")
 
 
-# What follows from pairs --------------------------------------------------------------------------
+# What follows from pairs --------------------------------------------------------------
 
 
 def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, LayerPairs]]:
-    """Scores (I, C) of `levels` values, `own`, and a layer with random judgements of half of the
-    queries of both directions."""
+    """Scores (I, C) of `levels` values, `own`, and a layer with random judgements of
+    half of the queries of both directions."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(IMAGES), EACH)
     scores = rng.integers(0, levels, (IMAGES, len(owner))).astype(np.float32)
@@ -78,7 +78,9 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
 def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
     """The ten answers that cells keep suffice for R@K up to 10."""
     scores, relevance, layer = made(levels + 5, levels)
-    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers={"p": layer})
+    found = evaluation.of_retrieval(
+        Matrices(i2t=scores), relevance, WAYS, layers={"p": layer}
+    )
     for way in WAYS:
         retrieved = found.retrieved[way]
         best = layer[way].first_right(retrieved).best
@@ -88,10 +90,12 @@ def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
         said = layer[way].judged(retrieved)
         for place, query in enumerate(layer[way].queries):
             known = layer[way].said.toarray()[query]
-            assert said[place].tolist() == [known[answer] for answer in retrieved[query]]
+            assert said[place].tolist() == [
+                known[answer] for answer in retrieved[query]
+            ]
 
 
-# Metrics of all relevant items --------------------------------------------------------------------
+# Metrics of all relevant items --------------------------------------------------------
 
 
 def naive_metrics(places: list[int]) -> dict[str, float]:
@@ -103,11 +107,14 @@ def naive_metrics(places: list[int]) -> dict[str, float]:
             hits += 1
             precisions[position] = hits / position
     gain = sum(1 / math.log2(position + 1) for position in right if position <= 10)
-    ideal = sum(1 / math.log2(position + 1) for position in range(1, min(10, count) + 1))
+    ideal = sum(
+        1 / math.log2(position + 1) for position in range(1, min(10, count) + 1)
+    )
     return {
         "mrr": 1 / min(right),
         "map": sum(precisions.values()) / count,
-        "map_r": sum(p for position, p in precisions.items() if position <= count) / count,
+        "map_r": sum(p for position, p in precisions.items() if position <= count)
+        / count,
         "r_precision": sum(position <= count for position in right) / count,
         "ndcg10": gain / ideal,
         "minp": count / max(right),
@@ -117,10 +124,18 @@ def naive_metrics(places: list[int]) -> dict[str, float]:
 @pytest.mark.parametrize("seed", range(4))
 def test_metrics_of_all_relevant_items_are_those_of_loops(seed):
     rng = np.random.default_rng(seed)
-    scores, relevant = rng.integers(0, 6, (20, 90)), rng.random((20, 90)) < rng.uniform(0, 0.5)
+    scores, relevant = (
+        rng.integers(0, 6, (20, 90)),
+        rng.random((20, 90)) < rng.uniform(0, 0.5),
+    )
     relevant[:, 0] = True
-    ranks, rows = ranks_of(scores.astype(float), relevant), zip(scores, relevant, strict=True)
-    expected = [naive_metrics(ranking.places(s.tolist(), np.flatnonzero(r))) for s, r in rows]
+    ranks, rows = (
+        ranks_of(scores.astype(float), relevant),
+        zip(scores, relevant, strict=True),
+    )
+    expected = [
+        naive_metrics(ranking.places(s.tolist(), np.flatnonzero(r))) for s, r in rows
+    ]
     found = metrics.rank_metrics("t2i", ranks, ALL_RANKS)
     assert set(found) == {f"t2i_{name}" for name in expected[0]}
     for metric in ALL_RANKS:
@@ -131,7 +146,10 @@ def test_metrics_of_all_relevant_items_are_those_of_loops(seed):
 
 def test_metrics_of_all_relevant_items_are_those_of_ir_measures():
     rng = np.random.default_rng(0)
-    scores, relevant = rng.permutation(40 * 60).reshape(40, 60), rng.random((40, 60)) < 0.2
+    scores, relevant = (
+        rng.permutation(40 * 60).reshape(40, 60),
+        rng.random((40, 60)) < 0.2,
+    )
     relevant[:, 3] = True
     pairs = np.argwhere(relevant)
     qrels = [ir_measures.Qrel(str(q), str(item), 1) for q, item in pairs]
@@ -140,7 +158,9 @@ def test_metrics_of_all_relevant_items_are_those_of_ir_measures():
         for q in range(40)
         for item in range(60)
     ]
-    found = metrics.rank_metrics("i2t", ranks_of(scores.astype(float), relevant), ALL_RANKS)
+    found = metrics.rank_metrics(
+        "i2t", ranks_of(scores.astype(float), relevant), ALL_RANKS
+    )
     named = {"mrr": "RR", "map": "AP", "r_precision": "Rprec", "ndcg10": "nDCG@10"}
     asked = {name: ir_measures.parse_measure(of) for name, of in named.items()}
     theirs = ir_measures.calc_aggregate(asked.values(), qrels, run)
@@ -156,7 +176,7 @@ def test_ranks_of_the_best_item_alone_tell_its_reciprocal_and_records_nothing_of
     assert not {f"{way}_{m.name}" for way in WAYS for m in ALL_RANKS} & set(kept)
 
 
-# Flickr8k -----------------------------------------------------------------------------------------
+# Flickr8k -----------------------------------------------------------------------------
 
 EXPERTS = [
     ("a.jpg", "b.jpg#2", 3, 3, 3),
@@ -170,11 +190,14 @@ FILES = {"ExpertAnnotations.txt": EXPERTS, "CrowdFlowerAnnotations.txt": CROWD}
 def flickr_tables() -> Tables:
     """Three test images, and one of training that nobody judged."""
     names = ["a", "b", "c", "d"]
-    images = pd.DataFrame({"image_id": names, "file": [f"{n}.jpg" for n in names], "group": names})
+    images = pd.DataFrame(
+        {"image_id": names, "file": [f"{n}.jpg" for n in names], "group": names}
+    )
     images["split"] = ["test", "test", "test", "train"]
     rows = [(f"{n}.jpg#{k}", n, "x") for n in names for k in range(5)]
     return Tables(
-        images=images, captions=pd.DataFrame(rows, columns=["caption_id", "image_id", "text"])
+        images=images,
+        captions=pd.DataFrame(rows, columns=["caption_id", "image_id", "text"]),
     )
 
 
@@ -211,8 +234,13 @@ def test_experts_and_crowd_add_to_own_wherever_their_files_are(tmp_path, where):
     found = read(tmp_path)
     (tmp_path / "without").mkdir()
     assert read(tmp_path / "without") == {}  # own alone
-    # A caption's own image is right, whatever experts say of it; all judged captions are asked.
-    assert found == {"experts": own | said, "crowd": own | crowd, "both": own | said | crowd}
+    # A caption's own image is right, whatever experts say of it; all judged captions
+    # are asked.
+    assert found == {
+        "experts": own | said,
+        "crowd": own | crowd,
+        "both": own | said | crowd,
+    }
 
 
 @pytest.mark.parametrize(
@@ -222,7 +250,9 @@ def test_experts_and_crowd_add_to_own_wherever_their_files_are(tmp_path, where):
 def test_a_line_that_is_no_judgement_is_named(tmp_path, line):
     path = tmp_path / "ExpertAnnotations.txt"
     path.write_text(as_text(EXPERTS[:1]) + line + "\n")
-    with pytest.raises(UserError, match="ExpertAnnotations.txt:2.*a test image, a test caption"):
+    with pytest.raises(
+        UserError, match="ExpertAnnotations.txt:2.*a test image, a test caption"
+    ):
         read(tmp_path)
     path.unlink()
     (tmp_path / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#2\t0.5\t-1\t3\n")
@@ -237,12 +267,16 @@ def test_a_layer_has_a_name_of_its_own(name):
     with pytest.raises(UserError, match="layer: expected a name"):
         judged_table([datasets.Layer(name=name, rule="", pairs=pairs)])
     with pytest.raises(UserError, match="every pair once, found 'b' twice"):
-        judged_table([datasets.Layer(name="x", rule="", pairs=pd.concat([pairs, pairs]))])
+        judged_table(
+            [datasets.Layer(name="x", rule="", pairs=pd.concat([pairs, pairs]))]
+        )
 
 
-# MSCOCO: CxC and ECCV Caption ---------------------------------------------------------------------
+# MSCOCO: CxC and ECCV Caption ---------------------------------------------------------
 
-needs_files = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="needs eccv-caption")
+needs_files = pytest.mark.skipif(
+    find_spec("eccv_caption") is None, reason="needs eccv-caption"
+)
 
 
 @pytest.fixture(scope="module")
@@ -279,11 +313,16 @@ def coco(tmp_path_factory) -> tuple[Prepared, object]:
 
 @needs_files
 def test_the_layers_have_the_published_queries_and_pairs(coco):
-    """The package's text swaps the queries of ECCV Caption: 1,261 are images, 1,332 captions. Two
-    of its positives are not among the 25,000 captions; 28 captions have no positive in CxC."""
+    """The package's text swaps the queries of ECCV Caption: 1,261 are images, 1,332
+    captions. Two of its positives are not among the 25,000 captions; 28 captions have
+    no positive in CxC."""
     data, reference = coco
     layers = layers_of(data)
-    sizes = {(n, way): len(of.queries) for n, both in layers.items() for way, of in both.items()}
+    sizes = {
+        (n, way): len(of.queries)
+        for n, both in layers.items()
+        for way, of in both.items()
+    }
     assert sizes == {
         ("cxc", "i2t"): 5000,
         ("cxc", "t2i"): 25000 - 28,
@@ -294,7 +333,8 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
     assert len(layers["eccv"]["t2i"].right) == 11279
     listed = sum(map(len, reference.eccv_gts["i2t"].values()))
     assert listed - len(layers["eccv"]["i2t"].right) == 2
-    assert layers["eccv"]["i2t"].counts.max() == 48  # so deep have ranks to be kept for mAP@R
+    # so deep have ranks to be kept for mAP@R
+    assert layers["eccv"]["i2t"].counts.max() == 48
     judged, split = layers["cxc"]["t2i"], data.split("test")
     kept = split.image_of_caption[judged.right[:, 0]] == judged.right[:, 1]
     assert 25000 - kept.sum() == 29  # original pairs that are not in CxC
@@ -306,7 +346,9 @@ def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
     read = score.annotated("mscoco", data.folder / "dataset_coco.json")
     captions = read.captions["caption_id"].tolist()
     names = {name: at for at, name in enumerate(map(str, reference.coco_ids))}
-    rows = Rows(path=Path("b.npz"), values=np.zeros((25000, 2)), ids={"sentid": [*names][::-1]})
+    rows = Rows(
+        path=Path("b.npz"), values=np.zeros((25000, 2)), ids={"sentid": [*names][::-1]}
+    )
     at = places(rows, score._names(read)[1], "captions")
     assert at.tolist() == [24999 - names[str(s)] for s in read.captions["sentid"]]
     assert len(captions) == 25000
@@ -315,18 +357,26 @@ def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
 def test_half_of_a_layer_and_other_things_than_ids_are_refused(tmp_path):
     module = datasets.load("mscoco")
     captions = [{"raw": "x", "sentid": 10 + k} for k in range(5)]
-    listed = [{"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": captions}]
+    listed = [
+        {"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": captions}
+    ]
     (tmp_path / "dataset_coco.json").write_text(json.dumps({"images": listed}))
     options = module.Options(with_pictures=False)
     tables = module.read(tmp_path, options)
     first, second = (tmp_path / f"cxc_{what}.json" for what in module.JUDGED.values())
     first.write_text('{"1": [10, 11, 99]}')
-    with pytest.raises(UserError, match="cxc_caption_to_image.json: expected both files"):
+    with pytest.raises(
+        UserError, match="cxc_caption_to_image.json: expected both files"
+    ):
         module.layers(tmp_path, tables, options)
     second.write_text('{"10": [1], "11": [1, 7]}')
-    layer = next(of for of in module.layers(tmp_path, tables, options) if of.name == "cxc")
+    layer = next(
+        of for of in module.layers(tmp_path, tables, options) if of.name == "cxc"
+    )
     pairs = sorted(
-        layer.pairs[["way", "image_id", "caption_id"]].itertuples(index=False, name=None)
+        layer.pairs[["way", "image_id", "caption_id"]].itertuples(
+            index=False, name=None
+        )
     )
     assert pairs == [(way, "1", f"1#{k}") for way in ("i2t", "t2i") for k in (0, 1)]
     for wrong in ('{"01": [10]}', '{"1": ["10"]}', "[1]", '{"1": {"a": 1}}', "no json"):
@@ -344,7 +394,9 @@ def test_without_ids_of_captions_layers_that_nobody_asked_for_are_left_out(
     """Files in the raw folder are asked for; those of an installed package are not."""
     module, raw = datasets.load("mscoco"), tmp_path / "raw"
     raw.mkdir()
-    listed = [{"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": [{"raw": "x"}]}]
+    listed = [
+        {"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": [{"raw": "x"}]}
+    ]
     (raw / "dataset_coco.json").write_text(json.dumps({"images": listed}))
     package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "package")])
     monkeypatch.setattr(module, "find_spec", lambda name: package)
@@ -359,7 +411,9 @@ def test_without_ids_of_captions_layers_that_nobody_asked_for_are_left_out(
         if folder != raw:
             assert module.layers(raw, tables, options) == []
             said = capsys.readouterr().err
-            assert said.startswith("rematch: dataset_coco.json: sentid: expected an id of each")
+            assert said.startswith(
+                "rematch: dataset_coco.json: sentid: expected an id of each"
+            )
             assert said.endswith("; layers are left out\n") and said.count("\n") == 1
     with pytest.raises(UserError, match="sentid: expected an id of each caption"):
         module.layers(raw, tables, options)
@@ -382,7 +436,9 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
     scores = rng.random((5000, 25000))
     scores[owner, np.arange(25000)] += rng.random(25000)
     relevance = Relevance.of(split.group_of_image, owner, 5)
-    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers=layers_of(data))
+    found = evaluation.of_retrieval(
+        Matrices(i2t=scores), relevance, WAYS, layers=layers_of(data)
+    )
     names = [int(name) for name in data.images["image_id"]]
     captions = reference.coco_ids
     in_gallery = set(captions.tolist())
@@ -402,7 +458,8 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
             judged = reference.cxc_recalls(theirs, "all", k)[way]
             ours = metrics.rank_metrics(way, found.scores.ranks[f"{way}@cxc"])
             assert ours[f"{way}_r{k}"] == pytest.approx(100 * judged, abs=1e-9)
-        # The reference counts positives that no ranking can hold among the R of R-precision.
+        # The reference counts positives that no ranking can hold among the R of
+        # R-precision.
         truth = {
             query: [item for item in items if way == "t2i" or item in in_gallery]
             for query, items in reference.eccv_gts[way].items()
@@ -412,11 +469,19 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
         judged = compute_eccv_metrics(theirs[way], truth)
         ranks = found.scores.ranks[f"{way}@eccv"]
         ours = metrics.rank_metrics(way, ranks, (*metrics.RANK_METRICS, *ALL_RANKS))
-        for name, of in (("map_r", "map_at_r"), ("r_precision", "rprecision"), ("r1", "r1")):
-            assert ours[f"{way}_{name}"] == pytest.approx(100 * judged[f"eccv_{of}"], abs=1e-9)
+        for name, of in (
+            ("map_r", "map_at_r"),
+            ("r_precision", "rprecision"),
+            ("r1", "r1"),
+        ):
+            assert ours[f"{way}_{name}"] == pytest.approx(
+                100 * judged[f"eccv_{of}"], abs=1e-9
+            )
     # One fold of 1K: the reference takes minutes for all five.
     part = slice(0, 1000), slice(0, 5000)
     alone = Relevance.of(split.group_of_image[part[0]], owner[part[1]])
     fold = evaluation.of_retrieval(Matrices(i2t=scores[part]), alone, WAYS)
     for name in ("i2t_r1", "i2t_r5", "t2i_r1", "t2i_r10"):
-        assert found.metrics["fold_values"][name][0] == pytest.approx(fold.metrics[name], abs=1e-9)
+        assert found.metrics["fold_values"][name][0] == pytest.approx(
+            fold.metrics[name], abs=1e-9
+        )

@@ -18,7 +18,15 @@ from benchmark.encode import __main__ as encode
 from benchmark.features import torchvision_cnn, word2vec
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, Picture, leakage, measure, near_pairs
+from benchmark.prepare.leakage import (
+    ALIKE,
+    NEAR_BITS,
+    PLAIN,
+    Picture,
+    leakage,
+    measure,
+    near_pairs,
+)
 from benchmark.scoring import checkpoints, inputs
 from benchmark.season.parameters import FeatureSet, Params, Season, SentenceEncoder
 from benchmark.season.plugins import configured, method_of
@@ -35,7 +43,9 @@ def scene(seed: int, size: tuple[int, int] = (90, 60)) -> Image.Image:
 
 
 def measured(*pictures: Image.Image) -> list[Picture]:
-    return measure([str(k) for k in range(len(pictures))], lambda k: pictures[int(k)], "mine")
+    return measure(
+        [str(k) for k in range(len(pictures))], lambda k: pictures[int(k)], "mine"
+    )
 
 
 def pairs(split: list[str], *pictures: Image.Image) -> list[list[int]]:
@@ -62,7 +72,9 @@ def pixel(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("change", COPIES)
 def test_a_changed_copy_in_another_split_is_near(change):
-    rows = pairs(["train", "train", "test"], scene(0), scene(1), COPIES[change](scene(1)))
+    rows = pairs(
+        ["train", "train", "test"], scene(0), scene(1), COPIES[change](scene(1))
+    )
     assert [row[:2] for row in rows] == [[1, 2]]
     assert 0 <= rows[0][2] <= NEAR_BITS
 
@@ -82,7 +94,8 @@ def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]
 
 
 def test_near_pairs_are_those_of_a_naive_search():
-    """Crops that wander off, so that distances and correlations lie on both sides of the bounds."""
+    """Crops that wander off, so that distances and correlations lie on both sides of
+    the bounds."""
     wide = [scene(seed, (400, 300)) for seed in range(4)]
     pictures = [w.crop((k, 0, 300 + k, 300)) for k in range(0, 60, 5) for w in wide]
     split = sorted(["train", "val", "test"] * 16, key=["train", "val", "test"].index)
@@ -95,8 +108,12 @@ def test_near_pairs_are_those_of_a_naive_search():
 
 def tables(texts: dict[str, list[str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One image per split with these captions."""
-    images = pd.DataFrame({"image_id": texts.keys(), "file": texts.keys(), "split": texts.keys()})
-    captions = [{"text": text, "split": split} for split in texts for text in texts[split]]
+    images = pd.DataFrame(
+        {"image_id": texts.keys(), "file": texts.keys(), "split": texts.keys()}
+    )
+    captions = [
+        {"text": text, "split": split} for split in texts for text in texts[split]
+    ]
     return images, pd.DataFrame(captions)
 
 
@@ -110,7 +127,8 @@ def test_captions_are_counted_as_they_are_and_by_their_words():
         }
     )
     findings = leakage(images, captions, measured(*map(scene, range(4))))
-    assert (findings["captions"], findings["near_captions"]) == (2, 2)  # a full stop has no words
+    # a full stop has no words
+    assert (findings["captions"], findings["near_captions"]) == (2, 2)
     assert findings["items"]["captions"] == {"train": 2, "val": 1, "test": 1}
     assert findings["items"]["near_captions"] == {"train": 3, "val": 2, "test": 2}
     assert findings["notes"][2] == (
@@ -121,7 +139,10 @@ def test_captions_are_counted_as_they_are_and_by_their_words():
 
 
 PLANTED = "zyzzyva"  # a word of one test caption only
-NOUNS, VERBS = ("dog", "cat", "cow", "child", "man", "bird"), ("runs", "sleeps", "eats", "jumps")
+NOUNS, VERBS = (
+    ("dog", "cat", "cow", "child", "man", "bird"),
+    ("runs", "sleeps", "eats", "jumps"),
+)
 SPLIT_OF = ["train"] * 12 + ["val"] * 3 + ["test"] * 3
 
 
@@ -141,14 +162,20 @@ class Stub(nn.Module):
 
 def texts_of(number: int) -> list[str]:
     noun = NOUNS[number % 6]
-    return [f"A {noun} {VERBS[number % 4]} near item {number}", f"The {noun}, number {number}"]
+    return [
+        f"A {noun} {VERBS[number % 4]} near item {number}",
+        f"The {noun}, number {number}",
+    ]
 
 
 def dataset(place: Path, planted_in: str | None) -> None:
-    """Pictures and captions; the last image of one split may have noise and a strange word."""
+    """Pictures and captions; the last image of one split may have noise and a strange
+    word."""
     place.mkdir(parents=True)
     rows = ["image,split,caption"]
-    planted_at = len(SPLIT_OF) - 1 - SPLIT_OF[::-1].index(planted_in) if planted_in else -1
+    planted_at = (
+        len(SPLIT_OF) - 1 - SPLIT_OF[::-1].index(planted_in) if planted_in else -1
+    )
     for number, split in enumerate(SPLIT_OF):
         picture, texts = scene(number), texts_of(number)
         if number == planted_at:
@@ -161,7 +188,12 @@ def dataset(place: Path, planted_in: str | None) -> None:
 
 def season(vectors: str | None) -> Params:
     sentence = {"centres": 2, "size": 4, "standardise": True}
-    image = {"network": "mobilenet_v2", "input_size": 32, "grid": 6, "standardise": True}
+    image = {
+        "network": "mobilenet_v2",
+        "input_size": 32,
+        "grid": 6,
+        "standardise": True,
+    }
     settings = {
         "reader": "folder",
         "image": image,
@@ -183,7 +215,9 @@ def season(vectors: str | None) -> Params:
     return resolve("try", Season.model_validate(wanted))
 
 
-def play(place: Path, monkeypatch, planted_in: str | None, loaded: bool) -> dict[str, object]:
+def play(
+    place: Path, monkeypatch, planted_in: str | None, loaded: bool
+) -> dict[str, object]:
     """Everything that is fitted, from raw files to checkpoints."""
     place.mkdir()
     monkeypatch.chdir(place)
@@ -215,15 +249,28 @@ def write_vectors(path: Path) -> str:
     """A GloVe file that knows every word, the planted one as well."""
     rng = np.random.default_rng(0)
     words = sorted(
-        {PLANTED, "a", "the", "near", "item", "number", *NOUNS, *VERBS, *map(str, range(18))}
+        {
+            PLANTED,
+            "a",
+            "the",
+            "near",
+            "item",
+            "number",
+            *NOUNS,
+            *VERBS,
+            *map(str, range(18)),
+        }
     )
-    rows = [" ".join([word, *(f"{x:.3f}" for x in rng.normal(size=6))]) for word in words]
+    rows = [
+        " ".join([word, *(f"{x:.3f}" for x in rng.normal(size=6))]) for word in words
+    ]
     path.write_text("\n".join(rows) + "\n")
     return str(path)
 
 
 def fitted(params: Params) -> dict[str, object]:
-    """Vocabularies, words, features of what is not planted, clusters, and checkpoints' bytes."""
+    """Vocabularies, words, features of what is not planted, clusters, and checkpoints'
+    bytes."""
     data = prepared_tables.read("mine")
     facts: dict[str, object] = {}
     for path in sorted(Path("data/features").rglob("*.npy")):
@@ -232,7 +279,9 @@ def fitted(params: Params) -> dict[str, object]:
             rows = rows[data.captions["image_id"].to_numpy() != planted_image(data)]
         elif path.name != "words.npy":
             rows = rows[data.images["image_id"].to_numpy() != planted_image(data)]
-        facts[str(path)] = rows.tobytes() if path.name != "words.npy" else words_of(path.parent)
+        facts[str(path)] = (
+            rows.tobytes() if path.name != "words.npy" else words_of(path.parent)
+        )
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
@@ -243,8 +292,14 @@ def fitted(params: Params) -> dict[str, object]:
         ).tolist()
         checkpoint = checkpoints.load(Path(cell.checkpoint))
         assert checkpoint.status == "ok"
-        weights = {name: value.numpy().tobytes() for name, value in checkpoint.state.items()}
-        facts[f"{cell.preset}: checkpoint"] = (checkpoint.words, checkpoint.epoch, weights)
+        weights = {
+            name: value.numpy().tobytes() for name, value in checkpoint.state.items()
+        }
+        facts[f"{cell.preset}: checkpoint"] = (
+            checkpoint.words,
+            checkpoint.epoch,
+            weights,
+        )
         facts[f"{cell.preset}: history"] = read_json(Path(cell.history))["history"]
     return facts
 
@@ -256,13 +311,19 @@ def planted_image(data: prepared_tables.Prepared) -> str:
 def words_of(folder: Path) -> dict[str, bytes]:
     """Vectors of all words but the planted one, which a file of vectors may contain."""
     words = Words.read(folder)
-    return {word: words.rows([word]).tobytes() for word in words.words if word != PLANTED}
+    return {
+        word: words.rows([word]).tobytes() for word in words.words if word != PLANTED
+    }
 
 
 @pytest.mark.parametrize("loaded", [False, True], ids=["trained words", "loaded words"])
-def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(tmp_path, monkeypatch, loaded):
+def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(
+    tmp_path, monkeypatch, loaded
+):
     facts = {"file": "stub", "sha256": "0" * 64}
-    monkeypatch.setattr(torchvision_cnn, "load", lambda network, folder: (Stub(), facts))
+    monkeypatch.setattr(
+        torchvision_cnn, "load", lambda network, folder: (Stub(), facts)
+    )
     monkeypatch.setattr(word2vec, "WORDS_SEEN", 10_000)
     plain = play(tmp_path / "plain", monkeypatch, None, loaded)
     planted = play(tmp_path / "planted", monkeypatch, "test", loaded)

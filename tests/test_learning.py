@@ -18,7 +18,10 @@ NEXT = OWN.roll(1, 1)  # image n with caption n + 1
 LEARNED = {
     "true pairs": (OWN, True),
     "far from 0": (1e4 + OWN, True),
-    "some of many": (OWN + 0.5 * torch.rand(PAIRS, PAIRS, generator=torch.manual_seed(0)), True),
+    "some of many": (
+        OWN + 0.5 * torch.rand(PAIRS, PAIRS, generator=torch.manual_seed(0)),
+        True,
+    ),
     "the next caption": (NEXT, False),
     "true ones and the next alike": (OWN + NEXT, False),
     "the other way round": (-OWN, False),
@@ -112,9 +115,13 @@ def test_the_phases_of_a_recipe_teach_one_after_another(tmp_path):
 """
     layer = "        self.text = nn.Linear(sizes.text, config.embedding_size)\n"
     assert one in source and layer in source
-    shared = f"{layer}        self.share = nn.Linear(config.embedding_size, sizes.classes)\n"
+    shared = (
+        f"{layer}        self.share = nn.Linear(config.embedding_size, sizes.classes)\n"
+    )
     path = tmp_path / "mine.py"
-    path.write_text(source.replace(one, two).replace(loss, classes).replace(layer, shared))
+    path.write_text(
+        source.replace(one, two).replace(loss, classes).replace(layer, shared)
+    )
     trial = Trial(method_of(str(path)), {})
     _, pairing = learned(trial, trial.module.recipe(trial.config))
     assert pairing.is_learned

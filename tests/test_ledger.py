@@ -30,7 +30,10 @@ COMMITTED = Path(__file__).parent.parent / "reports"
 def test_a_table_has_a_row_per_finding_part_and_control():
     open_ = judged("undecided", seeds=3)
     control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
-    parts = [compared(low=None, high=None, conclusion="holds"), compared(conclusion="reversed")]
+    parts = [
+        compared(low=None, high=None, conclusion="holds"),
+        compared(conclusion="reversed"),
+    ]
     parts[1] = parts[1].model_copy(update={"controls": [control]})
     several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
     findings = row(open_, several).findings
@@ -85,7 +88,9 @@ def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
     full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
     told = [full, less]
     text = findings(told, ledger(told))
-    assert "(by less), rsum +2.0" in text and "+5.0" not in text and "Best row" not in text
+    assert (
+        "(by less), rsum +2.0" in text and "+5.0" not in text and "Best row" not in text
+    )
     alone = findings([full], ledger([full]))
     assert "), rsum +5.0" in alone and "by less" not in alone
 
@@ -94,24 +99,32 @@ def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
     told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
     lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
     best = lines[0]
-    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
+    assert (best["weaker features"].value, best["stronger features"].value) == (
+        250.0,
+        290.0,
+    )
     assert (best["gain"].value, len(lines)) == (40.0, 4)
     assert not len(gains(told[:1]))
 
 
 def test_tables_and_figures_stand_with_the_pages_that_show_them():
-    """A table on the page of its own paper; a figure by its file, a gallery by a row of it."""
+    """A table on the page of its own paper; a figure by its file, a gallery by a row of
+    it."""
     pages = {
         "a/papers/cyclematch.md": "## Table 6.2: x\n![x](../figures/d-cyclematch-spaces.svg)",
         "a/papers/scan.md": "\n## Table 1: x",
         "a/datasets/d.md": "![x](../figures/gallery/1-vse-found.png)\n![x](../d-words-scan.svg)",
         "b/datasets/d.md": "| x | ![x](../figures/gallery/1-cyclematch_adaptive-found.png) |",
     }
-    lines = [line.strip("| ").split(" | ") for line in drawn_table(pages).splitlines()[2:]]
+    lines = [
+        line.strip("| ").split(" | ") for line in drawn_table(pages).splitlines()[2:]
+    ]
     found = {(paper, number): place for paper, number, _, place in lines}
     assert len(found) == len(lines)
     for paper in papers().values():
-        assert all(any(number == f"table {n}" for _, number in found) for n in paper.tables)
+        assert all(
+            any(number == f"table {n}" for _, number in found) for n in paper.tables
+        )
     assert found["cyclematch", "table 6.2"] == "[a](a/papers/cyclematch.md)"
     assert found["cyclematch", "table 6.3"] == "on no published page"
     assert found["scan", "table 1"] == "[a](a/papers/scan.md)"
@@ -132,10 +145,13 @@ class TestPages:
 
     def test_a_reader_finds_counts_effects_and_evidence(self, written):
         text = written.read_text()
-        said = [(name, claim) for name, paper in papers().items() for claim in paper.claims]
+        said = [
+            (name, claim) for name, paper in papers().items() for claim in paper.claims
+        ]
         total = sum(claim.uncounted == "" for _, claim in said)
         assert (
-            f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs" in text
+            f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs"
+            in text
         )
         assert (
             "**0 hold**, 1 hold in one test and fail in another, 0 are undecided, **none fails**"
@@ -153,9 +169,9 @@ class TestPages:
 
     def test_the_same_files_give_the_same_bytes(self, written):
         first = contents(ROOT)
-        assert {f"reports/{name}" for name in ("papers.svg", "ledger.svg", "fidelity.md")} <= {
-            *first
-        }
+        assert {
+            f"reports/{name}" for name in ("papers.svg", "ledger.svg", "fidelity.md")
+        } <= {*first}
         write_ledger()
         assert contents(ROOT) == first
 

@@ -1,4 +1,5 @@
-"""Lessons: notebooks whose code runs from top to bottom, and that store nothing of a run."""
+"""Lessons: notebooks whose code runs from top to bottom, and that store nothing of a
+run."""
 
 import json
 import re
@@ -14,7 +15,9 @@ each = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 each_that_runs = pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in TRAIN))
+        pytest.param(
+            path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in TRAIN)
+        )
         for path in LESSONS
     ],
 )
@@ -26,7 +29,11 @@ def read(path: Path) -> dict:
 
 
 def texts(path: Path, kind: str) -> list[str]:
-    return ["".join(cell["source"]) for cell in read(path)["cells"] if cell["cell_type"] == kind]
+    return [
+        "".join(cell["source"])
+        for cell in read(path)["cells"]
+        if cell["cell_type"] == kind
+    ]
 
 
 @each_that_runs
@@ -60,7 +67,9 @@ def test_a_lesson_gives_the_answer_first_and_then_an_exercise(path):
     assert first.startswith(f"# {path.stem[0]}. ") and "**The answer first.**" in first
     (exercise,) = (text for text in others if "## Now you" in text)
     sources = ["".join(cell["source"]) for cell in read(path)["cells"]]
-    assert "assert " in "\n".join(sources[sources.index(exercise) :]), "a check of the answer"
+    assert "assert " in "\n".join(sources[sources.index(exercise) :]), (
+        "a check of the answer"
+    )
     for link in LINK.findall("\n".join([first, *others])):
         assert (path.parent / link).exists(), link
 
@@ -68,4 +77,6 @@ def test_a_lesson_gives_the_answer_first_and_then_an_exercise(path):
 def test_the_readme_names_every_lesson():
     readme = (LESSONS[0].parent.parent / "README.md").read_text(encoding="utf-8")
     assert len(LESSONS) == 5
-    assert [path.name for path in LESSONS if f"(lessons/{path.name})" not in readme] == []
+    assert [
+        path.name for path in LESSONS if f"(lessons/{path.name})" not in readme
+    ] == []

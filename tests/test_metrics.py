@@ -1,4 +1,5 @@
-"""Metrics: declared once, measured from ranks of all relevant items, and in their ranges."""
+"""Metrics: declared once, measured from ranks of all relevant items, and in their
+ranges."""
 
 import numpy as np
 import pytest
@@ -35,7 +36,10 @@ def test_a_metric_of_all_relevant_items_is_one_entry(monkeypatch):
     monkeypatch.setattr(metrics, "RANK_METRICS", (entry, *RANK_METRICS))
     monkeypatch.setattr(metrics, "METRICS", metrics._by_name())
     rng = np.random.default_rng(0)
-    scores, relevant = rng.integers(0, 9, (7, 40)).astype(np.float32), rng.random((7, 40)) < 0.3
+    scores, relevant = (
+        rng.integers(0, 9, (7, 40)).astype(np.float32),
+        rng.random((7, 40)) < 0.3,
+    )
     relevant[:, 0] = True
     ranks = ranks_of(scores, relevant)
     found = metrics.rank_metrics("t2i", ranks, metrics.RANK_METRICS)
@@ -58,7 +62,9 @@ def test_metrics_are_those_of_loops(seed):
     assert found["i2t_meanr"] == pytest.approx(naive.mean_rank(loops))
     for metric in RANK_METRICS:
         if metric.of_queries:
-            assert metric.of_queries(ranks).mean() == pytest.approx(metric.compute(ranks))
+            assert metric.of_queries(ranks).mean() == pytest.approx(
+                metric.compute(ranks)
+            )
 
 
 def measured(rng: np.random.Generator) -> dict:
@@ -69,7 +75,9 @@ def measured(rng: np.random.Generator) -> dict:
     scores["t2i"] = scores["i2t"].T
     numbers = metrics.retrieval_metrics(whole_matrices.ranks(scores, relevant))
     numbers |= whole_matrices.tie_gap(scores, relevant)
-    numbers |= whole_matrices.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
+    numbers |= whole_matrices.score_metrics(
+        scores["i2t"][relevant], scores["i2t"][~relevant]
+    )
     numbers |= metrics.overlap_interval(numbers["overlap_s"], rng.uniform(0, 1, 50))
     within = whole_matrices.fold_ranks(scores, relevant, relevance)
     numbers |= metrics.fold_metrics(within, relevance.fold_of_query)
@@ -98,4 +106,6 @@ def test_rsum_adds_up_the_recalls_of_the_directions_that_a_record_has():
     assert [term.name for term in query_terms("s2s_r5", {})] == ["s2s_r5"]
     assert query_terms("i2t_medr", {"i2t_r1"}) == query_terms("overlap_s", {}) == []
     ranks = {"t2i": Ranks.of_best(np.array([0, 3, 30]))}
-    assert metrics.retrieval_metrics(ranks)["rsum"] == pytest.approx(100 / 3 + 2 * 200 / 3)
+    assert metrics.retrieval_metrics(ranks)["rsum"] == pytest.approx(
+        100 / 3 + 2 * 200 / 3
+    )

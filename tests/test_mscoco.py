@@ -1,4 +1,5 @@
-"""The reader of MSCOCO: Karpathy's partition and SCAN's features, in the real layouts."""
+"""The reader of MSCOCO: Karpathy's partition and SCAN's features, in the real
+layouts."""
 
 import json
 import pickle
@@ -12,7 +13,8 @@ from refusals import refused
 from benchmark.contracts.datasets import mscoco
 from benchmark.contracts.datasets.mscoco import Options
 
-# cocoid -> split, captions; the images of train are of train2014, all others of val2014.
+# cocoid -> split, captions; the images of train are of train2014, all others of
+# val2014.
 IMAGES = {
     391895: ("test", 5),
     60623: ("train", 6),
@@ -97,7 +99,9 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         mscoco.read(raw, Options(restval=restval)),
         "train" if restval else "unused",
     )
-    assert splits(tables) == {i: of_restval if s == "restval" else s for i, s in SPLITS.items()}
+    assert splits(tables) == {
+        i: of_restval if s == "restval" else s for i, s in SPLITS.items()
+    }
     assert tables.images["image_id"].tolist() == list(SPLITS)  # the order of the JSON
     files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
     assert files["391895"] == "val2014/COCO_val2014_000000391895.jpg"
@@ -107,7 +111,9 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         kept = sentences(number)[:5] if split in ("val", "test") else sentences(number)
         rows = tables.captions[tables.captions["image_id"] == str(number)]
         assert rows["text"].tolist() == kept
-        assert rows["caption_id"].tolist() == [f"{number}#{k}" for k in range(len(kept))]
+        assert rows["caption_id"].tolist() == [
+            f"{number}#{k}" for k in range(len(kept))
+        ]
     assert "val: 1 of 11 captions are left out, of the images 554625." in tables.notes
     assert "test: 2 of 17 captions are left out, of the images 9." in tables.notes
 
@@ -147,7 +153,9 @@ def test_archives_give_the_same(raw, packed):
     for name in packed:
         pack(raw, name)
     tables = mscoco.read(raw)
-    assert tables.images.equals(expected.images) and tables.captions.equals(expected.captions)
+    assert tables.images.equals(expected.images) and tables.captions.equals(
+        expected.captions
+    )
     open_picture = pickle.loads(pickle.dumps(mscoco.pictures(raw)))
     assert [open_picture(file).tobytes() for file in files] == pictures
     files = {path.relative_to(raw).as_posix() for path in mscoco.inventory(raw)}
@@ -162,5 +170,7 @@ def test_features_without_pictures(captions):
     assert ids[tables.images["split"] == "test"].tolist() == STEMS["testall"]
     assert set(tables.images["file"]) == {""}
     assert "9 of 9 images have features but no picture." in tables.notes
-    with refused(expected="a picture", found="nothing", do="place train2014/ and val2014/"):
+    with refused(
+        expected="a picture", found="nothing", do="place train2014/ and val2014/"
+    ):
         mscoco.pictures(captions, Options(annotations="precomp"))("")

@@ -24,7 +24,10 @@ def test_keys_at_every_depth_once():
 
 
 def test_what_is_empty_says_nothing():
-    assert gathered({"a": None, "b": "", "c": [], "d": {}, "e": {"f": None}, "g": [{}]}) == []
+    assert (
+        gathered({"a": None, "b": "", "c": [], "d": {}, "e": {"f": None}, "g": [{}]})
+        == []
+    )
 
 
 def test_a_mapping_of_many_is_named_as_one():

@@ -1,5 +1,5 @@
-"""Whole numbers of a file: read as what an option says, as coordinates where they can be nothing
-else, and refused otherwise."""
+"""Whole numbers of a file: read as what an option says, as coordinates where they can
+be nothing else, and refused otherwise."""
 
 from pathlib import Path
 
@@ -55,7 +55,9 @@ DOUBTFUL = {
     "bfloat16 without a type": HALVES.view("V2"),
     "float16 as uint16": VECTORS.astype(np.float16).view(np.uint16),
     "a zero point": (QUANTISED.astype(int) + 128).astype(np.uint8),
-    "a zero point in int8": np.maximum(QUANTISED.astype(int) * 4 - 128, -128).clip(-128, 127),
+    "a zero point in int8": np.maximum(QUANTISED.astype(int) * 4 - 128, -128).clip(
+        -128, 127
+    ),
     "one sign": np.abs(QUANTISED),
     "int16": np.round(VECTORS * 1000).astype(np.int16),
 }
@@ -68,7 +70,9 @@ def test_what_may_be_no_coordinates_is_refused(case):
 
 
 def scaled_by_row(vectors: np.ndarray) -> np.ndarray:
-    return np.round(vectors / np.abs(vectors).max(1, keepdims=True) * 127).astype(np.int8)
+    return np.round(vectors / np.abs(vectors).max(1, keepdims=True) * 127).astype(
+        np.int8
+    )
 
 
 def scaled_by_column(vectors: np.ndarray) -> np.ndarray:
@@ -131,7 +135,11 @@ def test_captions_of_each_image_have_their_own_bits():
 def test_numbers_of_16_bits_are_read_as_what_they_are(kind):
     for numbers, halves, exact in (
         (BFLOAT16, HALVES, (HALVES.astype(np.uint32) << 16).view(np.float32)),
-        (FLOAT16, VECTORS.astype(np.float16).view(np.uint16), VECTORS.astype(np.float16)),
+        (
+            FLOAT16,
+            VECTORS.astype(np.float16).view(np.uint16),
+            VECTORS.astype(np.float16),
+        ),
     ):
         is_cut = kind in ("i2", "V2")
         values = halves.view(kind) if is_cut else halves.astype(kind)
@@ -173,11 +181,18 @@ def test_scores_may_be_whole_numbers_but_not_numbers_of_16_bits():
     for values in (-counts, counts.astype(np.uint16), wide, np.int16(scores * 10000)):
         assert decoded_scores(values, whole_numbers(FILE, values), None) is values
     halves = (scores.view(np.uint32) >> 16).astype(np.uint16)
-    for values in (halves, halves.view(np.int16), halves.view("V2"), halves.astype(np.int64)):
+    for values in (
+        halves,
+        halves.view(np.int16),
+        halves.view("V2"),
+        halves.astype(np.int64),
+    ):
         whole = whole_numbers(FILE, values)
         with refused("x.npy", "scores", do="--numbers bfloat16"):
             decoded_scores(values, whole, None)
-        assert decoded_scores(values, whole, BFLOAT16) == pytest.approx(scores, rel=0.01)
+        assert decoded_scores(values, whole, BFLOAT16) == pytest.approx(
+            scores, rel=0.01
+        )
         with refused("--numbers", "another format", BITS):
             decoded_scores(values, whole, BITS)
 

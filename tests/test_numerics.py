@@ -1,7 +1,8 @@
-"""Pinned numerics: the same bytes on a narrower processor, other bytes without the pins.
+"""Pinned numerics: the same bytes on a narrower processor, other bytes without the
+pins.
 
-That Intel's and AMD's processors give the same bytes was seen on one of AMD beside qemu's imitation
-of Intel's Haswell, whose approximations of square roots are others.
+That Intel's and AMD's processors give the same bytes was seen on one of AMD beside
+qemu's imitation of Intel's Haswell, whose approximations of square roots are others.
 """
 
 import ast
@@ -39,8 +40,19 @@ def output(command: list[str], **changes: str) -> str:
     ).stdout
 
 
-PARTS = "import benchmark.core.devices as f, json; print(json.dumps(f.fingerprint_parts()))"
-GOLDEN = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "tests/test_golden.py")
+PARTS = (
+    "import benchmark.core.devices as f, json; print(json.dumps(f.fingerprint_parts()))"
+)
+GOLDEN = (
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-n",
+    "0",
+    "tests/test_golden.py",
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +67,11 @@ def has_wide_processor() -> bool:
 
 @pytest.mark.slow
 def test_a_narrower_processor_and_settings_of_the_user_change_no_byte(pinned):
-    odd = {"OMP_NUM_THREADS": "2", "MKL_CBWR": "AVX512", "OPENBLAS_CORETYPE": "Prescott"}
+    odd = {
+        "OMP_NUM_THREADS": "2",
+        "MKL_CBWR": "AVX512",
+        "OPENBLAS_CORETYPE": "Prescott",
+    }
     assert json.loads(run("-c", PARTS, **NARROW, **odd)) == pinned
     run(*GOLDEN, "-k", "text or image or training or cells", **NARROW, **odd)
 
@@ -96,23 +112,33 @@ def test_a_process_begins_anew_to_compute_otherwise():
         "from benchmark.core import numerics; numerics.require('native', 2); import os, torch; "
         "print(numerics.current(), torch.get_num_threads(), os.environ.get('MKL_CBWR'))"
     )
-    assert run("-c", code).split() == ["Numerics(mode='native',", "threads=2)", "2", "None"]
+    assert run("-c", code).split() == [
+        "Numerics(mode='native',",
+        "threads=2)",
+        "2",
+        "None",
+    ]
 
 
-# What MKL computes for torch from an approximation by the processor (benchmark/core/numerics.py).
+# What MKL computes for torch from an approximation by the processor
+# (benchmark/core/numerics.py).
 APPROXIMATED = {"sqrt", "acos", "asin", "atan", "tan", "log2", "cdist", "pdist"}
 ROOMS = ("layers", "features", "scoring", "encode", "train", "evaluate")
 COMPUTING = ["methods", *(f"benchmark/{room}" for room in ROOMS)]
 
 
 def not_portable(source: str) -> list[str]:
-    """Calls of APPROXIMATED that are not numpy's or Python's, and optimisers that are not fused."""
+    """Calls of APPROXIMATED that are not numpy's or Python's, and optimisers that are
+    not fused."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     texts = {ast.unparse(call): ast.unparse(call.func) for call in calls}
     return [
         text
         for text, name in texts.items()
-        if (name.rpartition(".")[2] in APPROXIMATED and not name.startswith(("np.", "math.")))
+        if (
+            name.rpartition(".")[2] in APPROXIMATED
+            and not name.startswith(("np.", "math."))
+        )
         or (name.startswith("torch.optim.Adam") and "fused=True" not in text)
     ]
 
@@ -120,12 +146,16 @@ def not_portable(source: str) -> list[str]:
 @pytest.mark.parametrize("folder", COMPUTING)
 def test_no_result_hangs_on_a_square_root_that_processors_approximate(folder):
     sources = {path: path.read_text() for path in (ROOT / folder).rglob("*.py")}
-    faults = {path: calls for path, text in sources.items() if (calls := not_portable(text))}
+    faults = {
+        path: calls for path, text in sources.items() if (calls := not_portable(text))
+    }
     assert sources and faults == {}
 
 
 def test_square_roots_and_optimisers_are_seen():
-    source = "x.sqrt(); np.sqrt(2); torch.optim.Adam(p, fused=True); torch.optim.Adam(p)"
+    source = (
+        "x.sqrt(); np.sqrt(2); torch.optim.Adam(p, fused=True); torch.optim.Adam(p)"
+    )
     assert not_portable(source) == ["x.sqrt()", "torch.optim.Adam(p)"]
 
 

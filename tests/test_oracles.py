@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from oracles import ranking, scan, two_branch
 
-# Two regions, two words; cosines [[0.6, 0.8], [0.8, 0]], so every norm along an axis is 1 or 0.8.
+# Two regions, two words; cosines [[0.6, 0.8], [0.8, 0]], so every norm along an axis is
+# 1 or 0.8.
 REGIONS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 WORDS = np.array([[0.6, 0.8, 0.0], [0.8, 0.0, 0.6]])
-LAMBDA1 = 5 * math.log(2)  # attention weights are powers of two: exp(LAMBDA1 * s) = 2 ** (5 s)
+# attention weights are powers of two: exp(LAMBDA1 * s) = 2 ** (5 s)
+LAMBDA1 = 5 * math.log(2)
 
 # Rows 0 and 1 show the same image.
 SCORES = [[0.6, 0.9, 0.5], [0.3, 0.7, 0.65], [0.55, 0.1, 0.4]]
@@ -31,7 +33,8 @@ class TestScan:
         assert scan.relevance_t2i(REGIONS, WORDS, LAMBDA1) == pytest.approx(expected)
 
     def test_negative_cosines_are_cut_at_zero(self):
-        # cosines [[1, -0.6], [0, 0.8]] give s_bar [[1, 0], [0, 1]]: weights 32 : 1 and 1 : 32
+        # cosines [[1, -0.6], [0, 0.8]] give s_bar [[1, 0], [0, 1]]: weights 32 : 1 and
+        # 1 : 32
         regions, words = [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [-0.6, 0.8]]
         expected = [31.4 / math.sqrt(986.6), 25.6 / math.sqrt(18.2**2 + 25.6**2)]
         assert scan.relevance_i2t(regions, words, LAMBDA1) == pytest.approx(expected)
@@ -43,7 +46,9 @@ class TestScan:
     def test_pooling(self):
         assert scan.lse([0.3], 6.0) == pytest.approx(0.3)
         assert scan.lse([0.3, 0.3], 2.0) == pytest.approx(0.3 + math.log(2) / 2)
-        assert scan.lse([math.log(2), math.log(3)], 2.0) == pytest.approx(math.log(13) / 2)
+        assert scan.lse([math.log(2), math.log(3)], 2.0) == pytest.approx(
+            math.log(13) / 2
+        )
         assert scan.lse([0.1, 0.9], 200.0) == pytest.approx(0.9)
         assert scan.average([0.25, -0.5, 1.0]) == 0.25
         assert scan.summation([0.25, -0.5, 1.0]) == 0.75
@@ -51,7 +56,10 @@ class TestScan:
 
     def test_sum_max(self):
         # dot products [[2, -1, 0], [0, -3, 5]]
-        regions, words = [[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [-1.0, -3.0], [0.0, 5.0]]
+        regions, words = (
+            [[1.0, 0.0], [0.0, 1.0]],
+            [[2.0, 0.0], [-1.0, -3.0], [0.0, 5.0]],
+        )
         assert scan.sum_max_t2i(regions, words) == 2 - 1 + 5
         assert scan.sum_max_i2t(regions, words) == 2 + 5
 
@@ -73,24 +81,34 @@ class TestTwoBranch:
     # K = 3: no row of image 4 has a third negative: 4.76 / 12, 3.76 / 12, 0.208 / 6.
     @pytest.mark.parametrize(
         ("k", "forth", "back", "neighbours"),
-        [(1, 0.84, 0.84, 0.104), (2, 0.57, 0.47, 0.052), (3, 4.76 / 12, 3.76 / 12, 0.208 / 6)],
+        [
+            (1, 0.84, 0.84, 0.104),
+            (2, 0.57, 0.47, 0.052),
+            (3, 4.76 / 12, 3.76 / 12, 0.208 / 6),
+        ],
     )
     def test_hand_example_terms(self, k, forth, back, neighbours):
         images, texts = two_branch.HAND_IMAGES, two_branch.HAND_TEXTS
         batch = (images, texts, two_branch.HAND_IDS)
-        assert two_branch.bidirectional(*batch, 1.0, 1.0, 0.0, k) == pytest.approx(forth)
+        assert two_branch.bidirectional(*batch, 1.0, 1.0, 0.0, k) == pytest.approx(
+            forth
+        )
         assert two_branch.bidirectional(*batch, 1.0, 0.0, 1.0, k) == pytest.approx(back)
         term = two_branch.text_neighbourhood(texts, two_branch.HAND_IDS, 1.0, k)
         assert term == pytest.approx(neighbours)
 
     def test_no_neighbour_no_term(self):
-        assert two_branch.text_neighbourhood(two_branch.HAND_TEXTS, [0, 1, 2, 3], 1.0, 2) == 0
+        assert (
+            two_branch.text_neighbourhood(two_branch.HAND_TEXTS, [0, 1, 2, 3], 1.0, 2)
+            == 0
+        )
 
 
 class TestRanking:
     def test_ranks(self):
         scores = [[0.9, 0.5, 0.9, 0.1]] * 4
-        # a tie lost; a tie between relevant items; two irrelevant items ahead; the last of all
+        # a tie lost; a tie between relevant items; two irrelevant items ahead; the last
+        # of all
         assert ranking.ranks(scores, [{0}, {0, 2}, [3, 1], (3,)]) == [1, 0, 2, 3]
 
     def test_summaries(self):
@@ -107,5 +125,6 @@ class TestRanking:
         assert ranking.overlap(p, q, 4, 0.0, 1.0) == 0.5
         assert ranking.overlap(p, p, 4, 0.0, 1.0) == 1
         assert ranking.overlap([-0.9, -0.5], [0.5, 1.0, 0.6], 10, -1.0, 1.0) == 0
-        assert ranking.overlap([0.5], [0.75], 2, 0.0, 1.0) == 1  # an inner edge belongs above
+        # an inner edge belongs above
+        assert ranking.overlap([0.5], [0.75], 2, 0.0, 1.0) == 1
         assert ranking.overlap([0.5], [0.25], 2, 0.0, 1.0) == 0

@@ -53,9 +53,12 @@ def some_scores(seed: int) -> np.ndarray:
 
 
 def resampled(scores: np.ndarray, times: list[int], bins: int) -> float:
-    """S of one resample, copy by copy: no copy meets the captions of another of its image."""
+    """S of one resample, copy by copy: no copy meets the captions of another of its
+    image."""
     copies = [image for image, count in enumerate(times) for _ in range(count)]
-    captions = [[c for c, owner in enumerate(OWNERS) if owner == image] for image in copies]
+    captions = [
+        [c for c, owner in enumerate(OWNERS) if owner == image] for image in copies
+    ]
     matched, unmatched = [], []
     for a, image in enumerate(copies):
         for b, other in enumerate(copies):
@@ -101,13 +104,19 @@ def test_the_interval_covers_the_true_overlap():
         scores = np.clip(rng.normal(distance * matched, deviation), -1, 1)
         estimate = overlap(scores[matched], scores[~matched])
         replicates = whole_matrices.replicates(
-            scores, np.arange(len(scores)), owners, drawn, distribution_overlap.COSINE_RANGE
+            scores,
+            np.arange(len(scores)),
+            owners,
+            drawn,
+            distribution_overlap.COSINE_RANGE,
         )
         low, high = distribution_overlap.interval(estimate, replicates)
         reflected += low <= true <= high
         below += replicates.mean() < estimate
     assert reflected >= binom.ppf(0.001, runs, 0.95)
-    assert below > 0.9 * runs, "resamples are biased downwards: why the interval is reflected"
+    assert below > 0.9 * runs, (
+        "resamples are biased downwards: why the interval is reflected"
+    )
 
 
 LEVEL = np.full(distribution_overlap.RESAMPLES, 0.95)  # replicates without a spread
@@ -123,8 +132,10 @@ SPREAD = np.linspace(0.9, 0.99, distribution_overlap.RESAMPLES)
         (0.1, SPREAD, (0.0, 0.1)),  # wholly below zero
         (0.95, SPREAD, (0.9123, 0.9978)),
         (0.97, 2 * SPREAD - 1, (0.9646, 1.0)),
-        (0.35, np.linspace(0.2, 0.4, 201)[::-1], (0.305, 0.495)),  # they lie 0.05 too low
-        (0.35, np.append(np.linspace(0.2, 0.4, 201), np.nan), (0.305, 0.495)),  # one has no pairs
+        # they lie 0.05 too low
+        (0.35, np.linspace(0.2, 0.4, 201)[::-1], (0.305, 0.495)),
+        # one has no pairs
+        (0.35, np.append(np.linspace(0.2, 0.4, 201), np.nan), (0.305, 0.495)),
     ],
 )
 def test_an_interval_of_s_reflects_its_replicates_in_its_range_and_contains_s(
@@ -138,7 +149,8 @@ def test_an_interval_of_s_reflects_its_replicates_in_its_range_and_contains_s(
 
 
 @pytest.mark.parametrize(
-    "replicates", [LEVEL, LEVEL[:1], np.append(LEVEL, np.nan), np.full(5, np.nan), np.array([])]
+    "replicates",
+    [LEVEL, LEVEL[:1], np.append(LEVEL, np.nan), np.full(5, np.nan), np.array([])],
 )
 def test_replicates_without_a_spread_give_no_interval(replicates):
     assert distribution_overlap.interval(0.95, replicates) is None
@@ -152,7 +164,11 @@ def test_overlap_metrics_are_of_cosines_or_of_the_support():
     assert metrics["overlap_range"] == [-1.0, 1.0] and metrics["overlap_bins"] == 200
     assert metrics["overlap_s"] == overlap(matched, unmatched, bins=200)
     assert metrics["overlap_s_half_bins"] > metrics["overlap_s_double_bins"]
-    matched, unmatched = np.array([2.0, 3.0], np.float32), np.array([-1.5, 2.5], np.float32)
+    matched, unmatched = (
+        np.array([2.0, 3.0], np.float32),
+        np.array([-1.5, 2.5], np.float32),
+    )
     wide = whole_matrices.score_metrics(matched, unmatched)
     assert wide["overlap_range"] == [-1.5, 3.0]
-    assert all(type(bound) is float for bound in wide["overlap_range"])  # goes into JSON
+    # goes into JSON
+    assert all(type(bound) is float for bound in wide["overlap_range"])

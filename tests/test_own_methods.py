@@ -80,24 +80,34 @@ def test_a_digest_ignores_layout_and_not_what_strings_hold():
     path = Path("own/mine.py")
     plain = 'TEXT = """a\n{}b"""\n\n{}def f():\n    return TEXT  # it{}\n'
     texts = (("", "", ""), ("", "\n\n", " is"), ("\n", "", ""), (" ", "", ""))
-    digests = [path.write_text(plain.format(*text)) and plugin_digest(path) for text in texts]
+    digests = [
+        path.write_text(plain.format(*text)) and plugin_digest(path) for text in texts
+    ]
     assert digests[0] == digests[1] and len(set(digests)) == 3
 
 
 def test_the_process_of_a_cell_imports_no_other_method_file():
-    """What an import changes in torch would reach whatever is computed in the same process."""
-    Path("own/loud.py").write_text(Path("own/mine.py").read_text() + "\nprint(end='loud')")
+    """What an import changes in torch would reach whatever is computed in the same
+    process."""
+    Path("own/loud.py").write_text(
+        Path("own/mine.py").read_text() + "\nprint(end='loud')"
+    )
     both = {"mine": "own/mine.py", "loud": "own/loud.py"}
-    declared = season(methods=both, presets=["mine", "loud", "scan_t2i_avg"], seeds=[0, 1])
+    declared = season(
+        methods=both, presets=["mine", "loud", "scan_t2i_avg"], seeds=[0, 1]
+    )
     write_params(resolve("own", declared), declared)
     with redirect_stdout(StringIO()) as said:
         for only in ("mine", "pets-mine-1"):
             cells = read_params("own", only).cells
             assert list(cells) == ["pets-mine-0", "pets-mine-1"]
         assert said.getvalue() == ""
-        everything = read_params("own", "pets-none-0")  # so that a message can say what there is
+        # so that a message can say what there is
+        everything = read_params("own", "pets-none-0")
     assert len(everything.cells) == 6 and "loud" in said.getvalue()
-    apart = {name: tasks.of_stage(everything, name, "", (), {}).is_apart for name in STAGES}
+    apart = {
+        name: tasks.of_stage(everything, name, "", (), {}).is_apart for name in STAGES
+    }
     assert apart == STAGES
 
 
@@ -128,11 +138,31 @@ def test_a_task_that_is_apart_has_a_process_of_its_own(tmp_path, monkeypatch):
     ("text", "where", "expected", "found"),
     [
         ("x = (", "own/mine.py: line 1", "can be imported", "SyntaxError"),
-        ("import torhc", "own/mine.py: line 1", "can be imported", "No module named 'torhc'"),
+        (
+            "import torhc",
+            "own/mine.py: line 1",
+            "can be imported",
+            "No module named 'torhc'",
+        ),
         ("\n\n1 / 0", "own/mine.py: line 3", "can be imported", "ZeroDivisionError"),
-        ("raise SystemExit(3)", "own/mine.py: line 1", "can be imported", "SystemExit: 3"),
-        ("class Config: pass", "own/mine.py", "Config, inputs", "no inputs, Model, recipe"),
-        ("Config = inputs = Model = recipe = 1", "Config", "a frozen dataclass", "another class"),
+        (
+            "raise SystemExit(3)",
+            "own/mine.py: line 1",
+            "can be imported",
+            "SystemExit: 3",
+        ),
+        (
+            "class Config: pass",
+            "own/mine.py",
+            "Config, inputs",
+            "no inputs, Model, recipe",
+        ),
+        (
+            "Config = inputs = Model = recipe = 1",
+            "Config",
+            "a frozen dataclass",
+            "another class",
+        ),
     ],
 )
 def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, found):
@@ -153,7 +183,10 @@ def test_inputs_that_are_none_are_refused():
     ("methods", "where"),
     [
         ({"mine": "own/none.py"}, "own/none.py"),
-        ({"scan_t2i_avg": "own/mine.py"}, "methods.scan_t2i_avg: preset 'scan_t2i_avg'"),
+        (
+            {"scan_t2i_avg": "own/mine.py"},
+            "methods.scan_t2i_avg: preset 'scan_t2i_avg'",
+        ),
     ],
 )
 def test_names_and_paths_that_cannot_be_are_refused(methods, where):
@@ -161,7 +194,9 @@ def test_names_and_paths_that_cannot_be_are_refused(methods, where):
         resolve("own", season(methods=methods, presets=[*methods]))
 
 
-@pytest.mark.parametrize("path", ["../mine.py", "own/mine.txt", "~/mine.py", "a/../../mine.py"])
+@pytest.mark.parametrize(
+    "path", ["../mine.py", "own/mine.txt", "~/mine.py", "a/../../mine.py"]
+)
 def test_a_path_stays_inside_or_is_absolute(path, folder):
     Path("s.yaml").write_text(
         f"title: T\ndatasets: {{pets: {{}}}}\nmethods: {{mine: '{path}'}}\n"
@@ -181,12 +216,17 @@ def test_a_claim_on_what_is_not_played_is_refused():
         resolve("own", season(claims=[claim]))
 
 
-def test_own_claims_are_judged_as_those_of_papers(tmp_path_factory, tmp_path, monkeypatch):
+def test_own_claims_are_judged_as_those_of_papers(
+    tmp_path_factory, tmp_path, monkeypatch
+):
     params = enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
     own = OwnClaim(better="scan_t2i_avg_i2t_lse", than="scan_t2i_avg")
     params = params.model_copy(update={"claims": [own]})
     (verdict,) = (v for v in claims.verdicts(read_boards(params)[0]) if v.paper == OWN)
-    assert verdict.claim.statement == "scan_t2i_avg_i2t_lse is better than scan_t2i_avg in rsum."
+    assert (
+        verdict.claim.statement
+        == "scan_t2i_avg_i2t_lse is better than scan_t2i_avg in rsum."
+    )
     (tested,) = verdict.pairs
     assert tested.comparison.difference > 0
     others = claims.verdicts(read_boards(params.model_copy(update={"claims": []}))[0])

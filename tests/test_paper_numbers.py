@@ -1,4 +1,5 @@
-"""Recipes, inputs, options and sizes of full networks, as the papers and codes print them."""
+"""Recipes, inputs, options and sizes of full networks, as the papers and codes print
+them."""
 
 import pytest
 import torch
@@ -6,28 +7,41 @@ import torch
 from benchmark.contracts import methods
 from benchmark.contracts.methods import Inputs, Sizes, vse_infinity
 
-# What is printed of a phase ---------------------------------------------------------------------
+# What is printed of a phase -----------------------------------------------------------
 
 RATES = "learning_rates"
 OF_SCAN = {"optimiser": "adam", "batch_size": 128, "clip_norm": 2.0}
-VSE = OF_SCAN | {RATES: [0.0002] * 15 + [0.00002] * 15}  # SCAN's Appendix A; VSE++'s code
-WARM_UP = OF_SCAN | {RATES: [0.0005], "terms": vse_infinity.WARM_UP}  # VSE-infinity's code
+# SCAN's Appendix A; VSE++'s code
+VSE = OF_SCAN | {RATES: [0.0002] * 15 + [0.00002] * 15}
+# VSE-infinity's code
+WARM_UP = OF_SCAN | {RATES: [0.0005], "terms": vse_infinity.WARM_UP}
 REST = OF_SCAN | {RATES: [0.0005] * 14 + [0.00005] * 10, "terms": vse_infinity.REST}
 SGD = {"optimiser": "sgd", "momentum": 0.9}
-CYCLEMATCH = SGD | {"weight_decay": 0.0005, "batch_size": 500, "draws": "captions"}  # Section 6.4.1
+# Section 6.4.1
+CYCLEMATCH = SGD | {"weight_decay": 0.0005, "batch_size": 500, "draws": "captions"}
 CYCLEMATCH |= {RATES: [0.1] * 20 + [0.01] * 20 + [0.001] * 20}
-DUAL_PATH = SGD | {"nesterov": False, "batch_size": 32, "draws": "images"}  # Section VI-B
+# Section VI-B
+DUAL_PATH = SGD | {"nesterov": False, "batch_size": 32, "draws": "images"}
 DUAL_PATH |= {RATES: [0.001] * 240, "pool": 0, "rates": ()}
 STAGE_2 = {"stage": 2, "lambda1": 1.0, "epochs": 60, "decay_after": 40}
 POOL = {"lambda1": 1.0, "negatives": "pool"}
 PROJECTION = {"optimiser": "adam", "batch_size": 256, RATES: [0.001] * 9 + [0.0001] * 3}
-ADAM = {"optimiser": "adam", "weight_decay": 0.0, "clip_norm": None, "captions_per_image": 1}
+ADAM = {
+    "optimiser": "adam",
+    "weight_decay": 0.0,
+    "clip_norm": None,
+    "captions_per_image": 1,
+}
 SENTENCES = ADAM | {"batch_size": 500, RATES: [0.0001] * 20}  # Sections 5.1 and 5.3
 PHRASES = ADAM | {"batch_size": 100, RATES: [0.001] * 8, "keeps": "last"}  # Section 4.3
 SAMPLING = {"neighbourhood_sampling": True}
 CONSTRAINTS = SAMPLING | {"lambda3": 0.1, "lambda4": 0.1}
 PAIRS = {"captions_per_image": 2, "keeps": "last"}
-ANCHORS = {"epochs": 8, "captions_per_image": 2, "terms": ("phrase_anchor", "image_anchor")}
+ANCHORS = {
+    "epochs": 8,
+    "captions_per_image": 2,
+    "terms": ("phrase_anchor", "image_anchor"),
+}
 
 RECIPES = [  # method, options, phases
     ("scan", {}, [VSE]),
@@ -47,7 +61,11 @@ RECIPES = [  # method, options, phases
     ("two_branch_phrase_embedding", {}, [PHRASES]),
     ("two_branch_phrase_embedding", SAMPLING, [PAIRS]),
     # Neighbourhoods count in two more epochs; the last of 8 + 2 is kept.
-    ("two_branch_phrase_embedding", CONSTRAINTS, [ANCHORS, PAIRS | {"epochs": 2, "terms": ()}]),
+    (
+        "two_branch_phrase_embedding",
+        CONSTRAINTS,
+        [ANCHORS, PAIRS | {"epochs": 2, "terms": ()}],
+    ),
     ("two_branch_phrase_similarity", {}, [PHRASES]),
 ]
 
@@ -55,7 +73,9 @@ RECIPES = [  # method, options, phases
 @pytest.mark.parametrize(("method", "options", "expected"), RECIPES)
 def test_recipes(method, options, expected):
     module = methods.load(method)
-    for phase, facts in zip(module.recipe(module.Config(**options)), expected, strict=True):
+    for phase, facts in zip(
+        module.recipe(module.Config(**options)), expected, strict=True
+    ):
         for name, value in facts.items():
             found = getattr(phase, name)
             assert found == (pytest.approx(value) if name == RATES else value), name
@@ -66,7 +86,12 @@ def test_options_of_two_branch_networks():
     assert (config.margin, config.lambda1, config.lambda2) == (0.05, 1.0, 1.5)
     assert (config.top_k, config.dropout) == (10, 0.5)
     config = methods.load("two_branch_phrase_embedding").Config()
-    assert (config.lambda1, config.lambda2, config.lambda3, config.lambda4) == (1, 4, 0, 0)
+    assert (config.lambda1, config.lambda2, config.lambda3, config.lambda4) == (
+        1,
+        4,
+        0,
+        0,
+    )
     assert (config.top_k, config.positive_iou, config.negative_iou) == (30, 0.7, 0.3)
 
 
@@ -88,7 +113,7 @@ def test_inputs(method):
     assert module.inputs(module.Config()) == Inputs(**INPUTS[method])
 
 
-# Parameters ------------------------------------------------------------------------------------
+# Parameters ---------------------------------------------------------------------------
 
 
 def fc(into: int, out: int) -> int:
@@ -108,7 +133,8 @@ def block(into: int, middle: int, out: int) -> int:
 
 
 def text_cnn() -> int:
-    """Figure 2 of the dual-path CNN: blocks, input, middle and output width of each stage."""
+    """Figure 2 of the dual-path CNN: blocks, input, middle and output width of each
+    stage."""
     total = 0
     for depth, into, middle, out in (
         *((3, 300, 128, 256), (4, 256, 512, 512)),
@@ -121,7 +147,8 @@ def text_cnn() -> int:
 
 GRU = 3 * 1024 * (300 + 1024 + 2)  # three gates; PyTorch's two biases each
 OF_WORDS = fc(2048, 1024) + 8481 * 300
-LATENT = 2048 * 512 + norm(512) + 512 * 512 + norm(512)  # second and third layer of CycleMatch
+# second and third layer of CycleMatch
+LATENT = 2048 * 512 + norm(512) + 512 * 512 + norm(512)
 CYCLE = fc(2048, 2048) + fc(4096, 2048) + 2 * LATENT  # with both first layers
 BRANCHES = fc(4096, 2048) + fc(6000, 2048) + 2 * (fc(2048, 512) + norm(512))
 FIRST = fc(4096, 1024) + fc(6000, 1024)  # of phrases
@@ -141,7 +168,12 @@ COUNTS = [  # method, options, sizes of image, text and classes, parameters
     ("vse", {}, TOKENS, OF_WORDS + 2 * GRU),
     ("vse", {"bidirectional": False}, TOKENS, OF_WORDS + GRU),
     # The code has a batch norm of 1,024 numbers beside, which it never applies.
-    ("vse_infinity", {"text": "contextual"}, (2048, 768), REGIONS + fc(768, 1024) + 2 * GPO),
+    (
+        "vse_infinity",
+        {"text": "contextual"},
+        (2048, 768),
+        REGIONS + fc(768, 1024) + 2 * GPO,
+    ),
     ("cyclematch", {"variant": "latent"}, (2048, 4096), CYCLE),
     *(
         ("cyclematch", {"variant": variant}, (2048, 4096), CYCLE + FOURTH)
@@ -155,8 +187,18 @@ COUNTS = [  # method, options, sizes of image, text and classes, parameters
     ("two_branch_phrase_embedding", {}, VECTORS, FIRST + SECOND),
     ("two_branch_phrase_embedding", {"nonlinear": False}, VECTORS, FIRST),
     ("two_branch_phrase_similarity", {}, VECTORS, FIRST + SECOND + JOINT),
-    ("two_branch_phrase_similarity", {"joint_layers": 2}, VECTORS, FIRST + SECOND + LAST),
-    ("two_branch_phrase_similarity", {"joint_layers": 1}, VECTORS, FIRST + SECOND + fc(512, 1)),
+    (
+        "two_branch_phrase_similarity",
+        {"joint_layers": 2},
+        VECTORS,
+        FIRST + SECOND + LAST,
+    ),
+    (
+        "two_branch_phrase_similarity",
+        {"joint_layers": 1},
+        VECTORS,
+        FIRST + SECOND + fc(512, 1),
+    ),
     (
         *("two_branch_phrase_similarity", {"nonlinear": False}, VECTORS),
         FIRST + fc(1024, 512) + LAST,
@@ -165,7 +207,9 @@ COUNTS = [  # method, options, sizes of image, text and classes, parameters
 
 
 @pytest.mark.parametrize(("method", "options", "sizes", "expected"), COUNTS)
-def test_full_size_networks_have_the_papers_parameters(method, options, sizes, expected):
+def test_full_size_networks_have_the_papers_parameters(
+    method, options, sizes, expected
+):
     module = methods.load(method)
     given = dict(zip(("image", "text", "classes"), sizes, strict=False))
     with torch.device("meta"):

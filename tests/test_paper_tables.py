@@ -1,5 +1,5 @@
-"""The papers' tables against made-up records whose numbers are worked out by hand, and against the
-YAML files, read here as what they are."""
+"""The papers' tables against made-up records whose numbers are worked out by hand, and
+against the YAML files, read here as what they are."""
 
 from pathlib import Path
 
@@ -30,9 +30,10 @@ FLICKR, COCO, PERSONS = "flickr30k/test", "mscoco_1k/test", "cuhk_pedes/test"
 PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
 FOLDER = Path(printed_tables.__file__).parent
 
-# Every second image is found at once and the others fourth: R@1 50, R@5 and R@10 100. Of an
-# image's captions the first finds it at once and the second eighth: 50, 50, 100. In every resample
-# of the images as well, for t2i and for what is 100; half of 40 images give 50 -+ 15.
+# Every second image is found at once and the others fourth: R@1 50, R@5 and R@10 100.
+# Of an image's captions the first finds it at once and the second eighth: 50, 50, 100.
+# In every resample of the images as well, for t2i and for what is 100; half of 40
+# images give 50 -+ 15.
 HALF = {"i2t": np.tile([0, 3], IMAGES // 2), "t2i": np.tile([0, 7], IMAGES)}
 ALL = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(IMAGES * EACH, int)}
 
@@ -46,22 +47,32 @@ def folder(tmp_path, monkeypatch) -> None:
 
 
 def board(
-    dataset: str = "flickr30k", preset: str = "own", seeds: tuple = (HALF,), **changes: object
+    dataset: str = "flickr30k",
+    preset: str = "own",
+    seeds: tuple = (HALF,),
+    **changes: object,
 ) -> Board:
-    """One preset, run with these ranks, on a dataset that is read by the module of its name."""
+    """One preset, run with these ranks, on a dataset that is read by the module of its
+    name."""
     outcomes = []
     for seed, ranks in enumerate(seeds):
         facts = {"dataset": dataset, "status": "ok" if ranks else "failed"} | changes
-        made = builders.outcome(preset, seed, ranks=ranks, seconds={"per_pair": 2e-6}, **facts)
+        made = builders.outcome(
+            preset, seed, ranks=ranks, seconds={"per_pair": 2e-6}, **facts
+        )
         outcomes.append(made)
     card = {"title": f"The {dataset}", "split": "karpathy", "reader": dataset}
     return builders.board(builders.standing(preset, outcomes), dataset=dataset, **card)
 
 
 def paper_of(*rows: Row, metrics: list[str] | None = None) -> Paper:
-    table = printed_tables.Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
+    table = printed_tables.Table(
+        title="Results", metrics=metrics or RECALLS, rows=list(rows)
+    )
     splits = dict.fromkeys(("flickr30k", "mscoco_1k", "mscoco_5k"), "karpathy")
-    about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
+    about = About(
+        title="t", authors="a", year=2018, venue="v", source="s", splits=splits
+    )
     return Paper(paper=about, tables={"7": table}, claims=[])
 
 
@@ -82,7 +93,8 @@ def ends(cell: Number) -> tuple[float, float]:
 
 
 class TestComparable:
-    """The dataset and partition that the paper measured, its features and its budget."""
+    """The dataset and partition that the paper measured, its features and its
+    budget."""
 
     def test_a_cell_has_the_printed_and_the_measured_number(self):
         (line,) = lines(paper_of(own(PRINTED)), board())
@@ -93,15 +105,22 @@ class TestComparable:
         assert str(line["i2t R@1"]).startswith("60.0\xa0\N{RIGHTWARDS ARROW} 50.0 [")
 
     def test_the_interval_of_one_seed_is_over_the_images_and_marked(self):
-        """Wilson's of 40 images: 50 -+ 15, and 100 - 8.8 where all of them hit; of t2i each image
-        hits with one of two captions, which is no reason to be surer."""
+        """Wilson's of 40 images: 50 -+ 15, and 100 - 8.8 where all of them hit; of t2i
+        each image hits with one of two captions, which is no reason to be surer."""
         (line,) = lines(paper_of(own(PRINTED)), board())
         assert {line[head].note for head in HEADS} == {DAGGER}
         assert ends(line["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
         points = [tuple(np.round(ends(line[head]), 1)) for head in HEADS[1:]]
-        assert points == [(91.2, 100), (91.2, 100), (35.2, 64.8), (35.2, 64.8), (91.2, 100)]
+        assert points == [
+            (91.2, 100),
+            (91.2, 100),
+            (35.2, 64.8),
+            (35.2, 64.8),
+            (91.2, 100),
+        ]
         assert ends(line["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
-        # Of 50 and of 100: so far apart that nothing is known, but that R@1 is at most 100.
+        # Of 50 and of 100: so far apart that nothing is known, but that R@1 is at most
+        # 100.
         (line,) = lines(paper_of(own(PRINTED)), board(seeds=(HALF, ALL)))
         assert line["i2t R@1"].value == 75.0 and line["i2t R@1"].note == ""
         assert ends(line["i2t R@1"]) == (0, 100)
@@ -139,8 +158,16 @@ def test_what_cannot_be_compared_says_why(place, changes, reason):
         ("mscoco_5k/test", {"reader": "mscoco"}, ""),  # one dataset, judged in two ways
         (COCO, {"reader": "flickr30k"}, "other dataset"),
         (PERSONS, {"reader": "cuhk_pedes"}, "other split"),
-        (PERSONS, {"reader": "cuhk_pedes", "options": {"release": "RSTPReid"}}, "other dataset"),
-        (COCO, {"reader": "mscoco", "split": "karpathy_without_restval"}, "other split"),
+        (
+            PERSONS,
+            {"reader": "cuhk_pedes", "options": {"release": "RSTPReid"}},
+            "other dataset",
+        ),
+        (
+            COCO,
+            {"reader": "mscoco", "split": "karpathy_without_restval"},
+            "other split",
+        ),
     ],
 )
 def test_the_reader_and_the_partition_decide(place, card, reason):
@@ -153,10 +180,12 @@ def test_the_reader_and_the_partition_decide(place, card, reason):
 
 
 class TestFolds:
-    """Two folds of 20 images; of 5K the table has the whole split, of 1K the means of the folds."""
+    """Two folds of 20 images; of 5K the table has the whole split, of 1K the means of
+    the folds."""
 
-    # Rank within the fold of every image 0 but for ten of the second: R@1 of the folds 100 and 50,
-    # R@5 and R@10 100; every caption has 0. Of the whole split no rank is below 1.
+    # Rank within the fold of every image 0 but for ten of the second: R@1 of the folds
+    # 100 and 50, R@5 and R@10 100; every caption has 0. Of the whole split no rank is
+    # below 1.
     FOLD = {
         "i2t_fold": np.repeat([0, 0, 1, 0], [20, 0, 10, 10]),
         "t2i_fold": np.zeros(IMAGES * EACH, int),
@@ -206,8 +235,11 @@ def test_why_there_is_nothing_beside_a_row_is_said():
 
 
 class TestPage:
-    def test_all_own_rows_of_a_table_with_a_measured_one_stand_there_at_every_place(self):
-        """Of the place whose rows were not run, too; of a table without any measured row none."""
+    def test_all_own_rows_of_a_table_with_a_measured_one_stand_there_at_every_place(
+        self,
+    ):
+        """Of the place whose rows were not run, too; of a table without any measured
+        row none."""
         rows = [own([60.0, 9.0]), own([61.0, 8.0], label="Theirs", preset="not run")]
         coco = Row(label="Big", preset="not run", numbers={COCO: [70.0, 7.0]})
         lost = Row(label="Lost", unplayed="no code", numbers={FLICKR: [1.0, 2.0]})
@@ -225,28 +257,45 @@ class TestPage:
         assert shown_tables(paper, board(preset="other")) == []
 
     def test_no_rows_of_others_and_only_measured_columns_stand_there(self):
-        other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]})
+        other = Row(
+            label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]}
+        )
         both = paper_of(other, own([60.0, 9.0]), metrics=["i2t_r1", "s2s_r1"])
         (table,) = shown_tables(both, board())
-        assert list(table.frame) == ["row", "i2t R@1"] and list(table.frame["row"]) == ["Ours"]
+        assert list(table.frame) == ["row", "i2t R@1"] and list(table.frame["row"]) == [
+            "Ours"
+        ]
         whole = lines(both, board())
         assert [line["row"] for line in whole] == ["VSE++", "Ours"]
         assert (whole[0]["setting"], whole[0]["remark"]) == ("VGG; [1]", "n")
 
-    def test_rows_of_one_label_have_their_setting_and_comparability_where_it_differs(self):
-        of_two = paper_of(own([1.0], setting="x"), own([2.0], setting="y"), metrics=["i2t_r1"])
+    def test_rows_of_one_label_have_their_setting_and_comparability_where_it_differs(
+        self,
+    ):
+        of_two = paper_of(
+            own([1.0], setting="x"), own([2.0], setting="y"), metrics=["i2t_r1"]
+        )
         (table,) = shown_tables(of_two, board())
         assert list(table.frame["row"]) == ["Ours, x", "Ours, y"]
-        differ = paper_of(own([1.0]), own([2.0], preset="own2", label="Two"), metrics=["i2t_r1"])
+        differ = paper_of(
+            own([1.0]), own([2.0], preset="own2", label="Two"), metrics=["i2t_r1"]
+        )
         made = [
-            builders.standing(name, [builders.outcome(name, 0, ranks=HALF, scaled=scaled)])
+            builders.standing(
+                name, [builders.outcome(name, 0, ranks=HALF, scaled=scaled)]
+            )
             for name, scaled in (("own", []), ("own2", ["epochs"]))
         ]
         facts = {"title": "F", "split": "karpathy", "reader": "flickr30k"}
-        (two,) = shown_tables(differ, builders.board(*made, dataset="flickr30k", **facts))
+        (two,) = shown_tables(
+            differ, builders.board(*made, dataset="flickr30k", **facts)
+        )
         labels = ["Ours; comparable: yes", "Two; comparable: no, other budget"]
         assert list(two.frame["row"]) == labels
-        assert list(table.frame) == ["row", "i2t R@1"] and unmeasured(of_two, [board()]) == []
+        assert (
+            list(table.frame) == ["row", "i2t R@1"]
+            and unmeasured(of_two, [board()]) == []
+        )
 
 
 def test_all_tables_of_the_papers_are_as_printed():
@@ -258,10 +307,16 @@ def test_all_tables_of_the_papers_are_as_printed():
             counted += 1
             for place in {place for row in source["rows"] for place in row["numbers"]}:
                 expected = [row for row in source["rows"] if place in row["numbers"]]
-                shown = paper_table(paper, number, place, nothing).frame.to_dict("records")
-                assert [line["row"] for line in shown] == [row["label"] for row in expected]
+                shown = paper_table(paper, number, place, nothing).frame.to_dict(
+                    "records"
+                )
+                assert [line["row"] for line in shown] == [
+                    row["label"] for row in expected
+                ]
                 for line, row in zip(shown, expected, strict=True):
-                    numbers = dict(zip(source["metrics"], row["numbers"][place], strict=True))
+                    numbers = dict(
+                        zip(source["metrics"], row["numbers"][place], strict=True)
+                    )
                     for metric, value in numbers.items():
                         cell = line[METRICS[metric].heading]
                         assert cell.printed.value == value

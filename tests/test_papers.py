@@ -1,4 +1,5 @@
-"""The papers as data: complete, consistent with themselves, and refused where they are wrong."""
+"""The papers as data: complete, consistent with themselves, and refused where they are
+wrong."""
 
 import re
 from itertools import product
@@ -24,19 +25,27 @@ from benchmark.papers.printed_tables import (
 )
 from benchmark.season.plugins import presets
 
-TABLES = {  # rows and printed numbers of every table, counted in the papers by a second hand
+# rows and printed numbers of every table, counted in the papers by a second hand
+TABLES = {
     "instance_loss": {
         **{"1": (23, 172), "2": (5, 20), "3": (4, 8), "4": (3, 6)},
         **{"5": (2, 8), "6": (2, 8), "7": (8, 24), "8": (22, 162)},
     },
-    "two_branch": {"1": (15, 32), "2": (16, 94), "3": (14, 62), "4": (6, 18), "5": (2, 12)},
+    "two_branch": {
+        "1": (15, 32),
+        "2": (16, 94),
+        "3": (14, 62),
+        "4": (6, 18),
+        "5": (2, 12),
+    },
     "cyclematch": {
         **{"6.2": (6, 72), "6.3": (5, 60), "6.4": (21, 118)},
         **{"6.5": (23, 126), "6.6": (5, 60)},
     },
     "scan": {"1": (13, 72), "2": (21, 110), "3": (6, 34), "4": (6, 36), "5": (7, 68)},
 }
-ABSTRACTS = ("siglip", "vse_infinity", "vse_plus_plus")  # no more of these papers is at hand
+# no more of these papers is at hand
+ABSTRACTS = ("siglip", "vse_infinity", "vse_plus_plus")
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2000, "venue": "V", "source": "S"},
     "tables": {
@@ -45,8 +54,16 @@ PAPER = {
             "metrics": ["i2t_r1", "t2i_medr"],
             "rows": [
                 {"label": "Theirs", "numbers": {"flickr30k/test": [1.5, None]}},
-                {"label": "Own", "preset": "latentmatch", "numbers": {"flickr30k/test": [2.5, 4]}},
-                {"label": "Other", "preset": "dualmatch", "numbers": {"flickr30k/test": [3.5, 4]}},
+                {
+                    "label": "Own",
+                    "preset": "latentmatch",
+                    "numbers": {"flickr30k/test": [2.5, 4]},
+                },
+                {
+                    "label": "Other",
+                    "preset": "dualmatch",
+                    "numbers": {"flickr30k/test": [3.5, 4]},
+                },
             ],
         }
     },
@@ -85,7 +102,12 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
         name: {
             number: (
                 len(table.rows),
-                sum(x is not None for r in table.rows for ns in r.numbers.values() for x in ns),
+                sum(
+                    x is not None
+                    for r in table.rows
+                    for ns in r.numbers.values()
+                    for x in ns
+                ),
             )
             for number, table in paper.tables.items()
         }
@@ -108,7 +130,9 @@ def test_every_figure_is_there_once_with_its_place_or_a_reason():
 
 def test_a_figure_names_what_is_drawn_or_what_it_lacks():
     for figure in ({}, {"where": "losses", "lacks": "x"}):
-        with pytest.raises(ValueError, match="expected either where it is drawn or what it lacks"):
+        with pytest.raises(
+            ValueError, match="expected either where it is drawn or what it lacks"
+        ):
             Shown(title="t", **figure)
     assert Shown(title="t", where="losses").where == "losses"
 
@@ -116,8 +140,12 @@ def test_a_figure_names_what_is_drawn_or_what_it_lacks():
 def test_every_figure_that_is_named_is_one_that_the_report_draws():
     report = Path(printed_tables.__file__).parent.parent / "report"
     code = [*report.glob("figures/*.py"), report / "pages/examples.py"]
-    drawn = re.findall(r'\bname\b.*?["-](\w+)["-]', "\n".join(p.read_text() for p in code))
-    named = [shown.where for paper in papers().values() for shown in paper.figures.values()]
+    drawn = re.findall(
+        r'\bname\b.*?["-](\w+)["-]', "\n".join(p.read_text() for p in code)
+    )
+    named = [
+        shown.where for paper in papers().values() for shown in paper.figures.values()
+    ]
     assert {where.rpartition("-")[2] for where in named if where} <= {*drawn}
 
 
@@ -145,7 +173,9 @@ def median_contradicts(value_of: dict) -> str:
     for way, k in product(("i2t", "t2i"), (1, 5, 10)):
         median, recall = value_of.get(f"{way}_medr"), value_of.get(f"{way}_r{k}")
         if median is not None and recall is not None:
-            if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
+            if (median < k + 0.5 and recall < 49.9) or (
+                median > k + 0.5 and recall > 50.1
+            ):
                 return f"{way}: MedR {median}, R@{k} {recall}"
     return ""
 
@@ -162,7 +192,10 @@ def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
 
 def parts() -> list[tuple[Paper, Claim, Part]]:
     return [
-        (of, claim, part) for of in papers().values() for claim in of.claims for part in claim.parts
+        (of, claim, part)
+        for of in papers().values()
+        for claim in of.claims
+        for part in claim.parts
     ]
 
 
@@ -185,7 +218,10 @@ def test_claims_are_more_than_forty_and_agree_with_what_is_printed():
 
 def test_what_a_claim_gives_for_its_parts_is_of_each_that_gives_nothing_else(tmp_path):
     whole = read(tmp_path, PAPER).claims[0]
-    assert len(whole.parts) == 1 and whole.parts[0].presets == ["dualmatch", "latentmatch"]
+    assert len(whole.parts) == 1 and whole.parts[0].presets == [
+        "dualmatch",
+        "latentmatch",
+    ]
     said = {k: v for k, v in PAPER["claims"][0].items() if k != "presets"}
     said["parts"] = [
         ["dualmatch", "latentmatch"],
@@ -208,7 +244,8 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
     assert found(printed=[9.0, 8.0]) == [9.0, 8.0]
     assert found(metric="t2i_r1") is None
     assert found(metric="i2t_r1 - t2i_medr") == [-0.5, -1.5]
-    assert not quantity("overlap_s - overlap_s_half_bins").less_is_better  # it stands for itself
+    # it stands for itself
+    assert not quantity("overlap_s - overlap_s_half_bins").less_is_better
 
 
 def part(kind: str, metric: str, *presets: str) -> Part:
@@ -258,11 +295,21 @@ def test_a_margin_is_at_most_a_tenth_of_the_better_score_and_of_one_direction_ha
 
 @pytest.mark.parametrize(
     ("printed", "level", "expected"),
-    [([400.0, 200.0], 100.0, 25.0), ([400.0, 200.0], 8.0, 2.0), ([90.0, 60.0], 60.0, 10.0)],
+    [
+        ([400.0, 200.0], 100.0, 25.0),
+        ([400.0, 200.0], 8.0, 2.0),
+        ([90.0, 60.0], 60.0, 10.0),
+    ],
 )
-def test_what_is_far_behind_lacks_half_of_the_printed_share_of_the_level(printed, level, expected):
-    assert margin_of(part("far", "rsum"), printed, level=level) == pytest.approx(expected)
-    assert margin_of(part("far", "rsum"), printed, True, level) == pytest.approx(expected)
+def test_what_is_far_behind_lacks_half_of_the_printed_share_of_the_level(
+    printed, level, expected
+):
+    assert margin_of(part("far", "rsum"), printed, level=level) == pytest.approx(
+        expected
+    )
+    assert margin_of(part("far", "rsum"), printed, True, level) == pytest.approx(
+        expected
+    )
 
 
 ROW, CLAIM = ("tables", "1", "rows", 0), ("claims", 0)
@@ -273,7 +320,11 @@ UNPRINTED = PAPER["claims"][0] | {"kind": "far", "metric": "t2i_r1"}
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("tables", "1", "metrics", 0), "i2t_r2", "unknown 'i2t_r2'; expected one of .*i2t_r1"),
+        (
+            ("tables", "1", "metrics", 0),
+            "i2t_r2",
+            "unknown 'i2t_r2'; expected one of .*i2t_r1",
+        ),
         ((*ROW, "numbers"), {"flickr30k/test": [1.0]}, "'Theirs', flickr30k/te"),
         ((*ROW, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
         ((*ROW, "cells"), [], "tables.1.rows.0.cells: expected one of label, note"),
@@ -288,7 +339,11 @@ UNPRINTED = PAPER["claims"][0] | {"kind": "far", "metric": "t2i_r1"}
         ((*CLAIM, "parts"), "dualmatch", "claims.0.parts: "),
         ((*CLAIM, "parts"), [{"metrc": "rsum"}], "claims.0.parts.0.metrc: "),
         ((*CLAIM, "parts"), [["dualmatch", "none"]], "claim better: .* found 'none'"),
-        ((*CLAIM, "controls"), [["dualmatch", "none"]], "claim better: .* found 'none'"),
+        (
+            (*CLAIM, "controls"),
+            [["dualmatch", "none"]],
+            "claim better: .* found 'none'",
+        ),
         ((*CLAIM, "controls"), [["dualmatch"]], "controls: expected as many presets"),
         ((*CLAIM, "place"), "flickr31k/test", "unknown 'flickr31k/test'"),
         (CLAIM, MEDIAN, "far: expected a recall or rsum"),

@@ -1,4 +1,5 @@
-"""The drawn persons: the same every time, distinct by what is seen, described truthfully."""
+"""The drawn persons: the same every time, distinct by what is seen, described
+truthfully."""
 
 import re
 from collections import Counter
@@ -59,7 +60,7 @@ def person(**changes):
     return people.Person(**values | changes)
 
 
-# The same every time -----------------------------------------------------------------------
+# The same every time ------------------------------------------------------------------
 
 
 def test_other_sizes_of_train_and_val_leave_the_test_split_alone(tables):
@@ -68,7 +69,10 @@ def test_other_sizes_of_train_and_val_leave_the_test_split_alone(tables):
     open_picture = people.pictures(RAW, Options(**SIZES))
     test = tables.images[tables.images["split"] == "test"]
     pd.testing.assert_frame_equal(test, other.images[other.images["split"] == "test"])
-    old, new = (t.captions[t.captions["image_id"].isin(test["image_id"])] for t in (tables, other))
+    old, new = (
+        t.captions[t.captions["image_id"].isin(test["image_id"])]
+        for t in (tables, other)
+    )
     pd.testing.assert_frame_equal(old, new)
     for file in test["file"]:
         assert open_picture(file).tobytes() == open_other(file).tobytes()
@@ -84,11 +88,12 @@ def test_every_image_has_two_different_captions_that_say_something(tables):
     assert set(by_image.size()) == set(by_image.nunique()) == {2}
 
 
-# Persons -----------------------------------------------------------------------------------
+# Persons ------------------------------------------------------------------------------
 
 
 def differing(a, b):
-    """The attributes in which two persons differ; the colour of a hat or bag comes with it."""
+    """The attributes in which two persons differ; the colour of a hat or bag comes with
+    it."""
     kinds = [kind for kind in VALUES if getattr(a, kind) != getattr(b, kind)]
     return [k for k in kinds if k.removesuffix("_colour") not in set(kinds) - {k}]
 
@@ -108,7 +113,7 @@ def test_nobody_occurs_twice_and_a_family_differs_in_one_attribute_and_stays_in_
     assert len(seen) >= 12
 
 
-# Pictures ----------------------------------------------------------------------------------
+# Pictures -----------------------------------------------------------------------------
 
 
 def gap(a, b):
@@ -135,13 +140,24 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
     assert (hidden > 0) == (kind in ("glasses", "shoes"))
 
 
-# What the captions say ---------------------------------------------------------------------
+# What the captions say ----------------------------------------------------------------
 
 
 def test_what_cannot_be_seen_is_not_told():
     rng = np.random.default_rng(0)
     how = view(facing="back", cut=True)
-    texts = [people._caption(person(), how, w, rng) for w in people.WRITERS for _ in range(100)]
+    texts = [
+        people._caption(person(), how, w, rng)
+        for w in people.WRITERS
+        for _ in range(100)
+    ]
     words = set(re.findall(r"[a-z]+", " ".join(texts).lower()))
-    assert not words & {"glasses", "spectacles", "shoes", "sneakers", "trainers", "white"}
+    assert not words & {
+        "glasses",
+        "spectacles",
+        "shoes",
+        "sneakers",
+        "trainers",
+        "white",
+    }
     assert {"hair", "beanie", "shorts", "handbag"} <= words

@@ -1,5 +1,5 @@
-"""Phrases that are localised among proposals: their ranks, their inputs, and cells that are trained
-and evaluated, against loops and hand-made boxes."""
+"""Phrases that are localised among proposals: their ranks, their inputs, and cells that
+are trained and evaluated, against loops and hand-made boxes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,33 +31,47 @@ from benchmark.train import selection
 from seasons import params_of
 
 CPU = torch.device("cpu")
-PROPOSALS, PHRASES = Path("data/features/tiny/proposals"), Path("data/features/tiny/phrases")
-USED, P, F, WIDTH = 23, 6, 5, 4  # images, proposals of each, numbers of a region, of a phrase
+PROPOSALS, PHRASES = (
+    Path("data/features/tiny/proposals"),
+    Path("data/features/tiny/phrases"),
+)
+# images, proposals of each, numbers of a region, of a phrase
+USED, P, F, WIDTH = 23, 6, 5, 4
 SPLITS = {"val": range(12, 17), "test": range(17, 23)}  # places of their images
 BARE = 20  # an image of the test split with two proposals
 
 
 def some_boxes(rng: np.random.Generator, *shape: int) -> np.ndarray:
     low = rng.integers(0, 12, (*shape, 2))
-    return np.concatenate([low, low + rng.integers(1, 12, (*shape, 2))], -1).astype(np.float32)
+    return np.concatenate([low, low + rng.integers(1, 12, (*shape, 2))], -1).astype(
+        np.float32
+    )
 
 
 @pytest.fixture(autouse=True)
 def dataset(tmp_path, monkeypatch) -> None:
-    """The tiny dataset with three phrases an image, of which two have a right proposal. Image 20
-    has two proposals; the first caption of an image has two phrases, the last one the third."""
+    """The tiny dataset with three phrases an image, of which two have a right proposal.
+    Image 20 has two proposals; the first caption of an image has two phrases, the last
+    one the third."""
     rng = np.random.default_rng(3)
     boxes, truths = some_boxes(rng, USED, P), some_boxes(rng, USED, 3)
     boxes[:, 1], boxes[:, 0] = truths[:, 0], truths[:, 1]
     boxes[BARE, 2:] = 0
     rows = [
-        (f"i{n}/{k}", f"i{n}", f"i{n}#{n % 3 if k == 2 else 0}", f"thing {(n + k) % 5}", *box)
+        (
+            f"i{n}/{k}",
+            f"i{n}",
+            f"i{n}#{n % 3 if k == 2 else 0}",
+            f"thing {(n + k) % 5}",
+            *box,
+        )
         for n in range(USED)
         for k, box in enumerate(truths[n])
     ]
     columns = ["phrase_id", "image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1"]
     regions = pd.DataFrame(rows, columns=columns)
-    regions["chain"] = [f"{row[1]}/{row[0].endswith('2')}" for row in rows]  # of the first two
+    # of the first two
+    regions["chain"] = [f"{row[1]}/{row[0].endswith('2')}" for row in rows]
     regions = regions[::-1].reset_index(drop=True)  # in an order of its own
     monkeypatch.setattr(tiny_cells, "NO_REGIONS", regions)
     monkeypatch.chdir(tmp_path)
@@ -67,9 +81,15 @@ def dataset(tmp_path, monkeypatch) -> None:
         "proposals": rng.normal(size=(USED, P, F)).astype(np.float16),
         "truths": rng.normal(size=(len(regions), F)).astype(np.float16),
     }
-    used, distinct = [f"i{n}" for n in range(USED)], list(dict.fromkeys(regions["phrase"]))
+    used, distinct = (
+        [f"i{n}" for n in range(USED)],
+        list(dict.fromkeys(regions["phrase"])),
+    )
     texts = {"phrase": rng.normal(size=(len(distinct), WIDTH)).astype(np.float16)}
-    folders = (PROPOSALS, images, used, "selective_search"), (PHRASES, texts, distinct, "none")
+    folders = (
+        (PROPOSALS, images, used, "selective_search"),
+        (PHRASES, texts, distinct, "none"),
+    )
     for folder, arrays, items, how in folders:
         folder.mkdir(parents=True)
         for name, array in arrays.items():
@@ -83,7 +103,13 @@ def dataset(tmp_path, monkeypatch) -> None:
 
 
 def phrase_cell(**changes: object) -> Cell:
-    options = {"hidden_size": 8, "embedding_size": 6, "epochs": 2, "batch_size": 10, "top_k": 5}
+    options = {
+        "hidden_size": 8,
+        "embedding_size": 6,
+        "epochs": 2,
+        "batch_size": 10,
+        "top_k": 5,
+    }
     facts = {
         "preset": "phrases",
         "method": "two_branch_phrase_embedding",
@@ -96,7 +122,7 @@ def phrase_cell(**changes: object) -> Cell:
     return cell_of("two_branch").model_copy(update=facts | changes)
 
 
-# Ranks ----------------------------------------------------------------------------------------
+# Ranks --------------------------------------------------------------------------------
 
 
 def pixels(box) -> set[tuple[int, int]]:
@@ -115,7 +141,9 @@ def test_ious_count_pixels():
     boxes[2, 3:] = 0  # an image with three proposals
     image = rng.integers(0, 4, 10)
     ious = proposal_ious(boxes, image, truths)
-    expected = [[naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
+    expected = [
+        [naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)
+    ]
     np.testing.assert_allclose(ious, expected, rtol=1e-6)
     assert np.isnan(ious[image == 2, 3:]).all() and (image == 2).any()
 
@@ -125,7 +153,10 @@ def test_an_iou_of_exactly_one_half_is_right():
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
     ious = proposal_ious(boxes, np.array([0]), truth)
     assert ious.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).values.tolist() == [1, 2]
+    assert localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).values.tolist() == [
+        1,
+        2,
+    ]
 
 
 def naive_rank(scores, ious) -> int:
@@ -140,19 +171,26 @@ def naive_rank(scores, ious) -> int:
 def test_ranks_and_metrics_are_those_of_a_loop(seed):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 6, (60, 12)).astype(np.float32)  # many ties
-    ious = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, 12), p=[0.5, 0.2, 0.1, 0.05, 0.15])
+    ious = rng.choice(
+        [0.0, 0.2, 0.5, 0.9, np.nan], (60, 12), p=[0.5, 0.2, 0.1, 0.05, 0.15]
+    )
     ious[7] = 0.3
     ious = ious.astype(np.float32)
     scores[np.isnan(ious)] = np.nan
     expected = [naive_rank(s, o) for s, o in zip(scores, ious, strict=True)]
-    metrics, ranks = (found := evaluation.of_localisation(scores, ious)).metrics, found.scores
+    metrics, ranks = (
+        (found := evaluation.of_localisation(scores, ious)).metrics,
+        found.scores,
+    )
     assert ranks.best("p2r").tolist() == expected and expected[7] == 12
     right = [max(sum(o >= 0.5 for o in row), 1) for row in ious]
     assert ranks.all("p2r").counts.tolist() == right
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
-    assert metrics["rsum"] == pytest.approx(sum(metrics[f"p2r_r{k}"] for k in (1, 5, 10)))
+    assert metrics["rsum"] == pytest.approx(
+        sum(metrics[f"p2r_r{k}"] for k in (1, 5, 10))
+    )
     has_one = [any(o >= 0.5 for o in row) for row in ious]
     assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
     chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
@@ -168,10 +206,12 @@ def test_scores_that_are_not_finite_are_refused():
     with pytest.raises(RefusedError, match="1 of 1 scores are NaN"):
         localisation_ranks(np.array([[np.nan, 1.0]]), ious)
     with pytest.raises(selection.NotFiniteError):
-        selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(ious))
+        selection.localisation_recalls(
+            torch.tensor([[np.inf, 1.0]]), torch.tensor(ious)
+        )
 
 
-# Inputs ---------------------------------------------------------------------------------------
+# Inputs -------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -180,7 +220,10 @@ def inputs():
 
 
 def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
-    boxes, features = np.load(PROPOSALS / "boxes.npy"), np.load(PROPOSALS / "proposals.npy")
+    boxes, features = (
+        np.load(PROPOSALS / "boxes.npy"),
+        np.load(PROPOSALS / "proposals.npy"),
+    )
     truths, vectors = np.load(PROPOSALS / "truths.npy"), np.load(PHRASES / "phrase.npy")
     regions = read("tiny").regions
     distinct = list(dict.fromkeys(regions["phrase"]))
@@ -190,12 +233,16 @@ def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
     for b, row in enumerate(rows):
         region = regions.iloc[row]
         image = int(region["image_id"][1:])
-        np.testing.assert_array_equal(batch.regions[b], truths[region.name].astype(np.float32))
+        np.testing.assert_array_equal(
+            batch.regions[b], truths[region.name].astype(np.float32)
+        )
         vector = vectors[distinct.index(region["phrase"])].astype(np.float32)
         np.testing.assert_array_equal(batch.phrases.values[b], vector)
         own = batch.proposals[batch.image_of_row[b]]
         np.testing.assert_array_equal(own, features[image].astype(np.float32))
-        expected = [naive_iou(box, region[["x0", "y0", "x1", "y1"]]) for box in boxes[image]]
+        expected = [
+            naive_iou(box, region[["x0", "y0", "x1", "y1"]]) for box in boxes[image]
+        ]
         np.testing.assert_allclose(batch.ious[b], expected, rtol=1e-6)
     same = regions["chain"].iloc[rows].to_numpy()
     np.testing.assert_array_equal(
@@ -246,15 +293,19 @@ def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
 
 def test_other_phrases_or_none_have_no_inputs():
     data, cell = read("tiny"), phrase_cell()
-    with pytest.raises(NotApplicableError, match="^tiny: the val split has no phrases with boxes$"):
+    with pytest.raises(
+        NotApplicableError, match="^tiny: the val split has no phrases with boxes$"
+    ):
         phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
     expected, found = "features of the phrases of ", "features of other phrases"
-    with refused(PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"):
+    with refused(
+        PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"
+    ):
         phrase_inputs(replace(data, regions=other), cell, "val", CPU)
 
 
-# Cells ----------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------
 
 
 def products_of(cell: Cell) -> Callable[[int, str], np.ndarray]:
@@ -276,7 +327,8 @@ def products_of(cell: Cell) -> Callable[[int, str], np.ndarray]:
 
 
 def looked_up(cell: Cell, images: range) -> tuple[list[int], list[np.ndarray]]:
-    """For each phrase of some images: the best rank of a right proposal, and the first box."""
+    """For each phrase of some images: the best rank of a right proposal, and the first
+    box."""
     every, products = np.load(PROPOSALS / "boxes.npy"), products_of(cell)
     ranks, firsts = [], []
     for row in read("tiny").regions.itertuples():
@@ -303,7 +355,9 @@ def test_phrases_are_localised_as_a_loop_over_the_proposals_does():
     for k in (1, 5, 10):
         share = 100 * np.mean([rank < k for rank in ranks])
         assert record.metrics[f"p2r_r{k}"] == pytest.approx(share)
-    assert record.metrics["p2r_bound"] == pytest.approx(100 * np.mean([r < 10 for r in ranks]))
+    assert record.metrics["p2r_bound"] == pytest.approx(
+        100 * np.mean([r < 10 for r in ranks])
+    )
     with np.load(cell.place(SAMPLES)) as arrays:
         np.testing.assert_array_equal(arrays["p2r_boxes"], firsts)
 
@@ -333,7 +387,9 @@ def test_training_is_validated_by_the_phrases_of_the_first_images(count):
     ranks, _ = looked_up(cell, SPLITS["val"][:count])
     last = history_of(cell.folder).iloc[-1]
     for k in (1, 5):
-        assert last[f"val_p2r_r{k}"] == pytest.approx(100 * np.mean([rank < k for rank in ranks]))
+        assert last[f"val_p2r_r{k}"] == pytest.approx(
+            100 * np.mean([rank < k for rank in ranks])
+        )
 
 
 def test_localisation_that_hangs_on_the_batch_is_refused():
@@ -373,7 +429,7 @@ def test_a_board_refuses_a_record_of_other_phrases():
         boards._outcome(params, cell, card, kept)
 
 
-# Whole images and regions together --------------------------------------------------------------
+# Whole images and regions together ----------------------------------------------------
 
 
 def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.ndarray]:
@@ -387,7 +443,10 @@ def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.nd
     texts = Captions(values=torch.from_numpy(vectors), lengths=lengths)
     model = trained_cell(whole).model(CPU)
     with torch.inference_mode():
-        encoded = model.encode_images(torch.from_numpy(pooled)), model.encode_captions(texts)
+        encoded = (
+            model.encode_images(torch.from_numpy(pooled)),
+            model.encode_captions(texts),
+        )
         cosines = model.similarity(*encoded).numpy()
     d = np.sqrt(np.maximum(2 - 2 * cosines, 0))
     d_rp, products = d.copy(), products_of(phrases)
@@ -407,7 +466,9 @@ def test_regions_weigh_as_is_best_for_validation(monkeypatch):
     scores = scored(fusion, whole, phrases, monkeypatch=monkeypatch)
     alpha = evaluated(fusion, whole, phrases).metrics["alpha"]
     d, d_rp = distances(whole, phrases, "test")
-    np.testing.assert_allclose(scores["i2t"], -((1 - alpha) * d + alpha * d_rp), atol=1e-5)
+    np.testing.assert_allclose(
+        scores["i2t"], -((1 - alpha) * d + alpha * d_rp), atol=1e-5
+    )
     d, d_rp = distances(whole, phrases, "val")
     split = read("tiny").split("val")
     groups = split.group_of_image
@@ -416,7 +477,9 @@ def test_regions_weigh_as_is_best_for_validation(monkeypatch):
     for step in range(11):
         mixed = -((1 - step / 10) * d + step / 10 * d_rp)
         ways = ranks_of(mixed, relevant), ranks_of(mixed.T, relevant.T)
-        rsums.append(sum(100 * (way.best < k).mean() for way in ways for k in (1, 5, 10)))
+        rsums.append(
+            sum(100 * (way.best < k).mean() for way in ways for k in (1, 5, 10))
+        )
     assert alpha == np.argmax(np.round(rsums, 6)) / 10  # the smallest of equals
     assert len(set(np.round(rsums, 6))) > 1
 

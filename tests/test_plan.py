@@ -1,4 +1,5 @@
-"""`plan`: the power of a plan is the share of made-up experiments in which the claim holds."""
+"""`plan`: the power of a plan is the share of made-up experiments in which the claim
+holds."""
 
 import argparse
 
@@ -20,23 +21,32 @@ PAIR = PRESETS[:2]  # they share no training
 SPREAD = ("--sd-seeds", "2.1", "--se-images", "4", "--of-images", str(MEASURED))
 
 
-def drawn(rng, effect: float, images: int, seeds: int, spread, *, is_skewed=False) -> Sample:
-    """A row whose mean over images and trainings is `effect`; `spread` has the variances of the
-    mean over MEASURED images: of the row alone, of a training's luck, of a training."""
+def drawn(
+    rng, effect: float, images: int, seeds: int, spread, *, is_skewed=False
+) -> Sample:
+    """A row whose mean over images and trainings is `effect`; `spread` has the
+    variances of the mean over MEASURED images: of the row alone, of a training's luck,
+    of a training."""
     own, luck, main = spread
     shape = (1, images)
-    own_G = rng.standard_exponential(shape) - 1 if is_skewed else rng.standard_normal(shape)
+    own_G = (
+        rng.standard_exponential(shape) - 1 if is_skewed else rng.standard_normal(shape)
+    )
     luck_SG = rng.standard_normal((seeds, images))
-    values_SG = effect + np.sqrt(MEASURED) * (np.sqrt(own) * own_G + np.sqrt(luck) * luck_SG)
+    values_SG = effect + np.sqrt(MEASURED) * (
+        np.sqrt(own) * own_G + np.sqrt(luck) * luck_SG
+    )
     values_SG += np.sqrt(main) * rng.standard_normal((seeds, 1))
     means_S = values_SG.mean(1)
     noise_SG = (values_SG - means_S[:, None]) / np.sqrt(images * (images - 1))
     return Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)), images)
 
 
-def experiments(rule, difference, images, seeds, known, *, claims=1, others=0, runs, skewed=False):
-    """The share in which the verdict is that the claim holds; beside both rows there are `others`,
-    with three trainings each, that tell their spread."""
+def experiments(
+    rule, difference, images, seeds, known, *, claims=1, others=0, runs, skewed=False
+):
+    """The share in which the verdict is that the claim holds; beside both rows there
+    are `others`, with three trainings each, that tell their spread."""
     rng, held = np.random.default_rng([images, seeds, claims, others]), 0
     main = known.seeds - known.interaction
     spread = (known.images / 2, known.interaction, main)
@@ -47,7 +57,9 @@ def experiments(rule, difference, images, seeds, known, *, claims=1, others=0, r
         }
         both = list(samples.values())
         samples |= {str(n): drawn(rng, 300, images, 3, spread) for n in range(others)}
-        comparison = comparisons.compare(["a", "b"], both, comparisons.spread(samples, samples))
+        comparison = comparisons.compare(
+            ["a", "b"], both, comparisons.spread(samples, samples)
+        )
         estimate = comparison.estimate
         adjusted = min(1.0, claims * rule.p(estimate))
         held += rule.conclusion(estimate, adjusted)[0] == Conclusion.HOLDS
@@ -55,9 +67,12 @@ def experiments(rule, difference, images, seeds, known, *, claims=1, others=0, r
 
 
 def known(interaction: float = 0.0, error: float = 4.0) -> plan.Known:
-    """What SPREAD says; of which `interaction` is the part that other images would change."""
+    """What SPREAD says; of which `interaction` is the part that other images would
+    change."""
     images = error**2 - 2 * interaction**2  # SE is of one training of each
-    return plan.given(2.1, error, MEASURED)._replace(images=images, interaction=interaction**2)
+    return plan.given(2.1, error, MEASURED)._replace(
+        images=images, interaction=interaction**2
+    )
 
 
 PLANS = {
@@ -124,11 +139,14 @@ def printed(capsys, *words: str) -> tuple[list[str], list[list[str]], str]:
 
 def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
     words = (*SPREAD, "--difference", "12")
-    heads, rows, sentence = printed(capsys, *words, "--seeds", "1", "2", "--images", "1000")
+    heads, rows, sentence = printed(
+        capsys, *words, "--seeds", "1", "2", "--images", "1000"
+    )
     assert heads == ["seeds of each row", "1,000 images", "images for 80%"]
     rule, spread = Rule(kind="ordered", margin=6), known()
     exact = power(rule, 12, spread.doubt(2, 1000))
-    assert rows[0] == ["1", "-", "no number"]  # nothing would be known of other trainings
+    # nothing would be known of other trainings
+    assert rows[0] == ["1", "-", "no number"]
     assert rows[1][:2] == ["2", f"{exact:.0%}"]
     needed = int(rows[1][2].replace(",", ""))
     assert power(rule, 12, spread.doubt(2, needed)) >= 0.8
@@ -139,7 +157,9 @@ def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
 @pytest.mark.parametrize("margin", [None, 5.0])
 def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin):
     words = () if margin is None else ("--margin", str(margin))
-    _, rows, sentence = printed(capsys, *SPREAD, *words, "--seeds", "1", "3", "--images", "4000")
+    _, rows, sentence = printed(
+        capsys, *SPREAD, *words, "--seeds", "1", "3", "--images", "4000"
+    )
     assert rows[0] == ["1", "-"] and "The smallest true differences" in sentence
     least, doubt = float(rows[1][1]), known().doubt(3, 4000)
     powers = [
@@ -152,17 +172,32 @@ def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin)
 def test_what_cannot_be_planned_is_told_in_a_line():
     for words, expected in (
         (("--sd-seeds", "2", "--difference", "9"), "--of-images, or a season"),
-        ((*SPREAD, "--season", "demo", "--difference", "9"), "--of-images, or a season"),
+        (
+            (*SPREAD, "--season", "demo", "--difference", "9"),
+            "--of-images, or a season",
+        ),
         ((*SPREAD, "--difference", "9", "--metric", "rsun"), "a metric of records"),
         ((*SPREAD, "--difference", "nan"), "finite numbers"),
         ((*SPREAD, "--difference", "9", "--power", "1"), "a power between 0 and 1"),
         ((*SPREAD, "--difference", "9", "--margin", "9"), "more than the margin of 9"),
-        ((*SPREAD, "--kind", "alike", "--difference", "-7"), "less than the margin of 6"),
-        ((*SPREAD, "--kind", "far", "--difference", "9"), "what the first is better by"),
+        (
+            (*SPREAD, "--kind", "alike", "--difference", "-7"),
+            "less than the margin of 6",
+        ),
+        (
+            (*SPREAD, "--kind", "far", "--difference", "9"),
+            "what the first is better by",
+        ),
         ((*SPREAD, "--difference", "9", "--seeds", "3", "0"), "1 or more"),
         ((*SPREAD, "--difference", "9", "--images", "99"), "100 or more"),
-        (("--sd-seeds", "0", "--se-images", "0", *SPREAD[4:], "--difference", "9"), "not all 0"),
-        ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"), "deviations"),
+        (
+            ("--sd-seeds", "0", "--se-images", "0", *SPREAD[4:], "--difference", "9"),
+            "not all 0",
+        ),
+        (
+            (*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"),
+            "deviations",
+        ),
         ((*SPREAD[:4], "--of-images", "1", "--difference", "9"), "2 or more"),
     ):
         check(refusal(plan, *words), expected=expected)
@@ -171,7 +206,9 @@ def test_what_cannot_be_planned_is_told_in_a_line():
 class TestSeason:
     @pytest.fixture(autouse=True)
     def played(self, tmp_path_factory, tmp_path, monkeypatch):
-        self.params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+        self.params = enter_played_season(
+            tmp_path_factory, tmp_path / "work", monkeypatch
+        )
 
     def words(self, *words: str) -> tuple[str, ...]:
         return ("--season", "try", "--dataset", "open", "--difference", "40", *words)
@@ -184,7 +221,10 @@ class TestSeason:
             scores = kept[f"{preset}/{seed}"].scores
             added = np.zeros(IMAGES)
             for way, owners in (("i2t", range(IMAGES)), ("t2i", OWNERS)):
-                hits = [sum(100 * (rank < k) for k in (1, 5, 10)) for rank in scores.best(way)]
+                hits = [
+                    sum(100 * (rank < k) for k in (1, 5, 10))
+                    for rank in scores.best(way)
+                ]
                 for owner, hit in zip(owners, hits, strict=True):
                     added[owner] += (hit - np.mean(hits)) / len(hits)
             return added
@@ -192,7 +232,9 @@ class TestSeason:
         gaps = [of_images(PAIR[0], seed) - of_images(PAIR[1], seed) for seed in (0, 1)]
         unbiased = IMAGES / (IMAGES - 1)
         both = unbiased * np.sum(np.mean(gaps, axis=0) ** 2)
-        luck = unbiased * sum(np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps)
+        luck = unbiased * sum(
+            np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps
+        )
         found = plan.of_season(self.parsed("--like", *PAIR))
         assert found.images == pytest.approx(max(0.0, both - luck / 2))
         assert found.image_count == IMAGES and found.seeds > 0 and found.freedom >= 2
@@ -208,7 +250,11 @@ class TestSeason:
         assert "Standard deviations on open" in sentence
 
     def test_rows_and_datasets_that_are_not_there_are_told(self):
-        check(refusal(plan, "--season", "try", "--difference", "40"), "--dataset", "gated, open")
+        check(
+            refusal(plan, "--season", "try", "--difference", "40"),
+            "--dataset",
+            "gated, open",
+        )
         check(refusal(plan, *self.words("--like", "vse", PAIR[0])), "vse", PAIR[0])
         fusion = refusal(plan, *self.words("--like", FUSION, MEMBERS[0]))
         check(fusion, "try: rsum", do="--sd-seeds")

@@ -51,7 +51,7 @@ def main(arguments):
 """
 
 
-# Tasks ------------------------------------------------------------------------------------------
+# Tasks --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ def task(words: str, *needs: str, **facts: object) -> Task:
 
 
 @pytest.mark.slow
-def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it(folder, capsys):
+def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it(
+    folder, capsys
+):
     named = {
         "last": task("touch last b a", "b", "a"),
         "b": task("touch b a", "a"),
@@ -80,9 +82,15 @@ def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it
         "status": task("status"),
     }
     failed = tasks.run_all(named, 2)
-    assert {path.name for path in folder.iterdir() if path.is_file()} >= {"a", "b", "last"}
+    assert {path.name for path in folder.iterdir() if path.is_file()} >= {
+        "a",
+        "b",
+        "last",
+    }
     assert not Path("never").exists()
-    assert failed["odd"].startswith("here: expected this, found that (see .scratch/log/odd.log)")
+    assert failed["odd"].startswith(
+        "here: expected this, found that (see .scratch/log/odd.log)"
+    )
     assert failed["after odd"] == "needs odd, which failed"
     assert failed["after that"] == "needs after odd, which failed"
     assert "exit status" in failed["status"] and len(failed) == 4
@@ -108,11 +116,15 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     assert dict(os.environ) == before
 
 
-def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(folder, monkeypatch):
+def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(
+    folder, monkeypatch
+):
     named = {"a": task("touch a"), "b": task("touch b", "a")}
     assert tasks.run_all(named, 1, is_stale=lambda name: False) == {}
     assert not Path("a").exists()
-    failed = tasks.run_all(named, 1, is_stale=lambda name: name == "b", ended=lambda name: "edited")
+    failed = tasks.run_all(
+        named, 1, is_stale=lambda name: name == "b", ended=lambda name: "edited"
+    )
     assert failed == {"b": "edited"} and Path("b").exists()
 
 
@@ -127,7 +139,7 @@ def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder
     assert asked == ["never", "long", "short"]
 
 
-# A season ---------------------------------------------------------------------------------------
+# A season -----------------------------------------------------------------------------
 
 SEASON = {
     "title": "Small",
@@ -179,19 +191,26 @@ def season(place, monkeypatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(season, capsys):
+def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(
+    season, capsys
+):
     with Repo() as repo:
         assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
     FILE.write_text(yaml.safe_dump(SEASON | {"title": "Another title"}))
     assert main(["play", "--dry"]) == 0
     assert capsys.readouterr().out.split() == ["cells", "report"]
-    changed = SEASON["options"] | {"two_branch_embedding": {"epochs": 2, "embedding_size": 4}}
+    changed = SEASON["options"] | {
+        "two_branch_embedding": {"epochs": 2, "embedding_size": 4}
+    }
     FILE.write_text(yaml.safe_dump(SEASON | {"options": changed}))
     assert main(["play", "--only", "*two_branch*", "--jobs", "1"]) == 0
     record = results.read_kept("small", "tiny")["two_branch_single/0"].record
     assert record.options["epochs"] == 2
     said = capsys.readouterr()
-    assert "train@tiny-two_branch_single-0: done" in said.err and "cyclematch" not in said.err
+    assert (
+        "train@tiny-two_branch_single-0: done" in said.err
+        and "cyclematch" not in said.err
+    )
     assert main(["play", "--jobs", "1"]) == 0
     with Repo() as repo:
         assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
@@ -210,7 +229,9 @@ def test_verify_compares_all_that_counts(monkeypatch):
     history = {name: values[:-1] for name, values in record.history.items()}
     changed = record.model_copy(update={"metrics": metrics, "history": history})
     new = replace(old, record=changed)
-    assert verify.compared(old, new, None)[2].startswith("other metrics, history, (committed")
+    assert verify.compared(old, new, None)[2].startswith(
+        "other metrics, history, (committed"
+    )
     # The ranks of all relevant items; where one side knows the best ranks alone, these.
     first = Ranks(np.array([0, 2, 5]), np.array([2, 1]))
     for kept, told in (
@@ -247,7 +268,9 @@ def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
     assert "report" not in everything and "cells" not in everything
 
 
-def test_another_folder_wrong_names_and_a_second_one_are_refused(tmp_path, monkeypatch, capsys):
+def test_another_folder_wrong_names_and_a_second_one_are_refused(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main(["play"]) == 2
     assert "expected the project's folder" in capsys.readouterr().err
@@ -264,7 +287,9 @@ def test_options_of_play_and_verify_are_refused_in_a_line(monkeypatch, capsys):
         assert main(["play", "demo", "--gpus", value]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         unknown = "device 'cuda:99': expected a CUDA device"
-        assert (unknown if value == "99" else "--gpus: expected numbers of GPUs") in line
+        assert (
+            unknown if value == "99" else "--gpus: expected numbers of GPUs"
+        ) in line
     for verb in ("play", "verify"):
         assert main([verb, "demo", "--jobs", "0"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
@@ -281,9 +306,7 @@ def test_ctrl_c_ends_what_runs(folder):
         "    tasks.run_all({'s': tasks.Task('python -m slow_stage')}, 1)\n"
     )
     slow = "import time\nfrom pathlib import Path\ndef configure(parser): pass\n"
-    slow += (
-        "def main(a):\n    Path('begun').touch()\n    time.sleep(120)\n    Path('ended').touch()\n"
-    )
+    slow += "def main(a):\n    Path('begun').touch()\n    time.sleep(120)\n    Path('ended').touch()\n"
     Path("slow_stage.py").write_text(slow)
     Path("program.py").write_text(program)
     process = subprocess.Popen([sys.executable, "program.py"], start_new_session=True)
@@ -293,7 +316,10 @@ def test_ctrl_c_ends_what_runs(folder):
     assert process.wait(60) != 0
     session = ["pgrep", "-s", str(process.pid)]
     deadline = time.monotonic() + 30
-    while subprocess.run(session, capture_output=True).stdout and time.monotonic() < deadline:
+    while (
+        subprocess.run(session, capture_output=True).stdout
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.1)
     assert not subprocess.run(session, capture_output=True).stdout
     assert not Path("ended").exists()

@@ -1,10 +1,11 @@
 """Every played cell must be far better than chance.
 
-A method that broke without raising an error falls to chance; an unlucky seed does not. Two rows of
-the instance-loss paper are meant to be poor, and on small data they are: the ranking loss from the
-start, and pseudo-classes. A few trainings of `ablations` learn next to nothing with the rate and
-epochs of their season, which their rows and claims say. All these must only be better than chance,
-and one that is at chance not worse.
+A method that broke without raising an error falls to chance; an unlucky seed does not.
+Two rows of the instance-loss paper are meant to be poor, and on small data they are:
+the ranking loss from the start, and pseudo-classes. A few trainings of `ablations`
+learn next to nothing with the rate and epochs of their season, which their rows and
+claims say. All these must only be better than chance, and one that is at chance not
+worse.
 """
 
 import json
@@ -16,8 +17,10 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(ROOT.glob("results/*/*/records.json"))
 RECORDS = [record for path in FILES for record in json.loads(path.read_text()).values()]
 BETTER_THAN_CHANCE = 10
-LOCALISED_BETTER = 5  # R@1 of phrases, which have several right boxes among their proposals
-PERSONS_AHEAD = 15  # median rank: by chance a fifth of the pictures, here below a fifteenth
+# R@1 of phrases, which have several right boxes among their proposals
+LOCALISED_BETTER = 5
+# median rank: by chance a fifth of the pictures, here below a fifteenth
+PERSONS_AHEAD = 15
 POOR_BY_DESIGN = 1.5
 POOR_PRESETS = (
     "dual_path_rank_1",
@@ -27,14 +30,17 @@ POOR_PRESETS = (
 )
 AT_CHANCE = 0.5  # these have learned nothing; a score of the wrong sign would be below
 POOR_CELLS = {
-    ("ablations", "scan_i2t_max"): POOR_BY_DESIGN,  # stays on the plateau of the hardest negatives
+    # stays on the plateau of the hardest negatives
+    ("ablations", "scan_i2t_max"): POOR_BY_DESIGN,
     ("ablations", "scan_sum_max_t2i"): POOR_BY_DESIGN,  # likewise
-    ("ablations", "vse_on_text_cnn"): AT_CHANCE,  # the hardest negatives teach it nothing
+    # the hardest negatives teach it nothing
+    ("ablations", "vse_on_text_cnn"): AT_CHANCE,
 }
 
 
 def chance(images: int, captions: int) -> float:
-    """Upper bound of the expected rsum of random scores, with equally many captions per image."""
+    """Upper bound of the expected rsum of random scores, with equally many captions per
+    image."""
     per_image = captions / images
     return sum(100 * k / images + 100 * k * per_image / captions for k in (1, 5, 10))
 

@@ -1,4 +1,5 @@
-"""Folders of features and captions in SCAN's layout: what is read of them, and what is refused."""
+"""Folders of features and captions in SCAN's layout: what is read of them, and what is
+refused."""
 
 from pathlib import Path
 
@@ -19,12 +20,20 @@ def folder(tmp_path) -> Path:
     return tmp_path / "f30k_precomp"
 
 
-def test_all_test_images_are_used_where_there_are_more_than_the_first_thousand(tmp_path):
+def test_all_test_images_are_used_where_there_are_more_than_the_first_thousand(
+    tmp_path,
+):
     write_precomp(tmp_path, COCO)
     test = precomp.layout(tmp_path)[2]
-    assert (test.split, test.ids, test.ims.name) == ("test", COCO["testall"], "testall_ims.npy")
+    assert (test.split, test.ids, test.ims.name) == (
+        "test",
+        COCO["testall"],
+        "testall_ims.npy",
+    )
     names = [path.name for path in precomp.files(tmp_path)]
-    assert len(names) == 9 and "testall_caps.txt" in names and "test_caps.txt" not in names
+    assert (
+        len(names) == 9 and "testall_caps.txt" in names and "test_caps.txt" not in names
+    )
 
 
 def test_tables(folder):
@@ -46,12 +55,20 @@ MALFORMED = {  # file, line and its replacement -> where, expected, found
     ("dev_caps.txt", 7, "  "): ("dev_caps.txt:7", "a caption without tabs", "'  '"),
     ("train_caps.txt", 2, "a\tb"): ("train_caps.txt:2", "a caption", r"'a\tb'"),
     ("dev_caps.txt", 7): ("dev_caps.txt", "5 lines per image", "9 lines"),
-    ("dev_ids.txt", 2): ("dev_ids.txt: lines", "2 (one per image) or 10 (one per caption)", "1"),
+    ("dev_ids.txt", 2): (
+        "dev_ids.txt: lines",
+        "2 (one per image) or 10 (one per caption)",
+        "1",
+    ),
     ("dev_ids.txt", 2, "5", "6"): ("dev_ids.txt: lines", "2 (one per image)", "3"),
     ("dev_ids.txt", 2, "99"): ("dev_ids.txt:2", NEW, "'99'"),
     ("dev_ids.txt", 2, ""): ("dev_ids.txt:2", NEW, "''"),
     ("dev_ids.txt", 2, "a.jpg"): ("dev_ids.txt:2", NEW, "'a.jpg'"),
-    ("dev_ids.txt", 2, "4"): ("f30k_precomp: id '4'", "one split per image", "train and val"),
+    ("dev_ids.txt", 2, "4"): (
+        "f30k_precomp: id '4'",
+        "one split per image",
+        "train and val",
+    ),
 }
 
 

@@ -19,7 +19,14 @@ from benchmark.prepare import __main__ as prepare
 from benchmark.season.parameters import DatasetSettings
 from seasons import params_of, write_params
 
-SPLIT_OF = {"a": "test", "b": "train", "c": "val", "d": "train", "e": "test", "f": "unused"}
+SPLIT_OF = {
+    "a": "test",
+    "b": "train",
+    "c": "val",
+    "d": "train",
+    "e": "test",
+    "f": "unused",
+}
 OUT, CARDS = Path("data/prepared/mine"), Path("data/cards/mine")
 
 
@@ -36,14 +43,17 @@ def rows() -> list[dict]:
             "image": f"{name}.png",
             "id": name,
             "split": split,
-            "captions": [f"This is {name}.", f" The  letter {name} "] if name != "f" else [],
+            "captions": [f"This is {name}.", f" The  letter {name} "]
+            if name != "f"
+            else [],
         }
         for name, split in SPLIT_OF.items()
     ]
 
 
 def place(lines: list[dict]) -> Path:
-    """Pictures of different sizes and colours, and the annotations, in data/raw/mine."""
+    """Pictures of different sizes and colours, and the annotations, in
+    data/raw/mine."""
     raw = Path("data/raw/mine")
     raw.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(SPLIT_OF):
@@ -65,10 +75,14 @@ def content(place: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
 
 
-def refuses(where: object = "", expected: object = "", found: object = "", do: str = "") -> None:
+def refuses(
+    where: object = "", expected: object = "", found: object = "", do: str = ""
+) -> None:
     """The stage refuses with these fields, and leaves nothing half-written."""
     check(refusal(prepare, "mine"), where, expected, found, do)
-    assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {"mine"}
+    assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {
+        "mine"
+    }
 
 
 def prepared_mine() -> prepared_tables.Prepared:
@@ -80,7 +94,14 @@ def prepared_mine() -> prepared_tables.Prepared:
 def test_tables_by_split_in_file_order_captions_verbatim():
     data = prepared_mine()
     images, captions = data.images, data.captions
-    assert images.columns.tolist() == ["image_id", "file", "split", "group", "width", "height"]
+    assert images.columns.tolist() == [
+        "image_id",
+        "file",
+        "split",
+        "group",
+        "width",
+        "height",
+    ]
     assert images["image_id"].tolist() == ["b", "d", "c", "a", "e", "f"]
     assert images["width"].tolist() == [9, 11, 10, 8, 12, 13]
     assert set(images["height"]) == {6}
@@ -109,12 +130,18 @@ def test_same_bytes_twice_and_what_git_keeps():
     assert (content(OUT), content(CARDS)) == (first, kept)
     # What git keeps: the image and the group of each query.
     data, kept = prepared_tables.read("mine"), prepared_tables.read_queries("mine")
-    images, captions = (of[of["split"] == "test"] for of in (data.images, data.captions))
+    images, captions = (
+        of[of["split"] == "test"] for of in (data.images, data.captions)
+    )
     ids = images["image_id"].tolist()
     assert kept.pop("i2t").tolist() == list(range(len(ids)))
-    assert kept.pop("t2i").tolist() == [ids.index(owner) for owner in captions["image_id"]]
+    assert kept.pop("t2i").tolist() == [
+        ids.index(owner) for owner in captions["image_id"]
+    ]
     groups = list(dict.fromkeys(images["group"]))
-    assert kept.pop("group").tolist() == [groups.index(group) for group in images["group"]]
+    assert kept.pop("group").tolist() == [
+        groups.index(group) for group in images["group"]
+    ]
     twice = captions["image_id"][captions.duplicated("image_id", keep=False)]
     assert kept.pop("s2s").tolist() == [ids.index(owner) for owner in twice]
     assert kept.pop("p2r").tolist() == [] and not kept
@@ -123,8 +150,12 @@ def test_same_bytes_twice_and_what_git_keeps():
 def good_tables() -> Tables:
     splits = ["train", "val", "test"]
     return Tables(
-        images=pd.DataFrame({"image_id": splits, "file": splits, "split": splits, "group": splits}),
-        captions=pd.DataFrame({"caption_id": list("123"), "image_id": splits, "text": list("xyz")}),
+        images=pd.DataFrame(
+            {"image_id": splits, "file": splits, "split": splits, "group": splits}
+        ),
+        captions=pd.DataFrame(
+            {"caption_id": list("123"), "image_id": splits, "text": list("xyz")}
+        ),
     )
 
 
@@ -142,7 +173,8 @@ def test_raw_files_must_be_those_of_the_manifest():
 
 
 def read_as(monkeypatch, tables: Tables, size: tuple[int, int] | None) -> None:
-    """Make the reader `folder` give these tables, with pictures of this size or with none."""
+    """Make the reader `folder` give these tables, with pictures of this size or with
+    none."""
 
     def open_picture(file: str) -> Image.Image:
         assert size and file, "a picture that is not there is opened"

@@ -1,5 +1,5 @@
-"""Methods and their options, and the presets beside them: rows of tables, each a training of its
-own or a fusion."""
+"""Methods and their options, and the presets beside them: rows of tables, each a
+training of its own or a fusion."""
 
 from dataclasses import fields
 
@@ -20,9 +20,12 @@ def test_a_fusion_has_one_to_three_members(members):
 
 
 def test_no_two_presets_have_one_title_or_are_the_same_training():
-    """Two names for the same options would be trained twice and could carry different numbers."""
+    """Two names for the same options would be trained twice and could carry different
+    numbers."""
     rows, played = presets(), {}
-    assert len({row.title for _, row in rows.values()}) == len(rows), "a title stands for one row"
+    assert len({row.title for _, row in rows.values()}) == len(rows), (
+        "a title stands for one row"
+    )
     for name, (method, row) in rows.items():
         if not row.fuse:
             config = configured(load(method), row.options, name)
@@ -57,7 +60,9 @@ def test_presets_are_made_of_presets(name):
         assert (takes.text in ("sentence", "phrase")) == bool(row.sentence)
 
 
-def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(tmp_path, monkeypatch):
+def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(
+    tmp_path, monkeypatch
+):
     (tmp_path / "methods").mkdir()
     monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
     for file in ("a", "b"):
@@ -69,7 +74,7 @@ def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(tmp_path
         presets.__wrapped__()
 
 
-# Methods by name and path, and their options ------------------------------------------------------
+# Methods by name and path, and their options ------------------------------------------
 
 
 def test_unknown_option_is_refused_with_the_valid_ones():
@@ -86,12 +91,26 @@ def test_unknown_option_is_refused_with_the_valid_ones():
         ("scan", {"margin": "wide"}, "margin", "a valid number", "'wide'"),
         ("scan", {"direction": "up"}, "direction", "t2i or i2t", "'up'"),
         ("dual_path", {"stage": 3}, "stage", "1 or 2", "3"),
-        ("two_branch_embedding", {"lambda4": 0.05}, "lambda4", "neighbourhood_sampling", "0.05"),
-        ("cyclematch", {"scaling": "none"}, "scaling", "one of common, component", "'none'"),
+        (
+            "two_branch_embedding",
+            {"lambda4": 0.05},
+            "lambda4",
+            "neighbourhood_sampling",
+            "0.05",
+        ),
+        (
+            "cyclematch",
+            {"scaling": "none"},
+            "scaling",
+            "one of common, component",
+            "'none'",
+        ),
         ("vse_infinity", {"position_size": 5}, "position_size", "an even number", "5"),
     ],
 )
-def test_wrong_values_are_refused_with_their_option(method, options, option, expected, found):
+def test_wrong_values_are_refused_with_their_option(
+    method, options, option, expected, found
+):
     with pytest.raises(UserError) as error:
         configured(load(method), options, "preset p")
     assert error.value.where == f"preset p: {option}"
@@ -104,4 +123,6 @@ def test_names_are_checked():
             load(name)
         with pytest.raises(UserError) as error:
             method_of(name)
-        assert error.value.where == f"method {name!r}" and "scan" in error.value.expected
+        assert (
+            error.value.where == f"method {name!r}" and "scan" in error.value.expected
+        )

@@ -1,4 +1,5 @@
-"""`printed`: a number or a name in the papers' tables, with what was measured in its place."""
+"""`printed`: a number or a name in the papers' tables, with what was measured in its
+place."""
 
 import re
 import shutil
@@ -23,7 +24,8 @@ PAPERS = Path(printed.__file__).parent.parent / "papers"
 
 @pytest.fixture
 def played(tmp_path_factory, tmp_path, monkeypatch):
-    """A season that was played, with its metrics.json; returns its boards by dataset."""
+    """A season that was played, with its metrics.json; returns its boards by
+    dataset."""
     printed.boards_of.cache_clear()
     params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
     boards = read_boards(params)
@@ -35,7 +37,8 @@ def played(tmp_path_factory, tmp_path, monkeypatch):
 
 @pytest.fixture
 def told(tmp_path, monkeypatch, capsys):
-    """The lines that the verb prints, in a folder without a report unless there is one."""
+    """The lines that the verb prints, in a folder without a report unless there is
+    one."""
     if not Path("reports/try").exists():
         monkeypatch.chdir(tmp_path)
 
@@ -47,7 +50,8 @@ def told(tmp_path, monkeypatch, capsys):
 
 
 def every_number() -> list[tuple[str, str, str, str, float]]:
-    """Table, place, label, metric and number of all papers, read by a loop from their files."""
+    """Table, place, label, metric and number of all papers, read by a loop from their
+    files."""
     numbers = []
     for path in PAPERS.glob("*.yaml"):
         for name, table in read_yaml(path)["tables"].items():
@@ -55,7 +59,13 @@ def every_number() -> list[tuple[str, str, str, str, float]]:
                 for place, values in row["numbers"].items():
                     for metric, value in zip(table["metrics"], values, strict=True):
                         if value is not None:
-                            line = (f"{path.stem}/{name}", place, row["label"], metric, value)
+                            line = (
+                                f"{path.stem}/{name}",
+                                place,
+                                row["label"],
+                                metric,
+                                value,
+                            )
                             numbers.append(line)
     return numbers
 
@@ -67,12 +77,16 @@ def test_a_number_is_found_wherever_it_is_printed(told, wanted):
     assert len(known) > 2 and len(lines) == len(known)
     for table, place, label in known:
         fits = [line for line in lines if line.startswith(f"{table}, {place}, {label}")]
-        assert fits and all(": i2t R@1 58.6" in line or " 58.6" in line for line in fits)
+        assert fits and all(
+            ": i2t R@1 58.6" in line or " 58.6" in line for line in fits
+        )
 
 
 def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(told):
     known = {value for *_, value in every_number() if 57.5 <= value <= 58.5}
-    found = {float(n) for line in told("58") for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)}
+    found = {
+        float(n) for line in told("58") for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)
+    }
     assert len(known) > 2 and found == known
     assert told("446.2")[0] == (
         "scan/1, flickr30k/test, SCAN t-i AVG, lambda1 = 9 (scan_t2i_avg): rsum 446.2"
@@ -123,7 +137,10 @@ def test_of_a_number_that_nobody_prints_the_nearest_one_is_told(tmp_path, monkey
         ("SCAN", "scan/"),
         ("vse++", ""),
         ("scan_t2i_avg", "scan/"),
-        ("no hard neg", "scan/4, flickr30k/test, No hard negatives (scan_all_negatives)"),
+        (
+            "no hard neg",
+            "scan/4, flickr30k/test, No hard negatives (scan_all_negatives)",
+        ),
     ],
 )
 def test_a_name_finds_its_rows(told, wanted, begins):
@@ -134,7 +151,11 @@ def test_a_name_finds_its_rows(told, wanted, begins):
         assert len(lines) == sum(table == "scan/4" for table, *_ in places)
     if wanted == "SCAN":  # those of others, which it cites, are left out
         known = papers()["scan"].tables.values()
-        assert len(lines) == sum(len(r.numbers) for of in known for r in of.rows if r.preset) > 25
+        assert (
+            len(lines)
+            == sum(len(r.numbers) for of in known for r in of.rows if r.preset)
+            > 25
+        )
 
 
 def test_what_was_measured_stands_once_for_each_preset_and_place(played, told):

@@ -1,4 +1,5 @@
-"""Six losses on the same two heads, against loops (tests/oracles) and the methods they are from."""
+"""Six losses on the same two heads, against loops (tests/oracles) and the methods they
+are from."""
 
 import math
 from dataclasses import replace
@@ -29,7 +30,9 @@ def model_of(loss: str, **options) -> method.Model:
 
 def batch() -> Batch:
     generator = torch.Generator().manual_seed(3)
-    vectors = torch.randn(len(IDS), SIZES.text, generator=generator, dtype=torch.float64)
+    vectors = torch.randn(
+        len(IDS), SIZES.text, generator=generator, dtype=torch.float64
+    )
     captions = Captions(values=vectors, lengths=torch.ones(len(IDS), dtype=torch.int64))
     drawn = batch_of(IDS)
     return replace(drawn, captions=captions, class_ids=drawn.group_ids)
@@ -63,7 +66,9 @@ def test_a_head_is_two_layers_with_a_relu_between(side):
     w1, b1, w2, b2 = (x.tolist() for x in head.parameters())
     rows = (batch().images, batch().captions.values)[side]
     for encoded, row in zip(encodings(model)[side], rows.tolist(), strict=True):
-        expected = layers.unit(layers.affine(w2, layers.relu(layers.affine(w1, row, b1)), b2))
+        expected = layers.unit(
+            layers.affine(w2, layers.relu(layers.affine(w1, row, b1)), b2)
+        )
         assert encoded.tolist() == pytest.approx(expected, rel=1e-12)
 
 
@@ -80,14 +85,20 @@ def test_info_nce_is_the_oracles_with_a_learned_scale_that_stops_at_100(temperat
 
 def test_the_sigmoid_loss_is_the_oracles():
     model = model_of("sigmoid", temperature=0.1)
-    assert (model.t.item(), model.b.item()) == pytest.approx((math.log(10), -10), rel=1e-6)
+    assert (model.t.item(), model.b.item()) == pytest.approx(
+        (math.log(10), -10), rel=1e-6
+    )
     (pairs,) = found(model)
-    assert pairs == pytest.approx(naive.sigmoid(cosines(model), IDS, model.t.exp().item(), -10))
+    assert pairs == pytest.approx(
+        naive.sigmoid(cosines(model), IDS, model.t.exp().item(), -10)
+    )
     model.loss(batch())["pairs"].backward()
     assert model.t.grad != 0 and model.b.grad != 0
 
 
-@pytest.mark.parametrize(("loss", "which"), [("hardest_negative", 0), ("all_negatives", 1)])
+@pytest.mark.parametrize(
+    ("loss", "which"), [("hardest_negative", 0), ("all_negatives", 1)]
+)
 def test_hinges_are_those_of_vse(loss, which):
     model = model_of(loss)
     expected = naive_vse.losses(cosines(model), IDS, 0.2)[which]

@@ -1,4 +1,5 @@
-"""Boxes: selective search against a grouping written from its definition, and files by hand."""
+"""Boxes: selective search against a grouping written from its definition, and files by
+hand."""
 
 from itertools import combinations
 from pathlib import Path
@@ -26,7 +27,7 @@ def picture_of(*things: tuple, size: tuple[int, int] = (96, 96)) -> Image.Image:
 RED, BLUE = (214, 32, 38), (36, 86, 214)
 
 
-# Selective search -----------------------------------------------------------------------------
+# Selective search ---------------------------------------------------------------------
 
 
 def test_boxes_of_a_large_photograph_are_in_its_own_pixels():
@@ -39,7 +40,9 @@ def test_boxes_of_a_large_photograph_are_in_its_own_pixels():
 
 
 def noise(seed: int = 0, squares: int = 8) -> Image.Image:
-    values = np.random.default_rng(seed).integers(0, 256, (squares, squares, 3), dtype=np.uint8)
+    values = np.random.default_rng(seed).integers(
+        0, 256, (squares, squares, 3), dtype=np.uint8
+    )
     return Image.fromarray(values.repeat(6, axis=0).repeat(6, axis=1))
 
 
@@ -56,13 +59,20 @@ def naive_grouping(labels: np.ndarray, pixels: np.ndarray) -> set[tuple]:
         return x.min(), y.min(), x.max() + 1, y.max() + 1
 
     def touch(a, b):
-        sides = (a[1:] & b[:-1], a[:-1] & b[1:], a[:, 1:] & b[:, :-1], a[:, :-1] & b[:, 1:])
+        sides = (
+            a[1:] & b[:-1],
+            a[:-1] & b[1:],
+            a[:, 1:] & b[:, :-1],
+            a[:, :-1] & b[:, 1:],
+        )
         return any(side.any() for side in sides)
 
     def similarity(a, b):
         edges = np.linspace(0, 256, 26)
         colour = sum(
-            np.minimum(*(np.histogram(pixels[m][:, c], edges)[0] / m.sum() for m in (a, b))).sum()
+            np.minimum(
+                *(np.histogram(pixels[m][:, c], edges)[0] / m.sum() for m in (a, b))
+            ).sum()
             for c in range(3)
         )
         x0, y0, x1, y1 = box(a | b)
@@ -92,12 +102,14 @@ def test_grouping_is_that_of_its_definition(seed):
     assert boxes[-1].tolist() == [0, 0, 20, 24]
 
 
-# Boxes ----------------------------------------------------------------------------------------
+# Boxes --------------------------------------------------------------------------------
 
 
 def test_iou_is_that_of_counted_pixels():
     rng = np.random.default_rng(0)
-    a, b = (np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7))
+    a, b = (
+        np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7)
+    )
     expected = np.zeros((9, 7))
     for (i, first), (j, second) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
         masks = np.zeros((2, 13, 13), bool)
@@ -116,7 +128,7 @@ def test_a_box_without_area_has_no_iou_not_even_with_itself():
     assert iou(np.zeros((0, 4)), box).shape == (0,)
 
 
-# Files ----------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 def boxes_of(folder: Path, image_id: str, count: int = 200) -> np.ndarray:
@@ -127,7 +139,10 @@ def test_npz_boxes_come_by_falling_score(tmp_path):
     boxes = np.array([[0, 0, 4, 4], [1, 2, 30.5, 20], [5, 5, 9, 9], [0, 0, 40, 30]])
     np.savez(tmp_path / "a.npz", boxes=boxes, scores=[0.1, 0.9, 0.1, 0.5])
     by_score = boxes_of(tmp_path, "a")
-    assert by_score.tolist() == boxes[[1, 3, 0, 2]].tolist() and by_score.dtype == np.float32
+    assert (
+        by_score.tolist() == boxes[[1, 3, 0, 2]].tolist()
+        and by_score.dtype == np.float32
+    )
     assert boxes_of(tmp_path, "a", count=2).tolist() == boxes[[1, 3]].tolist()
     boxes[1, 2] = 30
     np.savez(tmp_path / "b.npz", boxes=boxes.astype(np.int16))
@@ -144,7 +159,8 @@ def test_edge_boxes_become_half_open_boxes(tmp_path):
 
 
 def test_a_box_that_ends_at_the_last_pixel_is_cut_there(tmp_path):
-    """EdgeBoxes' x + w of a box at the right border is one past the last inclusive pixel."""
+    """EdgeBoxes' x + w of a box at the right border is one past the last inclusive
+    pixel."""
     savemat(tmp_path / "a.mat", {"bbs": np.array([[31.0, 21, 10, 10, 1]])})
     assert boxes_of(tmp_path, "a").tolist() == [[30, 20, 40, 30]]
     np.savez(tmp_path / "b.npz", boxes=[[-1, -0.5, 41, 30]])

@@ -12,7 +12,8 @@ from benchmark.scoring.ranking import RefusedError, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance
 from benchmark.train import selection
 
-# Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of image 1.
+# Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of
+# image 1.
 OWNERS = np.array([0, 2, 1, 0])
 RELEVANT = Relevance.of(np.arange(3), OWNERS).matrix
 SCORES = np.array(
@@ -30,7 +31,8 @@ def of_pairs(scores_IC: np.ndarray) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("rsums", "number"), [((3.0,), 1), ((1, 5, 2), 2), ((1, 5, 5, 5, 4), 2), ((0, 0, 0), 1)]
+    ("rsums", "number"),
+    [((3.0,), 1), ((1, 5, 2), 2), ((1, 5, 5, 5, 4), 2), ((0, 0, 0), 1)],
 )
 def test_the_best_epoch_is_selected_and_the_earliest_on_ties(rsums, number):
     assert selection.selected(rsums) == number
@@ -43,14 +45,20 @@ def test_validation_recalls_are_those_of_the_evaluation(seed):
     scores = rng.integers(0, 12, (13, len(owners))).astype(np.float32)  # many ties
     scores[owners, np.arange(len(owners))] += rng.integers(0, 9)
     relevant = Relevance.of(np.arange(13), owners).matrix
-    expected = metrics.retrieval_metrics(whole_matrices.ranks(of_pairs(scores), relevant))
+    expected = metrics.retrieval_metrics(
+        whole_matrices.ranks(of_pairs(scores), relevant)
+    )
     given = torch.tensor(scores), torch.tensor(relevant)
     recalls = selection.retrieval_recalls(*given, ["i2t", "t2i"])
     assert recalls == pytest.approx({key: expected[key] for key in recalls})
     assert set(recalls) == {"rsum", *metrics.rsum_terms(("i2t", "t2i"))}
     alone = selection.retrieval_recalls(*given, ["t2i"])
-    assert alone["rsum"] == pytest.approx(sum(expected[f"t2i_r{k}"] for k in (1, 5, 10)))
-    constant = selection.retrieval_recalls(torch.zeros(13, 33), given[1], ["i2t", "t2i"])
+    assert alone["rsum"] == pytest.approx(
+        sum(expected[f"t2i_r{k}"] for k in (1, 5, 10))
+    )
+    constant = selection.retrieval_recalls(
+        torch.zeros(13, 33), given[1], ["i2t", "t2i"]
+    )
     assert (constant["i2t_r1"], constant["t2i_r10"]) == (0, 0)
 
 
@@ -64,15 +72,16 @@ def test_validation_scores_that_are_not_finite_are_refused(bad):
 
 def test_both_ways_of_a_literal_matrix():
     ranks = whole_matrices.ranks(of_pairs(SCORES), RELEVANT)
-    # i2t: image 0 first, its second caption right behind; image 1 behind caption 0; image 2 ties
-    # with caption 0, behind caption 2
+    # i2t: image 0 first, its second caption right behind; image 1 behind caption 0;
+    # image 2 ties with caption 0, behind caption 2
     assert ranks["i2t"].values.tolist() == [0, 1, 1, 2]
     assert ranks["i2t"].counts.tolist() == [2, 1, 1]
     assert ranks["i2t"].best.tolist() == [0, 1, 2]
     # t2i: caption 0 ties with image 1, caption 2 with image 2; captions 1 and 3 lead
     assert ranks["t2i"].best.tolist() == [1, 0, 1, 0]
     gap = whole_matrices.tie_gap(of_pairs(SCORES), RELEVANT)
-    # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would lead
+    # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would
+    # lead
     assert gap == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 50}
 
 
@@ -89,7 +98,9 @@ def test_ranks_are_those_of_sorting_in_galleries_of_their_own(seed):
         wanted = np.flatnonzero(relevant[q, items])
         assert ranks.best[q] == naive.ranks([scores[q, items]], [wanted])[0]
         own = ranks.values[ranks.queries == q]
-        order = sorted(range(len(items)), key=lambda n: (-scores[q, items[n]], n in wanted))
+        order = sorted(
+            range(len(items)), key=lambda n: (-scores[q, items[n]], n in wanted)
+        )
         assert own.tolist() == [place for place, n in enumerate(order) if n in wanted]
 
 
@@ -110,7 +121,8 @@ def test_a_query_without_a_relevant_item_is_refused():
 FAMILIES = np.array([0, 0, 2, 1, 0, 1])
 SIBLINGS = np.array(
     [
-        [9.0, 0.3, 0.5, 0.4, 0.1, 0.2],  # best sibling: 0.3; captions 2 and 3 are above it
+        # best sibling: 0.3; captions 2 and 3 are above it
+        [9.0, 0.3, 0.5, 0.4, 0.1, 0.2],
         [0.8, 9.0, 0.8, 0.1, 0.9, 0.0],  # best sibling: 0.9, first
         [0.9, 0.9, 0.1, 0.9, 0.9, 0.9],  # no sibling: no query
         [0.2, 0.1, 0.0, 9.0, 0.5, 0.5],  # its sibling ties with caption 4: behind it
@@ -133,7 +145,8 @@ def test_a_sentence_is_not_found_by_itself():
     """Whatever its own score, even where all the others are lower than any."""
     lowest = np.full((3, 3), -1e30) + 1e30 * np.eye(3)
     owners = np.array([0, 0, 1])
-    assert sentence_ranks(lowest, np.arange(3), owners).values.tolist() == [1, 1]  # a tie
+    # a tie
+    assert sentence_ranks(lowest, np.arange(3), owners).values.tolist() == [1, 1]
     assert sentence_ranks(-lowest, np.arange(3), owners).values.tolist() == [1, 1]
 
 
@@ -159,14 +172,20 @@ def test_a_fold_is_a_gallery_of_its_own(seed):
         place = np.ix_(images, captions)
         alone = whole_matrices.ranks(of_pairs(scores[place]), relevant[place])
         assert within["i2t"].at(images).values.tolist() == alone["i2t"].values.tolist()
-        assert within["t2i"].at(captions).values.tolist() == alone["t2i"].values.tolist()
+        assert (
+            within["t2i"].at(captions).values.tolist() == alone["t2i"].values.tolist()
+        )
         parts.append(metrics.retrieval_metrics(alone))
     of_folds = metrics.fold_metrics(within, relevance.fold_of_query)
     for name in parts[0]:
         assert of_folds["fold_values"][name] == [part[name] for part in parts]
-        assert of_folds[f"fold_{name}"] == pytest.approx(np.mean([part[name] for part in parts]))
+        assert of_folds[f"fold_{name}"] == pytest.approx(
+            np.mean([part[name] for part in parts])
+        )
 
 
 def test_images_that_cannot_be_divided_evenly_are_refused():
-    with pytest.raises(ValueError, match="7 images cannot be divided into 5 equal folds"):
+    with pytest.raises(
+        ValueError, match="7 images cannot be divided into 5 equal folds"
+    ):
         Relevance.of(np.arange(7), np.arange(7), folds=5)

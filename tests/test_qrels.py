@@ -22,7 +22,10 @@ def pairs(text: str) -> dict[tuple[str, str], float]:
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("names", NAMES)
 def test_columns_go_by_their_names(names, order):
-    rows = [names, *((query, item, f"{score:g}") for (query, item), score in PAIRS.items())]
+    rows = [
+        names,
+        *((query, item, f"{score:g}") for (query, item), score in PAIRS.items()),
+    ]
     lines = ["\t".join(row[place] for place in order) for row in rows]
     assert pairs("\r\n".join(lines)) == PAIRS
     assert qrels.read("\n".join(lines), "test.tsv").has_names

@@ -1,4 +1,5 @@
-"""`query` scores anyone's text and image as the evaluation scores those of the dataset."""
+"""`query` scores anyone's text and image as the evaluation scores those of the
+dataset."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +19,12 @@ from benchmark.encode import __main__ as encode
 from benchmark.encode import images
 from benchmark.evaluate.trained_cells import model_on_split, trained_cell
 from benchmark.scoring import model_scores
-from benchmark.season.parameters import FeatureSet, ImageEncoder, Params, SentenceEncoder
+from benchmark.season.parameters import (
+    FeatureSet,
+    ImageEncoder,
+    Params,
+    SentenceEncoder,
+)
 from seasons import params_of
 
 
@@ -26,7 +32,12 @@ def test_a_caption_has_the_vector_that_its_feature_folder_has(tmp_path, monkeypa
     tiny_cells.enter(tmp_path, monkeypatch)
     data = prepared_tables.read("tiny")
     for settings in (SentenceEncoder(), SentenceEncoder(standardise=True)):
-        facts = {"dataset": "tiny", "reader": "tiny", "kind": "sentences", "encoder": "mean_words"}
+        facts = {
+            "dataset": "tiny",
+            "reader": "tiny",
+            "kind": "sentences",
+            "encoder": "mean_words",
+        }
         folders = {"folder": str(VECTORS), "source": str(KNOWN)}
         feature_set = FeatureSet(**facts, **folders, sentence=settings)
         encode.vectors(feature_set, data)
@@ -37,7 +48,9 @@ def test_a_caption_has_the_vector_that_its_feature_folder_has(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("standardise", [False, True])
-def test_an_image_has_the_features_that_its_feature_folder_has(standardise, tmp_path, monkeypatch):
+def test_an_image_has_the_features_that_its_feature_folder_has(
+    standardise, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     shown, data = pictures_of(), data_of()
     loaded = SimpleNamespace(load=lambda name, folder: (Stub(), {"file": "stub"}))
@@ -45,7 +58,12 @@ def test_an_image_has_the_features_that_its_feature_folder_has(standardise, tmp_
     for module in (images, query):
         monkeypatch.setattr(module, "raw_dataset", lambda params, name: raw)
         monkeypatch.setattr(module.features, "load", lambda name: loaded)
-    facts = {"dataset": "tiny", "reader": "tiny", "kind": "pictures", "encoder": "torchvision_cnn"}
+    facts = {
+        "dataset": "tiny",
+        "reader": "tiny",
+        "kind": "pictures",
+        "encoder": "torchvision_cnn",
+    }
     feature_set = FeatureSet(
         **facts,
         folder="data/features/tiny/stub",
@@ -55,7 +73,9 @@ def test_an_image_has_the_features_that_its_feature_folder_has(standardise, tmp_
     images.pictures(params_of(), feature_set, data)
     for kind in ("pooled", "regions", "pixels"):
         stored = np.load(f"data/features/tiny/stub/{kind}.npy")
-        again = query.image_features(params_of(), feature_set, data, shown["p9.png"], kind)
+        again = query.image_features(
+            params_of(), feature_set, data, shown["p9.png"], kind
+        )
         assert again.shape == stored[9:10].shape
         np.testing.assert_allclose(again.float(), stored[9:10].astype(float), atol=0.02)
     still = np.ones((4, 1))
@@ -89,11 +109,15 @@ def scored(params: Params):
     return trained, on_split, model_scores.score(on_split.model, on_split.inputs)
 
 
-def test_a_text_is_scored_as_the_caption_that_it_is_and_the_best_images_are_told(scan, capsys):
+def test_a_text_is_scored_as_the_caption_that_it_is_and_the_best_images_are_told(
+    scan, capsys
+):
     trained, on_split, matrix = scored(scan)
     for caption in (0, 4):
         text = on_split.texts[caption].upper()
-        scores = query.score_text(scan, trained, on_split, prepared_tables.read("tiny"), text)
+        scores = query.score_text(
+            scan, trained, on_split, prepared_tables.read("tiny"), text
+        )
         torch.testing.assert_close(scores, matrix[:, caption])
     assert refused_by("a red zebra", "--top", "3") is None
     lines = capsys.readouterr().out.splitlines()
@@ -128,7 +152,9 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     _, on_split, matrix = scored(scan)
     data = prepared_tables.read("tiny")
-    best = matrix[20 - int(data.split("test").image_rows[0])].argsort(descending=True)[:5]
+    best = matrix[20 - int(data.split("test").image_rows[0])].argsort(descending=True)[
+        :5
+    ]
     owners = data.captions["image_id"].iloc[data.split("test").caption_rows].tolist()
     assert [line.split(maxsplit=2)[2] for line in lines[1:6]] == [
         f"{owners[n]}  {on_split.texts[n]}" for n in best

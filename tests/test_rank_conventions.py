@@ -8,13 +8,17 @@ from benchmark.scoring.rank_conventions import largest_may_mean_lost, zero_may_m
 EACH = 5  # captions of an image
 
 
-def ranks_of(images: int, noise: float, seed: int, each: int = EACH) -> dict[str, np.ndarray]:
+def ranks_of(
+    images: int, noise: float, seed: int, each: int = EACH
+) -> dict[str, np.ndarray]:
     """Ranks from 0 of captions that lie near their images."""
     rng = np.random.default_rng(seed)
     vectors, owner = rng.normal(size=(images, 16)), np.repeat(np.arange(images), each)
     captions = vectors[owner] + noise * rng.normal(size=(len(owner), 16))
     cosines = vectors @ captions.T
-    cosines /= np.outer(np.linalg.norm(vectors, axis=1), np.linalg.norm(captions, axis=1))
+    cosines /= np.outer(
+        np.linalg.norm(vectors, axis=1), np.linalg.norm(captions, axis=1)
+    )
     is_own = np.equal.outer(np.arange(images), owner)
     ranks = {}
     for way, scores, right in (("i2t", cosines, is_own), ("t2i", cosines.T, is_own.T)):
@@ -39,7 +43,9 @@ def test_full_rankings_from_0_pass(images, noise):
 @pytest.mark.parametrize("depth", [5, 10, 20])
 @pytest.mark.parametrize("images", [40, 120, 400])
 @pytest.mark.parametrize("noise", [2, 4])
-def test_positions_from_1_with_0_for_what_was_not_found_are_doubted(images, noise, depth):
+def test_positions_from_1_with_0_for_what_was_not_found_are_doubted(
+    images, noise, depth
+):
     ranks = ranks_of(images, noise, seed=0)
     positions = {way: np.where(of < depth, of + 1, 0) for way, of in ranks.items()}
     assert zero_may_mean_lost(positions, sizes(images))
@@ -63,7 +69,10 @@ def test_a_few_captions_that_share_a_rank_are_no_sentinel():
 def test_ranks_of_a_tiny_set_are_not_doubted():
     perfect = {"i2t": np.zeros(12, int), "t2i": np.zeros(24, int)}
     assert not zero_may_mean_lost(perfect, {"i2t": 24, "t2i": 12})
-    good = {"i2t": np.array([0] * 10 + [1, 2]), "t2i": np.array([0] * 20 + [1, 1, 2, 3])}
+    good = {
+        "i2t": np.array([0] * 10 + [1, 2]),
+        "t2i": np.array([0] * 20 + [1, 1, 2, 3]),
+    }
     assert not zero_may_mean_lost(good, {"i2t": 24, "t2i": 12})
     assert not any(map(largest_may_mean_lost, (*perfect.values(), *good.values())))
 

@@ -21,7 +21,11 @@ def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     cells = []
     for seed in seeds:
         ranks = ranks_of(np.random.default_rng(seed), 3.0)
-        cells.append(outcome(preset, seed, {way: of_way + worse for way, of_way in ranks.items()}))
+        cells.append(
+            outcome(
+                preset, seed, {way: of_way + worse for way, of_way in ranks.items()}
+            )
+        )
     return standing(preset, cells)
 
 
@@ -46,8 +50,9 @@ def test_of_too_few_queries_nobody_is_told_apart():
 
 
 def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
-    """Fused shares its trainings with a member that has one more, and a very good, training: the
-    member is ahead by all trainings and behind by those that both have."""
+    """Fused shares its trainings with a member that has one more, and a very good,
+    training: the member is ahead by all trainings and behind by those that both
+    have."""
     best = {way: np.zeros_like(ranks) for way, ranks in any_ranks().items()}
     member = shifted("m", 6)
     member.outcomes.append(outcome("m", 9, best))

@@ -1,4 +1,5 @@
-"""Raw files that change after they were fetched: `run`, `doctor` and the stages notice."""
+"""Raw files that change after they were fetched: `run`, `doctor` and the stages
+notice."""
 
 import json
 import os
@@ -70,7 +71,8 @@ def replace_picture(folder: Path) -> None:
 
 @pytest.fixture
 def played(monkeypatch) -> list[str]:
-    """The steps of `run`, by their names; encoding, training and evaluation are left out."""
+    """The steps of `run`, by their names; encoding, training and evaluation are left
+    out."""
     steps = []
 
     def fetched(*given: object) -> list[str]:
@@ -134,7 +136,9 @@ def test_doctor_tells_what_changed_since_it_was_fetched(own, capsys, monkeypatch
     assert main(["fetch", "mine"]) == 0
     assert told() == "mine           ok"
     caption(own, "second")
-    assert told() == "mine           changed since it was fetched; run: rematch fetch mine"
+    assert (
+        told() == "mine           changed since it was fetched; run: rematch fetch mine"
+    )
 
 
 def test_files_that_change_while_they_are_prepared(own, monkeypatch):
@@ -146,7 +150,13 @@ def test_files_that_change_while_they_are_prepared(own, monkeypatch):
 
     measure = prepare.measure
     monkeypatch.setattr(prepare, "measure", measured)
-    check(refusal(prepare, "mine"), "data/raw/mine/captions.csv", "as in the manifest", "", FETCH)
+    check(
+        refusal(prepare, "mine"),
+        "data/raw/mine/captions.csv",
+        "as in the manifest",
+        "",
+        FETCH,
+    )
     assert not PREPARED.exists()
 
 

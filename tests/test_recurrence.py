@@ -19,8 +19,12 @@ def gru(request):
 @pytest.mark.parametrize("is_last", [False, True])
 def test_states_and_gradients_are_those_of_torch(gru, is_last):
     gru, lengths = gru.double(), sorted(LENGTHS, reverse=True) if is_last else LENGTHS
-    words = torch.randn(len(LENGTHS), max(LENGTHS), WORD_SIZE, dtype=torch.float64).requires_grad_()
-    packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=is_last)
+    words = torch.randn(
+        len(LENGTHS), max(LENGTHS), WORD_SIZE, dtype=torch.float64
+    ).requires_grad_()
+    packed = pack_padded_sequence(
+        words, lengths, batch_first=True, enforce_sorted=is_last
+    )
     if is_last:
         own, expected = recurrence.last_gru_states(gru, packed), gru(packed)[1]
     else:
@@ -31,7 +35,8 @@ def test_states_and_gradients_are_those_of_torch(gru, is_last):
     torch.testing.assert_close(own, expected, atol=1e-13, rtol=0)
     weights, leaves = torch.randn_like(expected), [words, *gru.parameters()]
     gradients = (
-        torch.autograd.grad((x * weights).sum(), leaves, retain_graph=True) for x in (own, expected)
+        torch.autograd.grad((x * weights).sum(), leaves, retain_graph=True)
+        for x in (own, expected)
     )
     for gradient, same in zip(*gradients, strict=True):
         torch.testing.assert_close(gradient, same, atol=1e-13, rtol=1e-11)

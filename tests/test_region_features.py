@@ -1,4 +1,5 @@
-"""Features of boxes, and the folder of proposals: kills survived, statistics of train only."""
+"""Features of boxes, and the folder of proposals: kills survived, statistics of train
+only."""
 
 import json
 import shutil
@@ -33,7 +34,8 @@ PARAMS = params_of()
 
 
 class Stub(nn.Module):
-    """Mean colours of squares of 4 x 4 pixels, after a batch norm that scales each channel."""
+    """Mean colours of squares of 4 x 4 pixels, after a batch norm that scales each
+    channel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,17 +55,25 @@ def pictures_of() -> dict[str, Image.Image]:
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (len(SPLITS), 4, 6, 3), dtype=np.uint8)
     pixels = pixels.repeat(8, axis=1).repeat(8, axis=2)
-    return {f"{name}.png": Image.fromarray(x) for name, x in zip(IDS, pixels, strict=True)}
+    return {
+        f"{name}.png": Image.fromarray(x) for name, x in zip(IDS, pixels, strict=True)
+    }
 
 
 # Two phrases per image, and not in the order of the images.
 NAMED = [*IDS, *reversed(IDS)]
-CORNERS = np.array([[n % 7, n % 5, n % 7 + 20 + n, n % 5 + 12] for n in range(len(NAMED))], float)
+CORNERS = np.array(
+    [[n % 7, n % 5, n % 7 + 20 + n, n % 5 + 12] for n in range(len(NAMED))], float
+)
 
 
 def data_of() -> Prepared:
-    images = pd.DataFrame({"image_id": IDS, "file": [f"{x}.png" for x in IDS], "split": SPLITS})
-    regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(image_id=NAMED)
+    images = pd.DataFrame(
+        {"image_id": IDS, "file": [f"{x}.png" for x in IDS], "split": SPLITS}
+    )
+    regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(
+        image_id=NAMED
+    )
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
     return builders.on_disk(images, pd.DataFrame(), regions)
 
@@ -105,7 +115,7 @@ def stage(monkeypatch):
     return run
 
 
-# Features -------------------------------------------------------------------------------------
+# Features -----------------------------------------------------------------------------
 
 
 def quarters(picture: Image.Image, box: tuple) -> np.ndarray:
@@ -122,7 +132,9 @@ def quarters(picture: Image.Image, box: tuple) -> np.ndarray:
 
 
 def noise(width: int, height: int) -> Image.Image:
-    pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    pixels = np.random.default_rng(0).integers(
+        0, 256, (height, width, 3), dtype=np.uint8
+    )
     return Image.fromarray(pixels)
 
 
@@ -133,7 +145,8 @@ def plain_map() -> Stub:
 
 
 def test_boxes_are_squashed_with_their_picture():
-    """A picture twice as wide as the network wants it: its boxes become half as wide."""
+    """A picture twice as wide as the network wants it: its boxes become half as
+    wide."""
     squashed = noise(64, 64)
     wide = squashed.resize((128, 64), Image.Resampling.NEAREST)
     boxes = np.array([[32, 32, 64, 48], [0, 0, 96, 48]], np.float32)
@@ -141,19 +154,29 @@ def test_boxes_are_squashed_with_their_picture():
     features = aligned(plain_map(), 64, [wide, squashed], [boxes, narrow[:1]])
     assert [len(x) for x in features] == [2, 1]
     seen = wide.resize((64, 64), Image.Resampling.BICUBIC)
-    np.testing.assert_allclose(features[0][0], quarters(seen, (16, 32, 32, 48)), atol=1e-5)
-    np.testing.assert_allclose(features[1][0], quarters(squashed, (16, 32, 32, 48)), atol=1e-5)
+    np.testing.assert_allclose(
+        features[0][0], quarters(seen, (16, 32, 32, 48)), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        features[1][0], quarters(squashed, (16, 32, 32, 48)), atol=1e-5
+    )
 
 
-# The folder -----------------------------------------------------------------------------------
+# The folder ---------------------------------------------------------------------------
 
 
 def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
     arrays = stage()
     pictures = pictures_of()
     assert arrays["boxes"].shape == (10, 8, 4) and arrays["boxes"].dtype == np.float32
-    assert arrays["proposals"].shape == (10, 8, 12) and arrays["proposals"].dtype == np.float16
-    assert arrays["truths"].shape == (len(NAMED), 12) and arrays["truths"].dtype == np.float16
+    assert (
+        arrays["proposals"].shape == (10, 8, 12)
+        and arrays["proposals"].dtype == np.float16
+    )
+    assert (
+        arrays["truths"].shape == (len(NAMED), 12)
+        and arrays["truths"].dtype == np.float16
+    )
     for row, image_id in enumerate(IDS[:10]):
         picture = pictures[f"{image_id}.png"]
         boxes = selective_search(picture, 8)
@@ -162,7 +185,9 @@ def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
         np.testing.assert_allclose(arrays["proposals"][row], expected, atol=2e-3)
     for row, (image_id, box) in enumerate(zip(NAMED, CORNERS, strict=True)):
         picture = pictures[f"{image_id}.png"]
-        expected = aligned(Stub().eval(), 32, [picture], [box[None].astype(np.float32)])[0][0]
+        expected = aligned(
+            Stub().eval(), 32, [picture], [box[None].astype(np.float32)]
+        )[0][0]
         expected *= image_id != "p10"  # of an unused image
         np.testing.assert_allclose(arrays["truths"][row], expected, atol=2e-3)
     assert "p10.png" not in stage.opened
@@ -189,7 +214,11 @@ def test_standardised_by_the_proposals_of_the_training_split(stage):
     settings = {"how": "file", "boxes": "boxes", "count": 4}
     raw = stage(**settings, standardise=False)
     arrays = stage(**settings, standardise=True)
-    of_train = [raw["proposals"][n, k] for n in range(5) for k in range(min(len(filed[IDS[n]]), 4))]
+    of_train = [
+        raw["proposals"][n, k]
+        for n in range(5)
+        for k in range(min(len(filed[IDS[n]]), 4))
+    ]
     of_train = np.array(of_train, np.float64)
     assert len(of_train) == 11  # 1 + 2 + 0 + 4 + 4: absent ones are left out
     mean, deviation = of_train.mean(0), of_train.std(0)
@@ -202,7 +231,7 @@ def test_standardised_by_the_proposals_of_the_training_split(stage):
     np.testing.assert_allclose(arrays["truths"][named], expected[named], atol=5e-3)
 
 
-# Detectors ------------------------------------------------------------------------------------
+# Detectors ----------------------------------------------------------------------------
 
 
 def test_a_detector_proposes_and_describes(stage):
@@ -213,7 +242,9 @@ def test_a_detector_proposes_and_describes(stage):
     for row, view in enumerate(faster_rcnn.views(own, pictures)):
         boxes = view.proposed(6)
         np.testing.assert_allclose(arrays["boxes"][row], boxes, atol=1e-4)
-        np.testing.assert_allclose(arrays["proposals"][row], view.described(boxes), atol=5e-3)
+        np.testing.assert_allclose(
+            arrays["proposals"][row], view.described(boxes), atol=5e-3
+        )
     assert arrays["truths"].shape == (len(NAMED), 1024)
 
 
@@ -229,4 +260,7 @@ def test_a_detector_may_propose_for_another_network(stage, monkeypatch):
     assert loaded == ["fasterrcnn_resnet50_fpn_v2"]
     assert arrays["proposals"].shape == (10, 6, 12) and arrays["boxes"].any(-1).all()
     card = json.loads((FOLDER / "card.json").read_text())
-    assert (card["weights"], card["detector"]) == ({"file": "stub"}, {"file": "its own"})
+    assert (card["weights"], card["detector"]) == (
+        {"file": "stub"},
+        {"file": "its own"},
+    )

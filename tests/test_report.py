@@ -1,4 +1,5 @@
-"""A whole report: the same bytes twice, links, hostile text, what it refuses and deletes."""
+"""A whole report: the same bytes twice, links, hostile text, what it refuses and
+deletes."""
 
 import json
 import os
@@ -79,7 +80,8 @@ def drawn(drawn_once, monkeypatch) -> Params:
 
 @pytest.fixture
 def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
-    """A season with every record, in a folder of its own; its report draws no figures."""
+    """A season with every record, in a folder of its own; its report draws no
+    figures."""
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
@@ -103,8 +105,15 @@ class TestWithFigures:
         assert done.stdout.split() == [str(README)]
         names = {str(Path(name).relative_to(FOLDER)) for name in first}
         assert {"README.md", "claims.md", "claims.json", "metrics.json"} <= names
-        assert {"plots/training.csv", "plots/leaderboard.csv", "papers/scan.md"} <= names
-        assert {"local/gated.md", *(f"figures/{dataset}-cost.svg" for dataset in DATASETS)} <= names
+        assert {
+            "plots/training.csv",
+            "plots/leaderboard.csv",
+            "papers/scan.md",
+        } <= names
+        assert {
+            "local/gated.md",
+            *(f"figures/{dataset}-cost.svg" for dataset in DATASETS),
+        } <= names
 
     def test_links_resolve_and_every_page_is_reachable_from_the_first(self, drawn):
         reached, waiting = set(), [README]
@@ -119,16 +128,22 @@ class TestWithFigures:
                 own = (path.parent / target).resolve()
                 if not OF_REPOSITORY.fullmatch(target) and own.suffix == ".md":
                     waiting += [own] if own not in reached else []
-        pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}
+        pages = {
+            path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))
+        }
         assert pages == reached
         assert {"claims.md", "open.md", "gated.md", "scan.md", "fidelity.md"} <= {
             path.name for path in pages
         }
 
-    def test_every_figure_of_the_folder_is_on_a_page_and_thumbnails_are_small(self, drawn):
+    def test_every_figure_of_the_folder_is_on_a_page_and_thumbnails_are_small(
+        self, drawn
+    ):
         """What no page shows would be left behind for ever."""
         linked = {
-            (path.parent / target).resolve() for path in markdown_pages() for target in links(path)
+            (path.parent / target).resolve()
+            for path in markdown_pages()
+            for target in links(path)
         }
         files = {path.resolve() for path in FOLDER.rglob("*.[ps][nv]g")}
         assert len(files) > 20
@@ -149,22 +164,32 @@ class TestWithFigures:
         for part in ("Dataset open ", "not applicable", "epochs = "):
             assert part in dataset
         assert re.search(rf"open text \d+ {re.escape(shown)}", dataset)
-        assert re.search(rf"gated text \d+ {re.escape(shown)}", seen(FOLDER / "local/gated.md"))
+        assert re.search(
+            rf"gated text \d+ {re.escape(shown)}", seen(FOLDER / "local/gated.md")
+        )
         for path in FOLDER.rglob("*.svg"):
             assert "<script" not in path.read_text(), path
 
     def test_what_may_not_be_published_is_in_local_alone(self, drawn):
-        published = {k: data for k, data in contents(FOLDER).items() if "/local/" not in k}
-        assert any(b"open text 8" in data for k, data in published.items() if k.endswith(".md"))
+        published = {
+            k: data for k, data in contents(FOLDER).items() if "/local/" not in k
+        }
+        assert any(
+            b"open text 8" in data for k, data in published.items() if k.endswith(".md")
+        )
         for name, data in published.items():
             assert b"gated text" not in data, name
             assert not re.search("gallery/gated|gated-(words|attention)", name)
         local = contents(FOLDER / "local")
-        assert any(b"gated text" in data for k, data in local.items() if k.endswith(".md"))
+        assert any(
+            b"gated text" in data for k, data in local.items() if k.endswith(".md")
+        )
         assert any(re.search(r"local/gated/\d{6}.*\.png$", name) for name in local)
         assert "(../local/gated.md)" in page("gated")
 
-    def test_the_main_row_of_every_paper_has_hits_and_misses_with_images_of_its_own(self, drawn):
+    def test_the_main_row_of_every_paper_has_hits_and_misses_with_images_of_its_own(
+        self, drawn
+    ):
         text = page("open").partition("### Hits and misses")[2].partition("\n##")[0]
         mains = ("cyclematch_adaptive", "scan_i2t_avg")
         for title in map(printed_tables.title_of, mains):
@@ -176,14 +201,18 @@ class TestWithFigures:
 
 
 def hostile_paper() -> Paper:
-    about = About(title=HOSTILE, authors=HOSTILE, year=2018, venue=HOSTILE, source=HOSTILE)
+    about = About(
+        title=HOSTILE, authors=HOSTILE, year=2018, venue=HOSTILE, source=HOSTILE
+    )
     words = {"label": HOSTILE, "setting": HOSTILE, "note": HOSTILE}
     numbers = {"flickr30k/test": [50.0]}
     rows = [
         Row(**words, preset=MEMBERS[0], numbers=numbers),
         Row(**words, unplayed=HOSTILE, numbers=numbers),
     ]
-    table = printed_tables.Table(title=HOSTILE, metrics=["i2t_r1"], rows=rows, note=HOSTILE)
+    table = printed_tables.Table(
+        title=HOSTILE, metrics=["i2t_r1"], rows=rows, note=HOSTILE
+    )
     facts = {"statement": HOSTILE, "where": HOSTILE, "metric": "rsum", "note": HOSTILE}
     made = [
         Claim(id="a", presets=list(MEMBERS), headline=HOSTILE, **facts),
@@ -193,30 +222,50 @@ def hostile_paper() -> Paper:
 
 
 def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
-    changed = presets()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
-    monkeypatch.setattr(boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)})
+    changed = presets()[MEMBERS[0]][1].model_copy(
+        update={"title": HOSTILE, "note": HOSTILE}
+    )
+    monkeypatch.setattr(
+        boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)}
+    )
     for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
         monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
     entries = {HOSTILE: [Entry(topic="a | b", **facts)]}
     monkeypatch.setattr(ledger_pages, "fidelity", lambda: entries)
-    drawn = ReportFigure(name="x", figure=Figure(figsize=(1, 1)), alt=HOSTILE, caption=HOSTILE)
+    drawn = ReportFigure(
+        name="x", figure=Figure(figsize=(1, 1)), alt=HOSTILE, caption=HOSTILE
+    )
     monkeypatch.setattr(figure_listing, "figures", lambda *_: [drawn])
     report.write_report(played)
     write_ledger()
     shown = " ".join(HOSTILE.split())
     for path in (*markdown_pages(), *FOLDER.parent.glob("*.md")):
         assert_contained(path)
-    for name in ("README.md", "claims.md", "datasets/open.md", "../README.md", "../fidelity.md"):
+    for name in (
+        "README.md",
+        "claims.md",
+        "datasets/open.md",
+        "../README.md",
+        "../fidelity.md",
+    ):
         assert shown in seen(FOLDER / name), name
-    assert shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)["claim"] == shown
+    assert (
+        shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)["claim"]
+        == shown
+    )
     table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
     assert table.records()[0]["row"] == f"{shown}, {shown}"
 
 
 def test_a_verdict_against_a_paper_stands_beside_its_controls(played, monkeypatch):
     first, second = MEMBERS
-    given = {"statement": "S.", "where": "W", "metric": "rsum", "presets": [first, FUSION]}
+    given = {
+        "statement": "S.",
+        "where": "W",
+        "metric": "rsum",
+        "presets": [first, FUSION],
+    }
     made = [
         Claim(id="a", controls=[[second, FUSION]], headline="A", **given),
         Claim(id="b", controls=[["cca", FUSION]], **given),
@@ -225,15 +274,22 @@ def test_a_verdict_against_a_paper_stands_beside_its_controls(played, monkeypatc
     paper = Paper(paper=about, tables={}, claims=made)
     for module in (season_pages, claims):
         monkeypatch.setattr(module, "papers", lambda: {"made": paper})
-    monkeypatch.setattr(claims, "margin_of", lambda *_: 200.0)  # no difference reaches beyond it
+    # no difference reaches beyond it
+    monkeypatch.setattr(claims, "margin_of", lambda *_: 200.0)
     report.write_report(played)
     text = seen(FOLDER / "claims.md")
     assert "no difference beyond the margin 1, undecided 1" in text
     listed = text.partition("Against the papers")[2].partition("Against loops")[0]
-    assert "Control: SCAN i-t LSE beats SCAN t-i AVG + i-t LSE, no difference beyond" in listed
+    assert (
+        "Control: SCAN i-t LSE beats SCAN t-i AVG + i-t LSE, no difference beyond"
+        in listed
+    )
     told = json.loads((FOLDER / "claims.json").read_text())["datasets"][0]["claims"]
     stands, withheld = [of["parts"][0] for of in told]
-    assert (stands["withheld"], withheld["withheld"]) == (None, Conclusion.NO_DIFFERENCE)
+    assert (stands["withheld"], withheld["withheld"]) == (
+        None,
+        Conclusion.NO_DIFFERENCE,
+    )
 
 
 def metrics_of_report() -> dict:
@@ -251,14 +307,21 @@ def test_metrics_are_means_over_the_seeds_and_plots_tables_for_dvc(reported):
         assert metrics["open"][FUSION][name] == pytest.approx(expected)
     assert "overlap_s_low" in records[0]["metrics"]
     assert not {"overlap_s_low", "overlap_s_high"} & set(metrics["open"][FUSION])
-    assert set(metrics) == set(DATASETS) and set(metrics["open"]) == {*PRESETS, "claims"}
+    assert set(metrics) == set(DATASETS) and set(metrics["open"]) == {
+        *PRESETS,
+        "claims",
+    }
     assert all(isfinite(x) for name in PRESETS for x in metrics["open"][name].values())
     curves = pd.read_csv(FOLDER / "plots/training.csv")
     assert list(curves.columns) == ["epoch", "loss", "val_rsum", "cell"]
     trained = [preset for preset in PRESETS if preset != FUSION]
-    named = {f"{d} {preset} {s}" for d in DATASETS for preset in trained for s in (0, 1)}
+    named = {
+        f"{d} {preset} {s}" for d in DATASETS for preset in trained for s in (0, 1)
+    }
     assert set(curves["cell"]) == named
-    assert [*curves.groupby("cell")["val_rsum"].apply(list)] == [[90, 99, 98]] * len(named)
+    assert [*curves.groupby("cell")["val_rsum"].apply(list)] == [[90, 99, 98]] * len(
+        named
+    )
     board = pd.read_csv(FOLDER / "plots/leaderboard.csv")
     assert len(board) == len(DATASETS) * len(PRESETS)
     for row in board.itertuples():
@@ -273,7 +336,9 @@ def test_a_season_in_which_everything_failed_still_has_a_report(played):
     for dataset in DATASETS:
         assert page(dataset).count("out of luck") == 4
         assert "No preset has a result" in on_readme(dataset)
-    assert all(set(of_dataset) == {"claims"} for of_dataset in metrics_of_report().values())
+    assert all(
+        set(of_dataset) == {"claims"} for of_dataset in metrics_of_report().values()
+    )
     for path in markdown_pages():
         assert_contained(path)
 
@@ -298,10 +363,14 @@ def test_a_cell_that_was_not_run_is_named_and_the_rest_is_shown(played, capsys):
 
 def test_without_prepared_data_boards_say_what_they_lack(played):
     shutil.rmtree("data/prepared/open")
-    with refused("open/captions.parquet", "a file of the prepared", do="rematch fetch open, then"):
+    with refused(
+        "open/captions.parquet", "a file of the prepared", do="rematch fetch open, then"
+    ):
         report.write_report(played)
     shutil.rmtree("data/cards/open")
-    with refused("open/card.json", "the image of each query", do="rematch fetch open, then"):
+    with refused(
+        "open/card.json", "the image of each query", do="rematch fetch open, then"
+    ):
         report.write_report(played)
 
 
@@ -322,8 +391,17 @@ def test_without_what_was_retrieved_there_is_no_gallery(reported):
 
 def test_what_an_earlier_report_left_is_removed(reported):
     first = contents(FOLDER)
-    left = ("figures/old.png", "figures/gallery/gone/1.png", "figures/.half.png.12.part")
-    for name in (*left, "papers/gone.md", "datasets/gone.md", "local/gated/gated-words.png"):
+    left = (
+        "figures/old.png",
+        "figures/gallery/gone/1.png",
+        "figures/.half.png.12.part",
+    )
+    for name in (
+        *left,
+        "papers/gone.md",
+        "datasets/gone.md",
+        "local/gated/gated-words.png",
+    ):
         path = FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")

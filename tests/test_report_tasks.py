@@ -1,8 +1,9 @@
 """The report of what is more than two directions of one split: phrases, persons, folds.
 
-Made-up cells whose numbers are worked out by hand, on five datasets: `scenes` has captions and
-phrases, `people` captions as queries only, `coco` folds and features without images, `phrases`
-nothing but phrases and may not be published, `nothing` phrases that no preset could localise.
+Made-up cells whose numbers are worked out by hand, on five datasets: `scenes` has
+captions and phrases, `people` captions as queries only, `coco` folds and features
+without images, `phrases` nothing but phrases and may not be published, `nothing`
+phrases that no preset could localise.
 """
 
 import re
@@ -18,7 +19,13 @@ import report_seasons
 from builders import seal_tables
 from oracles import whole_matrices
 from PIL import Image, ImageColor
-from report_readers import assert_contained, links, markdown_pages, shown_table, target_of
+from report_readers import (
+    assert_contained,
+    links,
+    markdown_pages,
+    shown_table,
+    target_of,
+)
 from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
 from benchmark.boards import claims
@@ -55,13 +62,16 @@ FACTS = {
 }
 BEST, CCA = "two_branch_phrase_augmented", "cca_phrases"
 
-# Of 16 phrases: 12 right at once, 2 fourth, 2 never: 75, 87.5, 87.5. And 4 at once, 12 never.
+# Of 16 phrases: 12 right at once, 2 fourth, 2 never: 75, 87.5, 87.5. And 4 at once, 12
+# never.
 GOOD = np.repeat([0, 3, 10], [12, 2, 2])
 POOR = np.repeat([0, 10], [4, 12])
 
 
 def params() -> Params:
-    return params_of(datasets={name: DatasetSettings(reader="folder") for name in FACTS})
+    return params_of(
+        datasets={name: DatasetSettings(reader="folder") for name in FACTS}
+    )
 
 
 def prepare(dataset: str) -> dict:
@@ -72,7 +82,9 @@ def prepare(dataset: str) -> dict:
     texts = [f"{dataset} text {number} {HOSTILE}" for number in range(CAPTIONS)]
     given = {"owners": OWNER, "texts": texts, "groups": people, "phrases": OWNER}
     facts |= FACTS[dataset]
-    folder = report_seasons.prepare(dataset, has_images=dataset != "coco", **given, **facts)
+    folder = report_seasons.prepare(
+        dataset, has_images=dataset != "coco", **given, **facts
+    )
     phrases = [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)]
     add_column(folder / "regions.parquet", "phrase", phrases)
     for corner, value in zip(("x0", "y0", "x1", "y1"), TRUE, strict=True):
@@ -82,7 +94,12 @@ def prepare(dataset: str) -> dict:
 
 
 def cell(
-    dataset: str, preset: str, seed: int = 0, /, seconds: dict | None = None, **facts: object
+    dataset: str,
+    preset: str,
+    seed: int = 0,
+    /,
+    seconds: dict | None = None,
+    **facts: object,
 ) -> Outcome:
     given = {
         "images": IMAGES,
@@ -91,9 +108,13 @@ def cell(
         "image_features": {"encoder": "cnn"},
         "text_features": {"encoder": "words"},
     }
-    history = pd.DataFrame({"epoch": [1, 2], "loss": [2.0, 1.0], "val_rsum": [9.0, 8.0]})
+    history = pd.DataFrame(
+        {"epoch": [1, 2], "loss": [2.0, 1.0], "val_rsum": [9.0, 8.0]}
+    )
     history = history if preset != CCA else None
-    made = builders.outcome(preset, seed, dataset=dataset, history=history, **(given | facts))
+    made = builders.outcome(
+        preset, seed, dataset=dataset, history=history, **(given | facts)
+    )
     seconds = seconds or {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 1e-6}
     training = builders.cost(packages={"torch": "2"}, training=5.0)
     scoring = builders.cost(packages={"torch": "2"}, **seconds)
@@ -108,9 +129,13 @@ def retriever(
     retrieved: dict[str, np.ndarray],
     **more: object,
 ) -> Outcome:
-    whole = {way: Ranks.of_best(of) for way, of in ranks.items() if not way.endswith("_fold")}
+    whole = {
+        way: Ranks.of_best(of) for way, of in ranks.items() if not way.endswith("_fold")
+    }
     scores = np.linspace(0, 1, 50)
-    metrics = retrieval_metrics(whole) | whole_matrices.score_metrics(scores, scores - 0.5)
+    metrics = retrieval_metrics(whole) | whole_matrices.score_metrics(
+        scores, scores - 0.5
+    )
     metrics |= {f"{way}_r1_tie_gap": 0.0 for way in whole}
     made = cell(dataset, preset, metrics=metrics | more)
     builders.keep_ranks(made, ranks, replicates=np.linspace(0.2, 0.4, 200))
@@ -152,9 +177,12 @@ FOUND = {"i2t": np.arange(IMAGES)[:, None] * 2, "t2i": OWNER[:, None]}
 def make_boards() -> list[Board]:
     """In a folder of their own."""
     cards = {dataset: prepare(dataset) for dataset in FACTS}
-    ranks = {"t2i": np.tile([0, 4], IMAGES)}  # every second caption at once: 50, 100, 100
+    # every second caption at once: 50, 100, 100
+    ranks = {"t2i": np.tile([0, 4], IMAGES)}
     others = OWNER ^ 1  # the other image of the person
-    people = retriever("people", "scan_t2i_avg", ranks, {"t2i": np.stack([others, OWNER], axis=1)})
+    people = retriever(
+        "people", "scan_t2i_avg", ranks, {"t2i": np.stack([others, OWNER], axis=1)}
+    )
     folds = {"fold_i2t_medr": 1.0, "fold_t2i_medr": 1.5, "fold_rsum": 500.0}
     values = {"i2t_medr": [1, 1], "t2i_medr": [1, 2], "rsum": [520.0, 480.0]}
     for way in ("i2t", "t2i"):
@@ -166,10 +194,18 @@ def make_boards() -> list[Board]:
         "coco", "scan_t2i_avg", both(1) | within, FOUND, **folds, fold_values=values
     )
     scenes = [
-        standing([retriever("scenes", "two_branch_constraints", both(1), FOUND)], "Whole"),
+        standing(
+            [retriever("scenes", "two_branch_constraints", both(1), FOUND)], "Whole"
+        ),
         standing([localiser("scenes", CCA, POOR)], "CCA"),
-        standing([localiser("scenes", BEST, GOOD, seed) for seed in (0, 1, 2)], f"Best {HOSTILE}"),
-        standing([retriever("scenes", "two_branch_weighted", both(0), FOUND, alpha=0.3)], "Both"),
+        standing(
+            [localiser("scenes", BEST, GOOD, seed) for seed in (0, 1, 2)],
+            f"Best {HOSTILE}",
+        ),
+        standing(
+            [retriever("scenes", "two_branch_weighted", both(0), FOUND, alpha=0.3)],
+            "Both",
+        ),
         standing([lost("scenes", "two_branch_phrase_single")], "Lost"),
     ]
     rows = {
@@ -192,14 +228,18 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
         figures = figure_listing.figures
-        patch.setattr(figure_listing, "figures", lambda *of: figures(*of) if is_drawn(*of) else ())
+        patch.setattr(
+            figure_listing, "figures", lambda *of: figures(*of) if is_drawn(*of) else ()
+        )
         report.write_report(params())
         write_ledger()
     return folder, boards
 
 
 def is_drawn(section: str, inputs: FigureInputs) -> bool:
-    return section == "phrases" or (section == "training" and inputs.board.localisation.ranked)
+    return section == "phrases" or (
+        section == "training" and inputs.board.localisation.ranked
+    )
 
 
 @pytest.fixture
@@ -232,14 +272,19 @@ def test_phrases_have_a_leaderboard_of_their_own(boards):
     for lines in (rows(text, "p2r R@1")[:2], rows(on_first, "p2r R@1")):
         best, cca = lines
         names = ("p2r R@1", "p2r R@5", "p2r R@10")
-        assert [best[name] for name in names] == ["75.0", "87.5", "87.5"]  # of all three seeds
+        # of all three seeds
+        assert [best[name] for name in names] == ["75.0", "87.5", "87.5"]
         assert [cca[name] for name in names] == ["25.0", "25.0", "25.0"]
         low, high = map(float, re.findall(r"\d+\.\d", best["95% interval"]))
         assert low < 75 < high
     best, cca, failed = rows(text, "p2r R@1")
     assert (best["rivals"], cca["rivals"]) == ("-", "-")  # of cca there is one training
     assert (best["seeds"], cca["seeds"]) == ("3", "1")
-    assert (failed["preset"], failed["p2r R@1"], failed["p2r R@5"]) == ("Lost", "failed", "-")
+    assert (failed["preset"], failed["p2r R@1"], failed["p2r R@5"]) == (
+        "Lost",
+        "failed",
+        "-",
+    )
     every = result_tables.of_direction(boards["scenes"].localisation, "p2r")
     assert list(every.frame["upper bound"].map(str)) == ["87.5", "87.5"]
     assert list(every.frame["R@1 by chance"].map(str)) == ["12.5", "12.5"]
@@ -251,7 +296,10 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     assert [row["preset"] for row in ranked] == ["Both", "Whole"]
     assert [row["rsum"] for row in ranked] == ["600.0", "400.0"]
     assert "the dataset came as features" in page("datasets/coco.md")
-    assert {row["preset"] for row in rows(section(text, "## Cost"))} == {"Both", "Whole"}
+    assert {row["preset"] for row in rows(section(text, "## Cost"))} == {
+        "Both",
+        "Whole",
+    }
     plots = pd.read_csv(FOLDER / "plots/leaderboard.csv")
     assert list(plots[plots["dataset"] == "scenes"]["rsum"]) == [600.0, 400.0]
     assert "weight of the second score: 0.3" in text
@@ -262,8 +310,12 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
 def test_twins_within_test_another_release_and_folds_are_told(boards):
     text = page("datasets/scenes.md")
     result = section(text, "## Result")
-    assert "3 images and 2 captions of test are equal, or nearly equal, to another one" in result
-    assert "V" in rows(result)[0]["flags"] and "W" not in rows(result)[0]["flags"]  # rsum is 600
+    assert (
+        "3 images and 2 captions of test are equal, or nearly equal, to another one"
+        in result
+    )
+    # rsum is 600
+    assert "V" in rows(result)[0]["flags"] and "W" not in rows(result)[0]["flags"]
     assert "; all rows: other release of the data" in result
     assert "The images are small" in section(text, "## What to know of each row")
     assert "nearly equal" not in page("datasets/people.md") and "folds" not in text
@@ -319,7 +371,9 @@ def test_of_phrases_alone_or_of_nothing_no_table_of_retrieval_is_there(boards):
 
 
 def test_claims_on_phrases_have_verdicts(boards):
-    verdicts = {verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])}
+    verdicts = {
+        verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])
+    }
     failed = verdicts["localisation_nonlinear_helps"]
     assert failed.conclusion == "not run" and failed.reason.startswith("Lost: failed: ")
     assert verdicts["regions_barely_help"].pairs[0].comparison.difference == 200.0
@@ -327,8 +381,12 @@ def test_claims_on_phrases_have_verdicts(boards):
 
 def test_all_tables_can_be_exported(boards):
     tables = report.tables_of(params(), list(boards.values()))
-    assert {"scenes/localisation", "scenes/p2r", "scenes/cost", "coco/folds"} <= set(tables)
-    assert "scenes/localisation_cost" in tables and "coco/localisation_cost" not in tables
+    assert {"scenes/localisation", "scenes/p2r", "scenes/cost", "coco/folds"} <= set(
+        tables
+    )
+    assert (
+        "scenes/localisation_cost" in tables and "coco/localisation_cost" not in tables
+    )
     assert "phrases/leaderboard" not in tables
     for table in tables.values():
         for form in FORMATS.values():
@@ -340,6 +398,8 @@ def test_links_resolve_and_hostile_text_stays_text(boards):
         assert_contained(path)
         for target in links(path):
             if target.startswith("#"):
-                assert f'<a id="{target[1:]}"></a>' in path.read_text(encoding="utf-8"), target
+                assert f'<a id="{target[1:]}"></a>' in path.read_text(
+                    encoding="utf-8"
+                ), target
             elif not target.startswith("https://") and "/results/" not in target:
                 assert target_of(path, target).is_file(), (path, target)

@@ -41,10 +41,12 @@ def refused(season: Season, known: Known | None = None) -> UserError:
 
 
 def by_folder(params: Params) -> dict:
-    return {feature_set.folder: feature_set for feature_set in params.feature_sets.values()}
+    return {
+        feature_set.folder: feature_set for feature_set in params.feature_sets.values()
+    }
 
 
-# Cells ------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", season_names())
@@ -59,7 +61,7 @@ def test_every_season_resolves_to_cells_that_can_be_configured(name):
     assert starts <= {cell.checkpoint for cell in params.cells.values()}
 
 
-# Feature sets -----------------------------------------------------------------------------------
+# Feature sets -------------------------------------------------------------------------
 
 
 def test_feature_sets_are_those_that_the_cells_read():
@@ -73,7 +75,11 @@ def test_feature_sets_are_those_that_the_cells_read():
         "folder-hglmm_50_std_words_trained20",
     }
     drawn = params.feature_sets["drawn-drawn_cnn_96_g4_flip_std"]
-    assert (drawn.kind, drawn.encoder, drawn.dataset) == ("pictures", "drawn_cnn", "drawn")
+    assert (drawn.kind, drawn.encoder, drawn.dataset) == (
+        "pictures",
+        "drawn_cnn",
+        "drawn",
+    )
     assert (drawn.reader, params.feature_sets["folder-words_trained20"].reader) == (
         *("shapes", "folder"),
     )
@@ -83,12 +89,20 @@ def test_feature_sets_are_those_that_the_cells_read():
     text = params.feature_sets["folder-hglmm_50_std_words_trained20"]
     assert (text.kind, text.encoder, text.sentence.size) == ("sentences", "hglmm", 50)
     assert text.source == words.folder == "data/features/folder/words_trained20"
-    assert drawn.source == words.source.replace("folder", "drawn") == "data/prepared/drawn"
+    assert (
+        drawn.source == words.source.replace("folder", "drawn") == "data/prepared/drawn"
+    )
     made = {feature_set.folder for feature_set in params.feature_sets.values()}
     read = {f for c in params.cells.values() for f in (c.images, c.texts, c.words) if f}
-    assert read | {e.source for e in params.feature_sets.values() if "features" in e.source} == made
+    assert (
+        read
+        | {e.source for e in params.feature_sets.values() if "features" in e.source}
+        == made
+    )
     only_words = resolve("try", season(presets=[SCAN]))
-    assert {feature_set.kind for feature_set in only_words.feature_sets.values()} == {"pictures"}
+    assert {feature_set.kind for feature_set in only_words.feature_sets.values()} == {
+        "pictures"
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,13 +110,19 @@ def test_feature_sets_are_those_that_the_cells_read():
     [
         (ImageEncoder(), "mobilenet_v2_224_g6_flip"),
         (ImageEncoder(flip=False, grid=7), "mobilenet_v2_224_g7"),
-        (ImageEncoder(standardise=True, pixels=256), "mobilenet_v2_224_g6_flip_std_p256"),
+        (
+            ImageEncoder(standardise=True, pixels=256),
+            "mobilenet_v2_224_g6_flip_std_p256",
+        ),
         (SentenceEncoder(), ""),
         (SentenceEncoder(size=6000), "6000"),
         (SentenceEncoder(centres=8, standardise=True), "c8_std"),
         (SentenceEncoder(hidden=512), "h512"),
         (SentenceEncoder(weights="infersent1.pkl"), "infersent1-pkl"),
-        (SentenceEncoder(weights="x/MiniLM-L6-v2", masked=False), "minilm-l6-v2_unmasked"),
+        (
+            SentenceEncoder(weights="x/MiniLM-L6-v2", masked=False),
+            "minilm-l6-v2_unmasked",
+        ),
     ],
 )
 def test_other_settings_have_another_folder(settings, slug):
@@ -110,8 +130,12 @@ def test_other_settings_have_another_folder(settings, slug):
 
 
 def test_features_of_a_network_may_stand_beside_it_and_more_regions_be_needed(staged):
-    image = ImageEncoder(network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64)
-    params = resolve("try", with_dataset(season(presets=[SCAN]), "folder", image=image), staged)
+    image = ImageEncoder(
+        network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64
+    )
+    params = resolve(
+        "try", with_dataset(season(presets=[SCAN]), "folder", image=image), staged
+    )
     taken = by_folder(params)[params.cells[f"folder-{SCAN}-0"].images].image
     assert (taken.network, taken.features, taken.pixels) == (
         "squeezenet1_1",
@@ -120,8 +144,14 @@ def test_features_of_a_network_may_stand_beside_it_and_more_regions_be_needed(st
     )
     known = staged | {"fine": ("scan", Preset(title="Fine", grid=7))}
     params = resolve("try", season(presets=[SCAN, "fine"]), known)
-    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
-    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
+    assert (
+        params.cells["folder-fine-0"].images
+        == "data/features/folder/mobilenet_v2_64_g7"
+    )
+    assert (
+        params.cells[f"folder-{SCAN}-0"].images
+        == "data/features/folder/mobilenet_v2_64_g2"
+    )
     assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
@@ -134,12 +164,18 @@ def test_the_network_of_the_paper_may_be_asked_for(staged):
     )
     params = resolve("try", on, staged)
     feature_sets = by_folder(params)
-    first, second, scan = (params.cells[f"folder-{p}-0"] for p in ("first", "second", SCAN))
+    first, second, scan = (
+        params.cells[f"folder-{p}-0"] for p in ("first", "second", SCAN)
+    )
     assert feature_sets[first.images].image.network == "resnet50"
     assert feature_sets[first.images].image.features is None
     assert second.backbone == "torchvision_cnn"
     of_scan = feature_sets[scan.images].image
-    assert (of_scan.network, of_scan.features, of_scan.pixels) == ("bottom_up", "precomp", 0)
+    assert (of_scan.network, of_scan.features, of_scan.pixels) == (
+        "bottom_up",
+        "precomp",
+        0,
+    )
     assert scan.images.endswith("bottom_up_224_g6_flip_imported")
     known = staged | {"nameless": ("scan", Preset(title="Nameless"))}
     error = refused(on.model_copy(update={"presets": ["nameless"]}), known)
@@ -147,11 +183,13 @@ def test_the_network_of_the_paper_may_be_asked_for(staged):
     assert "Nameless" in error.expected
 
 
-# Which presets and seeds ------------------------------------------------------------------------
+# Which presets and seeds --------------------------------------------------------------
 
 
 def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(staged):
-    some = with_dataset(season(presets=["first", "second", SCAN]), "folder", presets=["scan_*"])
+    some = with_dataset(
+        season(presets=["first", "second", SCAN]), "folder", presets=["scan_*"]
+    )
     params = resolve("try", some, staged)
     assert {c.preset for c in params.cells.values() if c.dataset == "folder"} == {SCAN}
     assert len({c.preset for c in params.cells.values() if c.dataset == "drawn"}) == 3
@@ -164,7 +202,9 @@ def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(stag
     assert error.where == "season try: second"
     assert error.expected.startswith("first, which it needs, on folder")
     of = {"*st": [0], "staged.py": [0, 3], "sec*": [0]}
-    params = resolve("try", season(presets=["first", "second", SCAN], seeds_of=of), staged)
+    params = resolve(
+        "try", season(presets=["first", "second", SCAN], seeds_of=of), staged
+    )
     played = {(cell.preset, cell.seed) for cell in params.cells.values()}
     assert played == {("first", 0), ("second", 0), (SCAN, 0), (SCAN, 3)}
     of = {"staged.py": [5]}
@@ -172,7 +212,7 @@ def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(stag
     assert {cell.seed for cell in wider.cells.values()} == {5}
 
 
-# Options ----------------------------------------------------------------------------------------
+# Options ------------------------------------------------------------------------------
 
 
 def test_options_of_the_season_go_over_those_of_the_preset():
@@ -196,11 +236,17 @@ def test_options_of_the_season_go_over_those_of_the_preset():
 
 def test_what_papers_set_otherwise_on_a_dataset_is_no_cut_of_the_budget():
     changes = {"scan": {"epochs": 20, "margin": 0.3}, SCAN: {"lambda1": 5.0}}
-    on = with_dataset(season(options={"scan": {"margin": 0.1}}), "folder", changes=changes)
+    on = with_dataset(
+        season(options={"scan": {"margin": 0.1}}), "folder", changes=changes
+    )
     params = resolve("try", on)
-    there, elsewhere = (params.cells[f"{name}-{SCAN}-0"] for name in ("folder", "drawn"))
+    there, elsewhere = (
+        params.cells[f"{name}-{SCAN}-0"] for name in ("folder", "drawn")
+    )
     assert there.options["epochs"] == 20 and there.options["lambda1"] == 5.0
-    assert there.options["margin"] == 0.1 and there.scaled == elsewhere.scaled == ["margin"]
+    assert there.options["margin"] == 0.1 and there.scaled == elsewhere.scaled == [
+        "margin"
+    ]
     assert "epochs" not in elsewhere.options and elsewhere.options["lambda1"] == 9.0
     error = refused(with_dataset(on, "folder", changes={"cyclemash": {}}))
     assert error.where == "season try: datasets.folder.changes.cyclemash"
@@ -215,7 +261,9 @@ def test_a_fusion_is_of_scores_that_its_members_have_here():
         error = refused(wrong)
         assert error.where == "season try: cyclematch_adaptive"
         assert error.expected == "a score of cyclematch: latent"
-    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
+    known = known_with(
+        parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"]))
+    )
     error = refused(season(presets=["parts", "cyclematch"]), known)
     assert error.where == "season try: parts"
     assert error.expected == "a score of cyclematch: visual, textual, latent"
@@ -223,23 +271,36 @@ def test_a_fusion_is_of_scores_that_its_members_have_here():
 
 def test_an_option_or_encoder_that_is_none_is_refused_before_anything_runs(staged):
     error = refused(season(presets=["first"], options={"f*": {"epoch": 5}}), staged)
-    assert error.where == "preset first: option 'epoch'" and "one of stage" in error.expected
-    # Its module would be looked for hours later, and misspelt settings would count for nothing.
+    assert (
+        error.where == "preset first: option 'epoch'"
+        and "one of stage" in error.expected
+    )
+    # Its module would be looked for hours later, and misspelt settings would count for
+    # nothing.
     tried = {f"sentence_of.{TWO_BRANCH}": season(sentence_of={TWO_BRANCH: "hglm"})}
     for field in ("sentence", "phrases"):
         settings = {field: {"hglm": SentenceEncoder()}}
-        tried[f"datasets.folder.{field}.hglm"] = with_dataset(season(), "folder", **settings)
+        tried[f"datasets.folder.{field}.hglm"] = with_dataset(
+            season(), "folder", **settings
+        )
     for where, wrong in tried.items():
         error = refused(wrong)
-        assert error.where == f"season try: {where}" and "(did you mean hglmm?)" in error.found
-        assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
+        assert (
+            error.where == f"season try: {where}"
+            and "(did you mean hglmm?)" in error.found
+        )
+        assert (
+            error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
+        )
 
 
-# Fusions ----------------------------------------------------------------------------------------
+# Fusions ------------------------------------------------------------------------------
 
 
 def test_a_fusion_may_be_of_parts_of_scores(staged):
-    params = resolve("try", season(presets=["first", "second", "parts", "three"]), staged)
+    params = resolve(
+        "try", season(presets=["first", "second", "parts", "three"]), staged
+    )
     first, second = (f"data/cells/try/drawn/{name}/0" for name in ("first", "second"))
     parts, three = (params.fusions[f"drawn-{name}-0"] for name in ("parts", "three"))
     assert (parts.how, parts.members) == ("adaptive", [second, second])
@@ -248,7 +309,11 @@ def test_a_fusion_may_be_of_parts_of_scores(staged):
 
 
 def test_a_fusion_of_different_tasks_is_refused():
-    tasks = {"average": "retrieval", "adaptive": "retrieval", "weighted": "localisation"}
+    tasks = {
+        "average": "retrieval",
+        "adaptive": "retrieval",
+        "weighted": "localisation",
+    }
     for how, members in (
         ("average", ["cca_phrases", "two_branch_phrase_augmented"]),
         ("adaptive", [TWO_BRANCH, "cca_phrases"]),
@@ -260,4 +325,6 @@ def test_a_fusion_of_different_tasks_is_refused():
         error = refused(season(presets=["mixed", *members]), known)
         assert error.where == "season try: mixed"
         if len(members) == 2:
-            assert error.expected == f"presets of retrieval, {tasks[how]} for how: {how}"
+            assert (
+                error.expected == f"presets of retrieval, {tasks[how]} for how: {how}"
+            )

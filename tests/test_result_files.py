@@ -122,7 +122,9 @@ def test_true_and_false_as_pandas_writes_them_are_hits():
 
 
 def test_each_seed_has_hits_of_its_own_scale():
-    rows = [(n, n % 2, 0) for n in range(120)] + [(n, 100 * (n % 3 > 0), 1) for n in range(120)]
+    rows = [(n, n % 2, 0) for n in range(120)] + [
+        (n, 100 * (n % 3 > 0), 1) for n in range(120)
+    ]
     path = write("hits.csv", rows, "query value seed")
     found = read_table(path, "own", None, AS_IT_IS)
     assert found.kind == Kind.HITS

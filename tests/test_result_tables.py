@@ -1,4 +1,5 @@
-"""What pages show of a board, from made-up boards whose numbers are worked out by hand."""
+"""What pages show of a board, from made-up boards whose numbers are worked out by
+hand."""
 
 import builders
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 from benchmark.boards import claims, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import dataset_page, result_tables, season_pages
-from benchmark.report.pages.result_tables import SHOWN, first_page, leaderboard, of_direction
+from benchmark.report.pages.result_tables import (
+    SHOWN,
+    first_page,
+    leaderboard,
+    of_direction,
+)
 from benchmark.report.tables import DAGGER, Table
 from benchmark.scoring import METRICS, table_metrics
 
@@ -24,7 +30,9 @@ def folder(tmp_path, monkeypatch) -> None:
     builders.prepare("flickr30k", np.repeat(np.arange(IMAGES), EACH))
 
 
-def row(preset: str, *ranks: int | None, start: str | None = None, **facts: object) -> Row:
+def row(
+    preset: str, *ranks: int | None, start: str | None = None, **facts: object
+) -> Row:
     """One seed per rank that all its queries have; None: it failed."""
     outcomes = []
     for seed, rank in enumerate(ranks):
@@ -46,7 +54,12 @@ def row(preset: str, *ranks: int | None, start: str | None = None, **facts: obje
 
 
 def board(*rows: Row, **card: object) -> Board:
-    facts = {"split": "karpathy", "reader": "flickr30k", "title": "Made", "leakage": {"notes": []}}
+    facts = {
+        "split": "karpathy",
+        "reader": "flickr30k",
+        "title": "Made",
+        "leakage": {"notes": []},
+    }
     return builders.board(*rows, dataset="flickr30k", **(facts | card))
 
 
@@ -68,11 +81,16 @@ class TestLeaderboard:
         (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, PERFECT))))
         assert (only["rsum"].value, only["rsum"].sd) == (600, None)
 
-    def test_rows_that_could_not_be_compared_have_no_rivals_and_single_trainings_a_dagger(self):
+    def test_rows_that_could_not_be_compared_have_no_rivals_and_single_trainings_a_dagger(
+        self,
+    ):
         single = board(row("b", POOR), row("a", PERFECT))
         several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
         assert [line["rivals"] for line in records(leaderboard(single))] == [None, None]
-        assert [line["rivals"] for line in records(leaderboard(several))] == ["none", "none"]
+        assert [line["rivals"] for line in records(leaderboard(several))] == [
+            "none",
+            "none",
+        ]
         alike = [row(name, POOR, PERFECT, 1) for name in "abcd"]
         rivals = [line["rivals"] for line in records(leaderboard(board(*alike)))]
         assert rivals == ["2-4", "1, 3, 4", "1, 2, 4", "1-3"]
@@ -83,13 +101,24 @@ class TestLeaderboard:
         ends = only["95% interval"]
         assert (ends.note, ends.high) == (DAGGER, 600) and 500 < ends.low < 600
         three = board(row("a", PERFECT, PERFECT, PERFECT), row("b", 0, 1, POOR))
-        assert {line["95% interval"].note for line in records(leaderboard(three))} == {""}
+        assert {line["95% interval"].note for line in records(leaderboard(three))} == {
+            ""
+        }
 
     def test_failed_cells_come_last_and_are_counted(self):
-        one_lost = board(row("lost", None, None), row("some", None, 1), row("a", PERFECT))
-        assert [line["preset"] for line in cells(leaderboard(one_lost))] == ["A", "SOME", "LOST"]
+        one_lost = board(
+            row("lost", None, None), row("some", None, 1), row("a", PERFECT)
+        )
+        assert [line["preset"] for line in cells(leaderboard(one_lost))] == [
+            "A",
+            "SOME",
+            "LOST",
+        ]
         _, some, lost = cells(leaderboard(one_lost))
-        assert (lost["rsum"], lost["seeds"].replace("\xa0", " ")) == ("failed", "0 of 2")
+        assert (lost["rsum"], lost["seeds"].replace("\xa0", " ")) == (
+            "failed",
+            "0 of 2",
+        )
         assert (some["rsum"], some["seeds"].replace("\xa0", " ")) == ("400.0", "1 of 2")
         failures = records(result_tables.failures(one_lost))
         told = [(line["preset"], line["seed"]) for line in failures]
@@ -98,9 +127,13 @@ class TestLeaderboard:
         lost = row("n", None, status="not_applicable", reason="needs 5 captions")
         assert cells(leaderboard(board(lost)))[0]["rsum"] == "not applicable"
 
-    def test_the_first_page_has_the_best_of_each_method_then_the_next_best_and_external_rows(self):
+    def test_the_first_page_has_the_best_of_each_method_then_the_next_best_and_external_rows(
+        self,
+    ):
         of_one = [row(f"p{n}", n, method="one") for n in range(SHOWN + 1)]
-        table = first_page(board(*of_one, row("other", 8, method="other"), row("lost", None)))
+        table = first_page(
+            board(*of_one, row("other", 8, method="other"), row("lost", None))
+        )
         shown = [(line["rank"], line["preset"]) for line in records(table)]
         others = [(n + 1, f"P{n}") for n in range(SHOWN - 1)]
         assert shown == [*others, (SHOWN + 2, "OTHER")]
@@ -109,20 +142,33 @@ class TestLeaderboard:
         of_papers = [row(f"p{n}", n, method=f"m{n}") for n in range(SHOWN + 1)]
         external = row("z", POOR, method="brought", family="brought")
         own = row("y", PERFECT, method="examples/y.py")
-        shown = [line["preset"] for line in records(first_page(board(*of_papers, external, own)))]
+        shown = [
+            line["preset"]
+            for line in records(first_page(board(*of_papers, external, own)))
+        ]
         assert shown == ["P0", "Y", *(f"P{n}" for n in range(1, SHOWN - 1)), "Z"]
 
 
 def test_a_direction_has_its_recalls():
     (only,) = cells(of_direction(board(row("a", PERFECT)), "t2i"))
-    assert list(only) == ["preset", *(METRICS[name].heading for name in table_metrics("t2i"))]
-    assert [only[f"t2i {name}"] for name in ("R@1", "R@5", "R@10", "MedR")] == ["100.0"] * 3 + ["1"]
+    assert list(only) == [
+        "preset",
+        *(METRICS[name].heading for name in table_metrics("t2i")),
+    ]
+    assert [only[f"t2i {name}"] for name in ("R@1", "R@5", "R@10", "MedR")] == [
+        "100.0"
+    ] * 3 + ["1"]
     assert len(of_direction(board(row("a", PERFECT)), "s2s")) == 0
 
 
 def test_folds_are_their_means_with_their_spread():
-    """Two folds: R@1 of 100 and 50 with the first seed, of 50 and 50 with the second."""
-    names = [f"{way}_{name}" for way in ("i2t", "t2i") for name in ("r1", "r5", "r10", "medr")]
+    """Two folds: R@1 of 100 and 50 with the first seed, of 50 and 50 with the
+    second."""
+    names = [
+        f"{way}_{name}"
+        for way in ("i2t", "t2i")
+        for name in ("r1", "r5", "r10", "medr")
+    ]
     seeds = ([100.0, 50.0], [50.0, 50.0])
     outcomes = []
     for seed, values in enumerate(seeds):
@@ -148,7 +194,8 @@ def test_an_s_above_its_bound_is_marked_and_never_the_best():
     assert str(marked["S"]) == "0.100\xa0*" and not marked["S"].is_best
     assert fine["S"].is_best and fine["S"].note == ""
     assert (fine["range"], marked["range"]) == ("-1 to 1", "0 to 0.5")
-    assert len(result_tables.overlaps(board(row("a", 0, metrics={})))) == 0  # ranks alone
+    # ranks alone
+    assert len(result_tables.overlaps(board(row("a", 0, metrics={})))) == 0
 
 
 def test_a_training_costs_what_it_goes_on_from_as_well():
@@ -177,7 +224,11 @@ def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
     shared = result_tables.shared_flags(both)
     assert shared and not set(shared) & flags.BLOCKING.keys()
     of_a, of_b = records(result_tables.of_each_row(both))
-    assert (of_a["row"], of_a["options changed"], of_b["options changed"]) == ("A", 1, 0)
+    assert (of_a["row"], of_a["options changed"], of_b["options changed"]) == (
+        "A",
+        1,
+        0,
+    )
     assert of_b["no verdict against"] == ""
     for line, of in ((of_a, plain), (of_b, other)):
         own = set(flags.letters(flags.row_flags(both, of))) - set(shared)
@@ -201,7 +252,9 @@ def test_how_far_trainings_lie_apart():
     assert dataset_page.spread_of(board()) == {}
     ranks = {"a": (5, 1, 1, 1), "b": (1, 5, 1, 1), "c": (1, 1, 5, 1), "d": (1, 1, 1, 5)}
     steady = [row(name, *of) for name, of in ranks.items()]
-    wide = dataset_page.spread_of(board(*steady, row("wide", PERFECT, POOR, PERFECT, POOR)))
+    wide = dataset_page.spread_of(
+        board(*steady, row("wide", PERFECT, POOR, PERFECT, POOR))
+    )
     assert set(wide["of"].outliers) == {"wide"}
     deviation = wide["of"].own["wide"].variance ** 0.5
     assert deviation == pytest.approx(np.std([600, 0, 600, 0], ddof=1))
@@ -218,7 +271,9 @@ def test_the_summary_has_the_best_with_its_interval_and_its_rivals():
     single = board(row("b", POOR), row("a", PERFECT))
     assert "nothing is known of other trainings" in lines(single)[0]
     assert "It is the only row" in lines(board(row("a", PERFECT)))[0]
-    small = board(row("a", 0), row("b", 1), counts={"test": {"images": 9, "captions": 18}})
+    small = board(
+        row("a", 0), row("b", 1), counts={"test": {"images": 9, "captions": 18}}
+    )
     assert "Nothing can be concluded from 9 test queries" in lines(small)[0]
     assert not any("Best" in line for line in lines(small))
     lost = lines(board(row("a", None, None), row("b", None)))
@@ -228,9 +283,15 @@ def test_the_summary_has_the_best_with_its_interval_and_its_rivals():
 
 def test_what_the_splits_share_is_counted():
     kinds = ("pictures", "near_pictures", "captions", "near_captions")
-    leaks = {"notes": [], "pictures": [["train: a", "test: b"]], "near_pictures_total": 7}
+    leaks = {
+        "notes": [],
+        "pictures": [["train: a", "test: b"]],
+        "near_pictures_total": 7,
+    }
     leaks |= {"near_pictures": [], "captions": 3, "near_captions": 4}
     leaks["items"] = dict.fromkeys(kinds, {"train": 1, "val": 0, "test": 2})
     table = dataset_page.leakage({"title": "Made", "leakage": leaks})
-    assert [line[1:] for line in table.rows] == [[count, 1, 0, 2] for count in (1, 7, 3, 4)]
+    assert [line[1:] for line in table.rows] == [
+        [count, 1, 0, 2] for count in (1, 7, 3, 4)
+    ]
     assert len(dataset_page.leakage({"title": "Made", "leakage": {"notes": []}})) == 0

@@ -1,4 +1,5 @@
-"""Results as git keeps them: archives of the cells' own files, and what is read of them."""
+"""Results as git keeps them: archives of the cells' own files, and what is read of
+them."""
 
 import hashlib
 import zipfile
@@ -31,7 +32,10 @@ def result(name: str, **arrays: bytes) -> CellResult:
 
 def test_results_are_read_as_they_were_written_whatever_their_order():
     ranks = results.scores_npz(Scores(ranks={"i2t": Ranks.of_best(np.array([3, 0]))}))
-    cells = {"b/1": result("b/1", **{RANKS: ranks}), "a/0": result("a/0", **{RANKS: ranks})}
+    cells = {
+        "b/1": result("b/1", **{RANKS: ranks}),
+        "a/0": result("a/0", **{RANKS: ranks}),
+    }
     results.write_folder(FOLDER, cells)
     before = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     assert set(before) == set(results.KEPT_FILES)
@@ -39,7 +43,11 @@ def test_results_are_read_as_they_were_written_whatever_their_order():
     assert list(read) == ["a/0", "b/1"]
     for name, cell in cells.items():
         kept = read[name]
-        assert (kept.record, kept.costs, kept.arrays) == (cell.record, cell.costs, cell.arrays)
+        assert (kept.record, kept.costs, kept.arrays) == (
+            cell.record,
+            cell.costs,
+            cell.arrays,
+        )
         assert kept.place == cell.place and kept.scores.best("i2t").tolist() == [3, 0]
     results.write_folder(FOLDER, dict(reversed(cells.items())))
     assert {path.name: path.read_bytes() for path in FOLDER.iterdir()} == before
@@ -66,7 +74,9 @@ def test_what_git_does_not_keep_is_read_from_data_samples():
     assert not cell.has(SAMPLES)
     with refused("a/0/scores/samples.npz", found="nothing"):
         _ = cell.samples
-    write_bytes(Path("data/samples/try/made/a/0/samples.npz"), npz_of({"x": np.arange(3)}))
+    write_bytes(
+        Path("data/samples/try/made/a/0/samples.npz"), npz_of({"x": np.arange(3)})
+    )
     assert cell.has(SAMPLES) and cell.samples["x"].tolist() == [0, 1, 2]
 
 

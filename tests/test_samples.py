@@ -1,4 +1,5 @@
-"""What evaluation keeps for the figures: the rules by which it chooses, and loops as oracles."""
+"""What evaluation keeps for the figures: the rules by which it chooses, and loops as
+oracles."""
 
 from types import SimpleNamespace
 
@@ -30,7 +31,8 @@ IMAGES, SIZE, GRID_CELLS = 4, 5, 6
 
 
 class Bag(torch.nn.Module):
-    """A caption is the sum of its words' vectors: what a word is worth is its own product."""
+    """A caption is the sum of its words' vectors: what a word is worth is its own
+    product."""
 
     def __init__(self, words: int) -> None:
         super().__init__()
@@ -64,7 +66,8 @@ class Spaces(Bag):
 
 
 class Regions(Bag):
-    """Word p, as it was fed, attends to region p alone, and not to the last region of all."""
+    """Word p, as it was fed, attends to region p alone, and not to the last region of
+    all."""
 
     def encode_images(self, images):
         return (images[:, : GRID_CELLS - 1],)
@@ -77,10 +80,16 @@ class Regions(Bag):
 
 
 def on_split(
-    model=Bag, vocabulary=None, images: torch.Tensor | None = None, offers=None, **changes
+    model=Bag,
+    vocabulary=None,
+    images: torch.Tensor | None = None,
+    offers=None,
+    **changes,
 ) -> ModelOnSplit:
     """A model on the split of `TEXTS`; `offers` are fields of `Inputs`."""
-    vocabulary = vocabulary or Vocabulary(words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN))
+    vocabulary = vocabulary or Vocabulary(
+        words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN)
+    )
     values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(TEXTS))
     inputs = SplitInputs(
         images=features() if images is None else images,
@@ -91,7 +100,12 @@ def on_split(
     )
     takes = Inputs(image="pooled", text="tokens", **(offers or {}))
     trained = SimpleNamespace(takes=takes, parts=("",))
-    facts = {"trained": trained, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
+    facts = {
+        "trained": trained,
+        "inputs": inputs,
+        "vocabulary": vocabulary,
+        "texts": TEXTS,
+    }
     facts |= {"model": model(len(vocabulary)), "grid_positions": None}
     return ModelOnSplit(**facts | changes)
 
@@ -101,7 +115,7 @@ def features(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(2)).half()
 
 
-# Scores ---------------------------------------------------------------------------------------
+# Scores -------------------------------------------------------------------------------
 
 
 def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
@@ -129,7 +143,7 @@ def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
             assert curve.tolist() == np.array(every_second, np.float32).tolist()
 
 
-# Correlations and maps ------------------------------------------------------------------------
+# Correlations and maps ----------------------------------------------------------------
 
 
 def test_correlation_is_pearsons():
@@ -140,16 +154,21 @@ def test_correlation_is_pearsons():
         for j in range(5):
             expected = pearsonr(vectors[i].double(), vectors[j].double()).statistic
             assert correlations[i, j] == pytest.approx(expected, abs=1e-3)
-    correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    correlations = figure_samples.correlation(
+        torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])
+    )
     assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1
 
 
 def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
     low, high = fusion.MIDDLE
     rng = np.random.default_rng(0)
-    firsts = {way: rng.uniform(0.2, 0.8, count) for way, count in (("i2t", 7), ("t2i", 30))}
+    firsts = {
+        way: rng.uniform(0.2, 0.8, count) for way, count in (("i2t", 7), ("t2i", 30))
+    }
     samples = {
-        f"weights_{way}": np.stack([of, 1 - of]).astype(np.float32) for way, of in firsts.items()
+        f"weights_{way}": np.stack([of, 1 - of]).astype(np.float32)
+        for way, of in firsts.items()
     }
     inside = count = 0
     for way in firsts:
@@ -165,11 +184,13 @@ def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
     }
     assert figure_samples.sampled({"scores": np.zeros((2, 3))}) == {}
     before, after = np.array([[1, 0.2], [0.4, 1]]), np.array([[1, np.nan], [np.nan, 1]])
-    found = figure_samples.sampled({"correlation_before": before, "correlation_after": after})
+    found = figure_samples.sampled(
+        {"correlation_before": before, "correlation_after": after}
+    )
     assert found == {"correlation_before": pytest.approx(0.3)}
 
 
-# What only the model can tell -----------------------------------------------------------------
+# What only the model can tell ---------------------------------------------------------
 
 
 def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
@@ -179,9 +200,17 @@ def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
         *("words_captions", "words_drop"),
     }
     assert samples["tsne_joint"].shape == (2 * IMAGES, 2)
-    assert samples["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
-    samples = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
-    assert {key for key in samples if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
+    assert (
+        samples["correlation_before"].tolist()
+        == figure_samples.correlation(features()).tolist()
+    )
+    samples = figure_samples.of_model(
+        on_split(Spaces, offers={"scores": ("near", "far")})
+    )
+    assert {key for key in samples if key.startswith("tsne")} == {
+        "tsne_near",
+        "tsne_far",
+    }
 
     class Collapsed(Bag):
         def encode_images(self, images):
@@ -191,18 +220,23 @@ def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
             return (torch.ones(len(captions.values), SIZE),)
 
     assert not [
-        key for key in figure_samples.of_model(on_split(Collapsed)) if key.startswith("tsne")
+        key
+        for key in figure_samples.of_model(on_split(Collapsed))
+        if key.startswith("tsne")
     ]
 
 
-# Words ----------------------------------------------------------------------------------------
+# Words --------------------------------------------------------------------------------
 
 
 def test_a_word_is_worth_its_product_with_the_image():
     model = on_split()
     samples = figure_samples.of_model(model)
     assert samples["words_captions"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert samples["words_drop"].shape == (6, 6) and samples["words_drop"].dtype == np.float32
+    assert (
+        samples["words_drop"].shape == (6, 6)
+        and samples["words_drop"].dtype == np.float32
+    )
     number = {word: i for i, word in enumerate(model.vocabulary.words)}
     for row, drops in enumerate(samples["words_drop"]):
         words, image = tokenise(TEXTS[row]), features()[OWNERS[row]].float()
@@ -211,15 +245,18 @@ def test_a_word_is_worth_its_product_with_the_image():
             assert np.isnan(drops[0])
             continue
         for word, drop in zip(words, drops, strict=False):
-            worth = float(model.model.words[number.get(word, 3)] @ image)  # 3: <unk> is a word too
+            # 3: <unk> is a word too
+            worth = float(model.model.words[number.get(word, 3)] @ image)
             assert drop == pytest.approx(worth, abs=1e-4)
 
 
-# Attention ------------------------------------------------------------------------------------
+# Attention ----------------------------------------------------------------------------
 
 
 def attended(vocabulary=None, attention: bool = True) -> dict[str, np.ndarray]:
-    positions = np.stack([np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)])
+    positions = np.stack(
+        [np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)]
+    )
     images, offers = features(IMAGES, GRID_CELLS, SIZE), {"attention": attention}
     model = on_split(Regions, vocabulary, images, offers, grid_positions=positions)
     return figure_samples.of_model(model) | {"positions": positions}
@@ -235,7 +272,8 @@ def test_attention_lies_on_the_cells_that_the_regions_come_from():
         assert np.isnan(cells[n, len(words) :]).all()
         for w in range(min(len(words), GRID_CELLS - 2)):
             expected = [0.0] * GRID_CELLS
-            expected[samples["positions"][OWNERS[row], w + 1]] = 1.0  # region 0 is <start>'s
+            # region 0 is <start>'s
+            expected[samples["positions"][OWNERS[row], w + 1]] = 1.0
             assert cells[n, w].tolist() == expected
 
 

@@ -1,5 +1,5 @@
-"""Batches: nothing forgotten, nothing twice, and siblings that are siblings. Pseudo-classes: as
-many as requested, without gaps, and the same every time."""
+"""Batches: nothing forgotten, nothing twice, and siblings that are siblings.
+Pseudo-classes: as many as requested, without gaps, and the same every time."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,9 @@ IRREGULAR = np.repeat(np.arange(9), [1, 2, 7, 2, 1, 7, 5, 2, 7])  # captions per
 SHUFFLED = np.random.default_rng(0).permutation(IRREGULAR)
 
 
-def epoch(owners: np.ndarray, size: int, per_image: int = 1, seed: int = 0) -> list[np.ndarray]:
+def epoch(
+    owners: np.ndarray, size: int, per_image: int = 1, seed: int = 0
+) -> list[np.ndarray]:
     return list(batches(owners, size, per_image, np.random.default_rng(seed)))
 
 
@@ -29,11 +31,14 @@ def test_siblings_are_of_the_same_image_and_different(owners, per_image):
     minibatches = epoch(owners, 8, per_image)
     assert [len(rows) for rows in minibatches] == [8 * per_image] * 4 + [2 * per_image]
     families = np.concatenate(minibatches).reshape(-1, per_image)
-    assert sorted(families[:, 0].tolist()) == list(range(len(owners)))  # drawn once each
+    # drawn once each
+    assert sorted(families[:, 0].tolist()) == list(range(len(owners)))
     for drawn, *others in families.tolist():
         assert all(owners[other] == owners[drawn] for other in others)
         enough = min(per_image, (owners == owners[drawn]).sum())
-        assert len({drawn, *others}) == enough, "a caption twice, though there were enough"
+        assert len({drawn, *others}) == enough, (
+            "a caption twice, though there were enough"
+        )
         if enough > 1:
             assert drawn not in others
 
@@ -51,17 +56,19 @@ def test_siblings_are_uniform():
     assert drawn.diagonal().tolist() == [0] * 6
     expected = draws / 5
     chi_square = ((drawn[~np.eye(6, dtype=bool)] - expected) ** 2 / expected).sum()
-    assert chi_square < 60  # 24 degrees of freedom: above 60 once in 15,000 correct samplers
+    # 24 degrees of freedom: above 60 once in 15,000 correct samplers
+    assert chi_square < 60
 
 
 def test_a_last_batch_of_one_drawn_caption_is_dropped_with_its_siblings():
-    """Its rows all show one image: no negative, and batch statistics of a single picture."""
+    """Its rows all show one image: no negative, and batch statistics of a single
+    picture."""
     assert [len(rows) for rows in epoch(np.arange(9), 4)] == [4, 4]
     assert [len(rows) for rows in epoch(np.arange(9), 7)] == [7, 2]
     assert [len(rows) for rows in epoch(np.repeat(np.arange(3), 3), 4, 2)] == [8, 8]
 
 
-# One caption of every image -------------------------------------------------------------------
+# One caption of every image -----------------------------------------------------------
 
 
 def image_epoch(owners: np.ndarray, size: int, seed: int = 0) -> list[np.ndarray]:
@@ -74,7 +81,9 @@ def test_every_image_is_drawn_once_with_a_caption_of_its_own(owners, size):
     minibatches = image_epoch(owners, size)
     drawn = np.concatenate(minibatches)
     last = 9 % size
-    assert [len(rows) for rows in minibatches[:-1]] == [min(size, 9)] * (len(minibatches) - 1)
+    assert [len(rows) for rows in minibatches[:-1]] == [min(size, 9)] * (
+        len(minibatches) - 1
+    )
     if last == 1:
         assert len(set(owners[drawn].tolist())) == len(drawn) == 8
     else:
@@ -91,10 +100,11 @@ def test_every_caption_of_an_image_is_as_likely_as_the_others():
     for image, captions in ((0, 5), (2, 2)):
         expected = draws / captions
         chi_square = ((counts[owners == image] - expected) ** 2 / expected).sum()
-        assert chi_square < 24  # 4 degrees of freedom: above 24 once in 10,000 correct samplers
+        # 4 degrees of freedom: above 24 once in 10,000 correct samplers
+        assert chi_square < 24
 
 
-# Pseudo-classes ------------------------------------------------------------------------------
+# Pseudo-classes -----------------------------------------------------------------------
 
 CENTRES = np.array([[0, 0, 9], [9, 0, 0], [0, 9, 0], [-9, -9, -9]])
 
@@ -108,12 +118,15 @@ def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("count", [26, 0, -1])
 def test_more_clusters_than_images_or_none_are_not_applicable(count):
-    with pytest.raises(NotApplicableError, match=f"expected 1 to 25 clusters, .* found {count}$"):
+    with pytest.raises(
+        NotApplicableError, match=f"expected 1 to 25 clusters, .* found {count}$"
+    ):
         cluster(blobs()[0], count, seed=0)
 
 
 def test_images_that_are_alike_leave_no_gaps():
-    """Three distinct pictures cannot fill six clusters, and an empty class would never learn."""
+    """Three distinct pictures cannot fill six clusters, and an empty class would never
+    learn."""
     features = np.repeat(CENTRES[:3], 4, axis=0).astype(np.float16)
     labels = cluster(features, 6, seed=0)
     assert sorted(set(labels)) == [0, 1, 2]

@@ -29,12 +29,16 @@ def captions_of(count: int = CAPTIONS, seed: int = 1) -> Captions:
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(2, WORDS + 1, (count,), generator=generator)
     values = torch.randint(1, VOCABULARY, (count, WORDS), generator=generator)
-    return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+    return Captions(
+        values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths
+    )
 
 
 def images_of(count: int = IMAGES, seed: int = 2) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(count, REGIONS, FEATURES, generator=generator, dtype=torch.float64)
+    return torch.randn(
+        count, REGIONS, FEATURES, generator=generator, dtype=torch.float64
+    )
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -57,7 +61,9 @@ def test_similarity_is_the_papers(first_stage, direction, pooling):
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
 def test_sum_max_is_equations_9_and_10(direction):
     expected = naive.sum_max_t2i if direction == "t2i" else naive.sum_max_i2t
-    check_scores(model_of(direction=direction, attention=False, pooling="sum"), expected)
+    check_scores(
+        model_of(direction=direction, attention=False, pooling="sum"), expected
+    )
 
 
 def check_scores(model: scan.Model, expected) -> None:
@@ -86,7 +92,10 @@ def check_scores(model: scan.Model, expected) -> None:
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
 def test_pair_similarity_is_the_diagonal(direction, options):
     model = model_of(direction=direction, **options)
-    images, words = model.encode_images(images_of()), model.encode_captions(captions_of(IMAGES))
+    images, words = (
+        model.encode_images(images_of()),
+        model.encode_captions(captions_of(IMAGES)),
+    )
     whole = model.similarity(images, words)
     torch.testing.assert_close(model.pair_similarity(images, words), whole.diagonal())
 
@@ -103,19 +112,27 @@ def test_words_are_averaged_gru_states(bidirectional):
     for c, length in enumerate(captions.lengths):
         inputs = model.embed(captions.values[c, :length]).detach().numpy()
         if bidirectional:
-            states = naive.bi_gru(inputs, gru_weights(model), gru_weights(model, "_reverse"))
+            states = naive.bi_gru(
+                inputs, gru_weights(model), gru_weights(model, "_reverse")
+            )
         else:
             states = naive.gru(inputs, *gru_weights(model))
-        torch.testing.assert_close(words[c, :length], normalize(torch.tensor(states), dim=-1))
+        torch.testing.assert_close(
+            words[c, :length], normalize(torch.tensor(states), dim=-1)
+        )
         assert (words[c, length:] == 0).all()
 
 
 def test_first_regions_are_used_and_no_others():
     model, images = model_of(regions=3), images_of()
     encoded = model.encode_images(images)
-    torch.testing.assert_close(encoded[0], normalize(model.project(images), dim=-1)[:, :3])
+    torch.testing.assert_close(
+        encoded[0], normalize(model.project(images), dim=-1)[:, :3]
+    )
     assert encoded[1].tolist() == [3] * IMAGES
-    with pytest.raises(NotApplicableError, match="regions: expected 5 or more, found 4"):
+    with pytest.raises(
+        NotApplicableError, match="regions: expected 5 or more, found 4"
+    ):
         model_of(regions=5).encode_images(images)
 
 
@@ -133,7 +150,10 @@ def test_the_loss_and_its_gradient_are_equations_11_and_12(
     loss.backward()
     fast = {name: x.grad.clone() for name, x in model.named_parameters()}
 
-    images, words = model.encode_images(batch.images), model.encode_captions(batch.captions)
+    images, words = (
+        model.encode_images(batch.images),
+        model.encode_captions(batch.captions),
+    )
     scores, margin = model.similarity(images, words), model.config.margin
     rows = list(range(18)) if other_captions_negative else ids.tolist()
     hinge = naive.hardest_hinge if hard_negatives else naive.sum_hinge
@@ -155,7 +175,9 @@ def test_the_loss_and_its_gradient_are_equations_11_and_12(
         torch.testing.assert_close(fast[name], parameter.grad, msg=name)
 
 
-@pytest.mark.parametrize("options", [{}, {"pooling": "lse"}, {"normalise_images": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"pooling": "lse"}, {"normalise_images": False}]
+)
 def test_attention_is_the_softmax_over_the_regions(options):
     model, captions = model_of(**options), captions_of(IMAGES)
     images, words = model.encode_images(images_of()), model.encode_captions(captions)
@@ -163,7 +185,9 @@ def test_attention_is_the_softmax_over_the_regions(options):
     assert attention.shape == (IMAGES, WORDS, REGIONS)
     first_stage = naive.cosines if model.config.normalise_images else naive.products
     for b, length in enumerate(captions.lengths):
-        regions, kept = (x.detach().numpy() for x in (images[0][b], words[0][b, :length]))
+        regions, kept = (
+            x.detach().numpy() for x in (images[0][b], words[0][b, :length])
+        )
         expected = naive.attention(regions, kept, LAMBDA1, first_stage)
         np.testing.assert_allclose(attention[b, :length], expected, atol=1e-10)
     assert attention.std() > 0.01

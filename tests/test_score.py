@@ -41,7 +41,9 @@ def embeddings(noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Captions (C, 5) near their images (I, 5)."""
     rng = np.random.default_rng(0)
     images = rng.normal(size=(IMAGES, 5)).astype(np.float32)
-    return images, (images[OWNERS] + noise * rng.normal(size=(CAPTIONS, 5))).astype(np.float32)
+    return images, (images[OWNERS] + noise * rng.normal(size=(CAPTIONS, 5))).astype(
+        np.float32
+    )
 
 
 def ranked(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
@@ -70,8 +72,12 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     images, captions = embeddings()
     assert score(*save_pair(images, captions)) == 0
     scores = np.array([[float(np.dot(a, b)) for b in captions] for a in images])
-    scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
-    relevant = np.array([[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)])
+    scores /= np.outer(
+        [np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions]
+    )
+    relevant = np.array(
+        [[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)]
+    )
     kept = result().scores
     assert kept.best("i2t").tolist() == ranked(scores, relevant)
     t2i = kept.best("t2i").tolist()
@@ -89,7 +95,10 @@ def test_other_shapes_of_the_same_vectors_are_told(season, capsys):
             (images, captions.reshape(IMAGES, each, -1)),
             f"b.npy: (12, {each}, 5) are the {each} captions of each image, in their order",
         ),
-        ((images[OWNERS], captions), "a.npy: one row per caption; the equal ones of an image"),
+        (
+            (images[OWNERS], captions),
+            "a.npy: one row per caption; the equal ones of an image",
+        ),
     ):
         capsys.readouterr()
         assert score(*save_pair(*pair)) == 0
@@ -105,7 +114,9 @@ def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):
     np.save("m.npy", matrix)
     score("--matrix", "m.npy", name="ordered")
     mixed = matrix[::-1][:, ::-1]
-    np.savez("m.npz", image_ids=IMAGE_IDS[::-1], caption_ids=CAPTION_IDS[::-1], scores=mixed)
+    np.savez(
+        "m.npz", image_ids=IMAGE_IDS[::-1], caption_ids=CAPTION_IDS[::-1], scores=mixed
+    )
     score("--matrix", "m.npz", name="named")
     assert record("ordered").metrics == record("named").metrics
     hits = [int(OWNERS[np.argmax(row)] == image) for image, row in enumerate(matrix)]
@@ -114,7 +125,10 @@ def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):
 
 def test_each_direction_may_have_a_matrix_of_its_own(season):
     images, captions = embeddings()
-    first, second = images @ captions.T, -np.linalg.norm(images[:, None] - captions, axis=2)
+    first, second = (
+        images @ captions.T,
+        -np.linalg.norm(images[:, None] - captions, axis=2),
+    )
     for matrix, name in ((first, "first"), (second, "second")):
         np.save("m.npy", matrix)
         score("--matrix", "m.npy", name=name)
@@ -148,7 +162,9 @@ def data() -> SimpleNamespace:
 
 def test_the_same_vectors_for_images_and_captions_are_refused(tmp_path, data):
     np.save(tmp_path / "a.npy", np.random.default_rng(0).normal(size=(3, 4)))
-    with refused("--images, --captions", found="the same numbers twice", do="the file of the cap"):
+    with refused(
+        "--images, --captions", found="the same numbers twice", do="the file of the cap"
+    ):
         command.of_embeddings(tmp_path / "a.npy", tmp_path / "a.npy", data)
 
 
@@ -158,7 +174,10 @@ def test_lengths_of_vectors_do_not_matter(tmp_path, data, scale):
     np.save(tmp_path / "a.npy", vectors[:3] * scale)
     np.save(tmp_path / "b.npy", vectors[3:] / scale)
     judged = command.of_embeddings(tmp_path / "a.npy", tmp_path / "b.npy", data)
-    scores = vectors[:3] @ (vectors[3:] / np.linalg.norm(vectors[3:], axis=1, keepdims=True)).T
+    scores = (
+        vectors[:3]
+        @ (vectors[3:] / np.linalg.norm(vectors[3:], axis=1, keepdims=True)).T
+    )
     expected = [(row >= row[image]).sum() - 1 for image, row in enumerate(scores)]
     assert judged.result.scores.ranks["i2t"].best.tolist() == expected
 
@@ -172,7 +191,9 @@ def test_a_list_of_pairs_is_no_matrix(tmp_path, data):
 
 def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
     rows = [
-        f"{way},{query},0" for way, names in (("i2t", "abc"), ("t2i", "xyz")) for query in names
+        f"{way},{query},0"
+        for way, names in (("i2t", "abc"), ("t2i", "xyz"))
+        for query in names
     ]
     (tmp_path / "r.csv").write_text("\n".join(["direction,query,rank", *rows]))
     data.card["ways"] = ["t2i"]
@@ -184,19 +205,24 @@ def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
 
 
 def test_the_axes_of_a_square_matrix_are_told(tmp_path, data):
-    matrix = np.eye(3, k=1) + np.eye(3) / 2  # each image's best is the next one's caption
+    # each image's best is the next one's caption
+    matrix = np.eye(3, k=1) + np.eye(3) / 2
     np.save(tmp_path / "m.npy", matrix)
     judged = command.of_matrix(tmp_path / "m.npy", data)
     assert judged.notes == [
         f"{tmp_path / 'm.npy'}: i2t: rows are taken for images, columns for captions"
     ]
     assert judged.result.scores.ranks["i2t"].best.tolist() == [1, 1, 0]
-    np.savez(tmp_path / "m.npz", s=matrix, image_ids=list("abc"), caption_ids=list("xyz"))
+    np.savez(
+        tmp_path / "m.npz", s=matrix, image_ids=list("abc"), caption_ids=list("xyz")
+    )
     assert command.of_matrix(tmp_path / "m.npz", data).notes == []
 
 
 def test_scores_of_double_precision_do_not_tie(season):
-    matrix = np.round(np.matmul(*embeddings(), axes=[(0, 1), (1, 0), (0, 1)]).astype(float), 2)
+    matrix = np.round(
+        np.matmul(*embeddings(), axes=[(0, 1), (1, 0), (0, 1)]).astype(float), 2
+    )
     for offset, name in ((0, "near"), (1e9, "far")):
         np.save("m.npy", matrix + offset)
         score("--matrix", "m.npy", name=name)
@@ -216,21 +242,29 @@ def test_ties_and_twins_are_told(season, capsys):
 
 
 def test_queries_that_were_not_found_leave_out_what_is_not_known(season, capsys):
-    rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 4) for name in CAPTION_IDS]
+    rows = [("i2t", name, 0) for name in IMAGE_IDS] + [
+        ("t2i", name, 4) for name in CAPTION_IDS
+    ]
     rows[-1], rows[3] = ("t2i", "c23", ""), ("i2t", "i3", -1)
-    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv(
+        "r.csv", index=False
+    )
     assert score("--ranks", "r.csv") == 0
     told = capsys.readouterr().out
     assert "i2t: 1 of 12 not found, as 'i3'; ranks are known below 1" in told
     assert "t2i: 1 of 24 not found, as 'c23'; ranks are known below 5" in told
     assert "at least: i2t_r5 91.67, i2t_r10 91.67, t2i_r10 95.83" in told
-    own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
+    own_row = next(
+        line for line in told.splitlines() if line.strip().startswith("own  ")
+    )
     assert own_row.split() == ["own", "91.7", "-", "-", "0.0", "95.8", "-", "-"]
     assert "no row is" in told
     assert not Path("results/try/open/external").exists()
     assert score("--ranks", "r.csv", "--depth", "10") == 0
     metrics = record().metrics
-    assert metrics["t2i_r10"] == pytest.approx(100 * 23 / 24) and metrics["t2i_medr"] == 5
+    assert (
+        metrics["t2i_r10"] == pytest.approx(100 * 23 / 24) and metrics["t2i_medr"] == 5
+    )
     assert "t2i_meanr" not in metrics and main(["report"]) == 0
 
 
@@ -263,12 +297,27 @@ def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys):
         ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
         (("--images", "a.npy"), "found 1 of them"),
         (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
-        ((*pair, "--depth", "5"), "--depth: expected --ranks or --matrix, of which it tells"),
-        ((*pair, "--first-rank", "1"), "--first-rank: expected --ranks, of which it tells"),
-        ((*pair, "--not-found", "0"), "--not-found: expected --ranks, of which it tells"),
-        (("--ranks", "r.csv", "--numbers", "bits"), "--numbers: expected --images with --captions"),
+        (
+            (*pair, "--depth", "5"),
+            "--depth: expected --ranks or --matrix, of which it tells",
+        ),
+        (
+            (*pair, "--first-rank", "1"),
+            "--first-rank: expected --ranks, of which it tells",
+        ),
+        (
+            (*pair, "--not-found", "0"),
+            "--not-found: expected --ranks, of which it tells",
+        ),
+        (
+            ("--ranks", "r.csv", "--numbers", "bits"),
+            "--numbers: expected --images with --captions",
+        ),
         (("--items", "todo"), "--items: expected a folder alone, found --name, too"),
-        (("--seed", "-1", "--ranks", "r.csv"), "--name and --seed: seed: expected greater"),
+        (
+            ("--seed", "-1", "--ranks", "r.csv"),
+            "--name and --seed: seed: expected greater",
+        ),
         (("--name", "scan_t2i_avg", "--ranks", "r.csv"), "a name that no preset"),
         (("--name", "../up", "--ranks", "r.csv"), "--name and --seed: preset"),
         (("--name", "claims", "--ranks", "r.csv"), "a name that no preset"),
@@ -290,13 +339,24 @@ def test_files_in_each_others_place_and_turned_ones_are_told(season, capsys):
     assert "swap them: --images b.npz --captions a.npz" in capsys.readouterr().err
     assert score(*save_pair(images.T, captions)) == 2
     told = capsys.readouterr().err
-    assert "a.npy: expected one row for each of 12 items, found one column for each; trans" in told
-    np.savez("m.npz", image_ids=IMAGE_IDS, caption_ids=CAPTION_IDS, scores=captions @ images.T)
+    assert (
+        "a.npy: expected one row for each of 12 items, found one column for each; trans"
+        in told
+    )
+    np.savez(
+        "m.npz",
+        image_ids=IMAGE_IDS,
+        caption_ids=CAPTION_IDS,
+        scores=captions @ images.T,
+    )
     np.save("m.npy", captions @ images.T)
     for name in ("m.npy", "m.npz"):
         assert score("--matrix", name) == 2
         told = capsys.readouterr().err
-        assert "12 images (rows) by 24 captions (columns), found captions by images" in told
+        assert (
+            "12 images (rows) by 24 captions (columns), found captions by images"
+            in told
+        )
     assert not Path("results/try/open/external").exists()
 
 
@@ -309,17 +369,24 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     assert score(*save_pair(images, captions[mixed])) == 0
     told = capsys.readouterr().out
     assert "external embeddings, in the place of the row of this name and seed" in told
-    assert "near chance: rsum " in told and "check the order of the rows, or give ids" in told
+    assert (
+        "near chance: rsum " in told
+        and "check the order of the rows, or give ids" in told
+    )
     np.save("m.npy", np.linalg.norm(images[:, None] - captions, axis=2))
     assert score("--matrix", "m.npy") == 0
     told = capsys.readouterr().out
     assert "far below chance: rsum 0.0, random 266.7; are these distances?" in told
     assert score(*save_pair(images, -captions)) == 0
-    assert "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
+    assert (
+        "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
+    )
 
 
 def test_ranks_of_other_queries_are_refused(season, capsys):
-    rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 0) for name in CAPTION_IDS]
+    rows = [("i2t", name, 0) for name in IMAGE_IDS] + [
+        ("t2i", name, 0) for name in CAPTION_IDS
+    ]
     lacks = "t2i: expected one row for each of the 24 test queries"
 
     def last(rank: object) -> list[tuple]:
@@ -328,27 +395,42 @@ def test_ranks_of_other_queries_are_refused(season, capsys):
     for change, message in (
         (rows[:-1], lacks),
         ([*rows, rows[-1]], f"{lacks}, found 25"),
-        ([*rows[:-1], rows[0]], "i2t: expected one row for each of the 12 test queries, found 13"),
+        (
+            [*rows[:-1], rows[0]],
+            "i2t: expected one row for each of the 12 test queries, found 13",
+        ),
         ([*rows, rows[0]], "found 13 rows, 'i0' twice"),
-        ([*rows, ("tti", "c23", 0)], "direction: expected i2t or t2i, found 'tti' in 1 rows"),
+        (
+            [*rows, ("tti", "c23", 0)],
+            "direction: expected i2t or t2i, found 'tti' in 1 rows",
+        ),
         (last(12), "from 0 below 12, found 12 for 'c23' (1 such)"),
         (last(0.5), "whole ranks from 0 below 12, found 0.5 for 'c23'"),
         (last("x"), "found x for 'c23'"),
         (last(-2), "found -2 for 'c23' (1 such)"),
-        (last(999), "found 999 for 'c23' (1 such); say --not-found 999 if it means that"),
+        (
+            last(999),
+            "found 999 for 'c23' (1 such); say --not-found 999 if it means that",
+        ),
         (
             [(*row[:2], 12) for row in rows[:-1]] + [("t2i", "c23", -1)],
             "say --first-rank 1 if these are positions from 1, or --not-found items",
         ),
     ):
-        pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+        pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv(
+            "r.csv", index=False
+        )
         assert score("--ranks", "r.csv") == 2
         assert message in capsys.readouterr().err
 
 
-def test_a_small_table_of_ranks_that_unpacks_to_much_is_refused(season, capsys, monkeypatch):
+def test_a_small_table_of_ranks_that_unpacks_to_much_is_refused(
+    season, capsys, monkeypatch
+):
     ranks = pa.array(["i2t"] * (1 << 16)).dictionary_encode()
-    table = pa.table({"direction": ranks, "query": ranks, "rank": pa.array([0] * (1 << 16))})
+    table = pa.table(
+        {"direction": ranks, "query": ranks, "rank": pa.array([0] * (1 << 16))}
+    )
     pq.write_table(table, "r.parquet", compression="zstd")
     monkeypatch.setattr(files, "MOST", 1 << 20)
     assert Path("r.parquet").stat().st_size < 4000
@@ -379,8 +461,12 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
     files = ("--bank-images", "c.npy", "--bank-captions", "d.npy")
     files = () if how == "dual_softmax" else files
     assert score(*save_pair(images, captions), "--correct", how, *given, *files) == 0
-    units = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images, captions, *bank)]
-    numbers = {name[2:]: value for name, value in zip(given[::2], given[1::2], strict=True)}
+    units = [
+        v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images, captions, *bank)
+    ]
+    numbers = {
+        name[2:]: value for name, value in zip(given[::2], given[1::2], strict=True)
+    }
     relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
     kept = result().scores
     for way, queries, items, asking, right in (
@@ -392,7 +478,12 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
         assert kept.best(way).tolist() == ranked(np.array(loops), right)
     made = record()
     sizes = {"i2t": 9, "t2i": 7} if files else {"i2t": IMAGES, "t2i": CAPTIONS}
-    assert made.metrics["correction"] == {"how": how, "bank": sizes, "i2t": numbers, "t2i": numbers}
+    assert made.metrics["correction"] == {
+        "how": how,
+        "bank": sizes,
+        "i2t": numbers,
+        "t2i": numbers,
+    }
     assert len(made.options["files"]) == 2 + len(files) // 2
     assert made.image_features["weights"]["file"] == "a.npy"
     assert made.text_features["vectors"].startswith("b.npy")
@@ -403,11 +494,20 @@ def test_a_correction_without_what_it_needs_is_refused(season, capsys):
     np.save("c.npy", np.full((4, 6), 0.5))
     files = ("--bank-images", "c.npy", "--bank-captions", "c.npy")
     for words, expected in (
-        ((*pair, "--correct", "nnn", "--k", 2, "--alpha", 1), "--bank-images, --bank-captions"),
+        (
+            (*pair, "--correct", "nnn", "--k", 2, "--alpha", 1),
+            "--bank-images, --bank-captions",
+        ),
         ((*pair, "--correct", "nnn", "--k", 2, *files), "--k above 0 with --alpha"),
-        ((*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files), "--k above 0 with --alpha"),
+        (
+            (*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files),
+            "--k above 0 with --alpha",
+        ),
         ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta above 0"),
-        ((*pair, "--correct", "dual_softmax", "--beta", 1, *files), "--correct that takes it"),
+        (
+            (*pair, "--correct", "dual_softmax", "--beta", 1, *files),
+            "--correct that takes it",
+        ),
         ((*pair, "--correct", "nnn", "--beta", 1, *files), "--correct that takes it"),
         ((*pair, "--k", 2), "--correct that takes it"),
         ((*pair, "--correct", "qb_norm", "--beta", 1, *files), "rows of 5 numbers"),
@@ -430,7 +530,9 @@ def bits(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def distances(images: np.ndarray, captions: np.ndarray) -> np.ndarray:
     """Hamming distances (I, C) of packed bits, by loops."""
-    return np.array([[int(np.bitwise_count(a ^ b).sum()) for b in captions] for a in images])
+    return np.array(
+        [[int(np.bitwise_count(a ^ b).sum()) for b in captions] for a in images]
+    )
 
 
 def test_bits_are_ranked_by_their_hamming_distances(season, capsys):
@@ -440,8 +542,13 @@ def test_bits_are_ranked_by_their_hamming_distances(season, capsys):
     assert "--numbers bits or integers" in capsys.readouterr().err
     assert score(*pair, "--numbers", "bits") == 0
     told = capsys.readouterr().out
-    assert re.search(r"b.npy: whole numbers from \d+ to \d+ \(uint8\), read as bits", told)
-    apart, relevant = distances(images, captions), np.equal.outer(np.arange(IMAGES), OWNERS)
+    assert re.search(
+        r"b.npy: whole numbers from \d+ to \d+ \(uint8\), read as bits", told
+    )
+    apart, relevant = (
+        distances(images, captions),
+        np.equal.outer(np.arange(IMAGES), OWNERS),
+    )
     kept = result().scores
     assert kept.best("i2t").tolist() == ranked(-apart, relevant)
     assert kept.best("t2i").tolist() == ranked(-apart.T, relevant.T)
@@ -449,13 +556,29 @@ def test_bits_are_ranked_by_their_hamming_distances(season, capsys):
     assert all(tied)
     made = record()
     assert made.options["numbers"] == "bits"
-    assert made.metrics["mean_matched"] == pytest.approx(1 - apart[relevant].mean() / 12, abs=1e-5)
+    assert made.metrics["mean_matched"] == pytest.approx(
+        1 - apart[relevant].mean() / 12, abs=1e-5
+    )
     assert main(["report"]) == 0
 
 
 def test_banks_are_read_as_the_rest(season, capsys):
-    pair, files = save_pair(*bits()), ("--bank-images", "c.npy", "--bank-captions", "d.npy")
-    how = (*pair, *files, "--correct", "nnn", "--k", 2, "--alpha", 0.5, "--numbers", "bits")
+    pair, files = (
+        save_pair(*bits()),
+        ("--bank-images", "c.npy", "--bank-captions", "d.npy"),
+    )
+    how = (
+        *pair,
+        *files,
+        "--correct",
+        "nnn",
+        "--k",
+        2,
+        "--alpha",
+        0.5,
+        "--numbers",
+        "bits",
+    )
     for name, packed in zip(("c.npy", "d.npy"), bits(seed=1), strict=True):
         np.save(name, packed)
     assert score(*how) == 0
@@ -487,7 +610,9 @@ def test_int8_of_both_signs_is_read_as_coordinates_and_told(season, capsys):
 # Conventions of ranks ---
 
 
-def save_ranks(change: Callable[[int, int], object] = lambda rank, items: rank) -> tuple[str, str]:
+def save_ranks(
+    change: Callable[[int, int], object] = lambda rank, items: rank,
+) -> tuple[str, str]:
     """Ranks of the embeddings, each changed with the size of its gallery."""
     images, captions = embeddings(2.0)
     units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, captions)]
@@ -500,7 +625,9 @@ def save_ranks(change: Callable[[int, int], object] = lambda rank, items: rank) 
         items = of_way.shape[1]
         changed = [change(rank, items) for rank in ranked(of_way, right)]
         rows += [(way, query, rank) for query, rank in zip(ids, changed, strict=True)]
-    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv(
+        "r.csv", index=False
+    )
     return "--ranks", "r.csv"
 
 
@@ -512,7 +639,9 @@ def test_positions_from_1_are_read_if_somebody_says_so(season, capsys):
     assert score(*from_1) == 2
     assert "say --first-rank 1 if these are positions from 1" in capsys.readouterr().err
     assert not score(*from_1, "--first-rank", 1, name="one")
-    assert record("one").metrics == expected and record("one").options["first_rank"] == 1
+    assert (
+        record("one").metrics == expected and record("one").options["first_rank"] == 1
+    )
     none_first = save_ranks(lambda rank, items: min(rank + 1, items - 1))
     assert score(*none_first) == 2
     assert "found none; say --first-rank 1" in capsys.readouterr().err
@@ -541,8 +670,13 @@ def test_positions_from_1_are_read_if_somebody_says_so(season, capsys):
         ),
     ],
 )
-def test_what_was_not_found_may_be_any_value_that_is_named(season, capsys, change, words):
-    assert score(*save_ranks(lambda rank, items: rank if rank < 3 else -1), "--depth", 10) == 0
+def test_what_was_not_found_may_be_any_value_that_is_named(
+    season, capsys, change, words
+):
+    assert (
+        score(*save_ranks(lambda rank, items: rank if rank < 3 else -1), "--depth", 10)
+        == 0
+    )
     expected = record().metrics
     capsys.readouterr()
     if words and "0" not in words:  # of so few, zeros may well be first ranks
@@ -556,10 +690,15 @@ def test_what_was_not_found_may_be_any_value_that_is_named(season, capsys, chang
 def test_zeros_that_may_be_what_was_not_found_are_refused(season, capsys, tmp_path):
     rows = [("i2t", name, n % 6) for n, name in enumerate(IMAGE_IDS)]
     rows += [("t2i", name, n % 6) for n, name in enumerate(CAPTION_IDS)]
-    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv(
+        "r.csv", index=False
+    )
     assert score("--ranks", "r.csv") == 2
     told = capsys.readouterr().err
-    assert "found 0 to 5, which may be positions from 1 with 0 for what was not found" in told
+    assert (
+        "found 0 to 5, which may be positions from 1 with 0 for what was not found"
+        in told
+    )
     assert score("--ranks", "r.csv", "--first-rank", 0) == 0
     assert record().metrics["t2i_r1"] == pytest.approx(100 / 6)
     words = ("--first-rank", 1, "--not-found", 0, "--depth", 10)
@@ -592,13 +731,19 @@ def test_minus_infinity_is_what_was_not_retrieved(season, capsys):
     ]
     assert not {"overlap_s", "t2i_meanr", "i2t_r1_tie_gap"} & set(made)
     kept = pd.read_parquet("r.parquet")
-    assert set(kept["depth"]) == {10} and (kept["rank"] < 10).all() and (kept["rank"] == -1).any()
+    assert (
+        set(kept["depth"]) == {10}
+        and (kept["rank"] < 10).all()
+        and (kept["rank"] == -1).any()
+    )
     assert main(["report"]) == 0
     np.savez("m.npz", i2t=listed(scores, 5), t2i=listed(scores.T, 5))
     assert score("--matrix", "m.npz", name="few") == 0
     told = capsys.readouterr().out
     assert "ranks are known below 5" in told and "at least: i2t_r10" in told
-    own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
+    own_row = next(
+        line for line in told.splitlines() if line.strip().startswith("own  ")
+    )
     shown = [f"{expected[name]:.1f}" for name in recalls]
     assert own_row.split()[1:] == [*shown[:2], "-", *shown[3:5], "-", "-"]
     assert "no row is written" in told
@@ -611,7 +756,9 @@ def test_lists_that_do_not_tell_a_direction_are_refused(season, capsys):
     np.save("m.npy", first)
     assert score("--matrix", "m.npy") == 2
     told = capsys.readouterr().err
-    assert "m.npy: t2i: expected as many retrieved items" in told and "i2t and t2i" in told
+    assert (
+        "m.npy: t2i: expected as many retrieved items" in told and "i2t and t2i" in told
+    )
     both = np.maximum(first, listed(scores.T, 6).T)
     np.save("m.npy", both)
     assert score("--matrix", "m.npy") == 2
@@ -627,7 +774,9 @@ def test_lists_that_do_not_tell_a_direction_are_refused(season, capsys):
     assert "--depth: expected lists: scores with -inf" in capsys.readouterr().err
 
 
-def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(season, capsys):
+def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(
+    season, capsys
+):
     images, captions = embeddings(1.0)
     scores = images @ captions.T
     np.savez("m.npz", i2t=listed(scores, 5, -100), t2i=listed(scores.T, 5, -100))
@@ -636,7 +785,10 @@ def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(seaso
     assert "m.npz: i2t: -100 in 79% of the scores, the lowest" in told
     np.save("m.npy", listed(scores - 100, 5, 0))
     assert score("--matrix", "m.npy") == 2
-    assert "found 0 in 79% of the scores, above others; save -inf" in capsys.readouterr().err
+    assert (
+        "found 0 in 79% of the scores, above others; save -inf"
+        in capsys.readouterr().err
+    )
 
 
 # Advice ---
@@ -656,6 +808,8 @@ def test_advice_is_a_command_that_works(season, capsys):
 def test_a_reader_that_is_no_dataset_needs_annotations(season, capsys):
     assert main(["score", "--dataset", "mscoco", "--items", "todo"]) == 2
     told = capsys.readouterr().err
-    assert "dataset 'mscoco': expected one of" in told and "add --annotations FILE" in told
+    assert (
+        "dataset 'mscoco': expected one of" in told and "add --annotations FILE" in told
+    )
     assert main(["score", "--dataset", "opne", "--items", "todo"]) == 2
     assert "--annotations" not in capsys.readouterr().err

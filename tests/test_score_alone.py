@@ -1,4 +1,5 @@
-"""`score --annotations`: of files alone, with neither season nor pictures nor training."""
+"""`score --annotations`: of files alone, with neither season nor pictures nor
+training."""
 
 import json
 import re
@@ -25,14 +26,20 @@ def work(tmp_path, monkeypatch) -> None:
     rng = np.random.default_rng(0)
     images = rng.normal(size=(IMAGES, 6)).astype(np.float32)
     np.save("a.npy", images)
-    np.save("b.npy", (images[OWNER] + rng.normal(size=(len(OWNER), 6))).astype(np.float32))
+    np.save(
+        "b.npy", (images[OWNER] + rng.normal(size=(len(OWNER), 6))).astype(np.float32)
+    )
 
 
 def karpathy(name: str, split: str = "test", **facts: object) -> Path:
     """A JSON of Karpathy's with as many images as the vectors have."""
     images = [
         {"filename": f"{number}.jpg", "split": split, "cocoid": number, "imgid": number}
-        | {"sentences": [{"raw": f"text {k}", "sentid": number * EACH + k} for k in range(EACH)]}
+        | {
+            "sentences": [
+                {"raw": f"text {k}", "sentid": number * EACH + k} for k in range(EACH)
+            ]
+        }
         for number in range(IMAGES)
     ]
     Path(name).write_text(json.dumps({"images": images}))
@@ -42,7 +49,10 @@ def karpathy(name: str, split: str = "test", **facts: object) -> Path:
 def own(split: str | None = "test") -> Path:
     """A folder's annotations."""
     lines = [
-        {"image": f"{number}.jpg", "captions": [f"text {number} {k}" for k in range(EACH)]}
+        {
+            "image": f"{number}.jpg",
+            "captions": [f"text {number} {k}" for k in range(EACH)],
+        }
         | ({"split": split} if split else {})
         for number in range(IMAGES)
     ]
@@ -50,7 +60,9 @@ def own(split: str | None = "test") -> Path:
     return Path("notes.jsonl")
 
 
-def score(*words: object, dataset: str = "folder", path: Path | str = "notes.jsonl") -> int:
+def score(
+    *words: object, dataset: str = "folder", path: Path | str = "notes.jsonl"
+) -> int:
     words = words or ("--images", "a.npy", "--captions", "b.npy")
     given = ["--dataset", dataset, "--annotations", str(path)]
     return main(["score", *given, *map(str, words)])
@@ -67,7 +79,9 @@ def naive() -> dict[str, list[int]]:
     """The rank of the best right item of each query, by loops over cosines."""
     images, captions = np.load("a.npy").astype(float), np.load("b.npy").astype(float)
     ranks: dict[str, list[int]] = {"i2t": [], "t2i": []}
-    cosines = [[float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in captions] for a in images]
+    cosines = [
+        [float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in captions] for a in images
+    ]
     for i in range(IMAGES):
         best = max(cosines[i][c] for c in range(len(OWNER)) if OWNER[c] == i)
         wrong = [cosines[i][c] for c in range(len(OWNER)) if OWNER[c] != i]
@@ -80,7 +94,8 @@ def naive() -> dict[str, list[int]]:
 
 
 def expected_interval(ranks: dict[str, list[int]], cuts: list) -> tuple[float, float]:
-    """Of the sum of recalls: Wilson's, with the variance over images by a loop over them."""
+    """Of the sum of recalls: Wilson's, with the variance over images by a loop over
+    them."""
     left = np.zeros(IMAGES)
     for way, k in cuts:
         hits = [100 * (rank < k) for rank in ranks[way]]
@@ -96,7 +111,11 @@ def expected_interval(ranks: dict[str, list[int]], cuts: list) -> tuple[float, f
 def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
     own(split)
     assert score("--images", "a.npy", "--captions", "b.npy", "--out", "r.parquet") == 0
-    told, table, expected = capsys.readouterr().out, pd.read_parquet("r.parquet"), naive()
+    told, table, expected = (
+        capsys.readouterr().out,
+        pd.read_parquet("r.parquet"),
+        naive(),
+    )
     assert f"{IMAGES} images, {len(OWNER)} captions" in told
     assert ("name no split: all images are scored" in told) == (split is None)
     assert "80/10/10" not in told
@@ -108,11 +127,15 @@ def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
         shown = re.search(rf"{way} R@1 +([\d.]+)  \[([\d.]+), ([\d.]+)\]", told)
         value, low, high = map(float, shown.groups())
         assert value == pytest.approx(recall, abs=0.005) and low < value < high
-    own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
+    own_row = next(
+        line for line in told.splitlines() if line.strip().startswith("own  ")
+    )
     *recalls, rsum, low, high = (float(x) for x in re.findall(r"[\d.]+", own_row))
     cuts = [(way, k) for way in ("i2t", "t2i") for k in (1, 5, 10)]
     exact = [100 * np.mean(np.array(expected[way]) < k) for way, k in cuts]
-    assert recalls == pytest.approx(exact, abs=0.05) and rsum == pytest.approx(sum(exact), abs=0.06)
+    assert recalls == pytest.approx(exact, abs=0.05) and rsum == pytest.approx(
+        sum(exact), abs=0.06
+    )
     ends = expected_interval(expected, cuts)
     assert (low, high) == pytest.approx(ends, abs=0.06) and low < rsum < high
     captions = table[table["direction"] == "t2i"]
@@ -152,12 +175,16 @@ def test_what_cannot_be_scored_is_refused_in_one_line(capsys):
         (("--name", "x", "--ranks", "r.csv"), "--name: expected no --annotations"),
         (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
         ((*pair, "--out", "r.csv"), "a .parquet file"),
-        (("--images", "b.npy", *pair[2:]), "the 40 images of test, found 200, the number of cap"),
+        (
+            ("--images", "b.npy", *pair[2:]),
+            "the 40 images of test, found 200, the number of cap",
+        ),
     ):
         stops(capsys, said, *words)
     torch.save({"captions": [1, 2]}, "b.pt")  # other objects than tensors
     stops(capsys, "plain tensors", *pair[:3], "b.pt")
-    torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")  # larger than what it holds
+    # larger than what it holds
+    torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")
     stops(capsys, "huge.pt", "--images", "huge.pt", *pair[2:])
     stops(capsys, "none.json: expected a file of annotations", path="none.json")
     path = karpathy("dataset_coco.json")
@@ -183,30 +210,37 @@ def test_ranks_tell_what_they_reach_and_no_more(capsys):
     for way in ("i2t", "t2i"):
         of_way = table[table["direction"] == way]["rank"]
         recall = 100 * ((of_way >= 0) & (of_way < 5)).mean()
-        assert f"{way} R@5 {recall:15.2f}" in re.sub(" +", " ", told) or f"{recall:.2f}" in told
+        assert (
+            f"{way} R@5 {recall:15.2f}" in re.sub(" +", " ", told)
+            or f"{recall:.2f}" in told
+        )
     cells = told.splitlines()[2].split()  # own, three recalls of each direction, rsum
-    assert [cells[n] for n in (0, 3, 6, 7)] == ["own", "-", "-", "-"] and float(cells[5]) > 0
+    assert [cells[n] for n in (0, 3, 6, 7)] == ["own", "-", "-", "-"] and float(
+        cells[5]
+    ) > 0
     assert told.count("R@10") == 2 and "MRR" not in told and "mAP" not in told
     kept = pd.read_parquet("r.parquet")
     assert kept["rank"].tolist() == table["rank"].tolist()
 
 
-# What the annotations call images and captions ---------------------------------------------------
+# What the annotations call images and captions ----------------------------------------
 
 
 def in_other_order(numbers: range | list[int]) -> list[int]:
-    """Numbers in an order of their own: the same for images and captions would prove nothing."""
+    """Numbers in an order of their own: the same for images and captions would prove
+    nothing."""
     return np.random.default_rng(3).permutation(numbers).tolist()
 
 
 def coco(**facts: object) -> Path:
-    """COCO's captions: the number of an image is not that in its file name, captions lie in
-    another order than their images, and their ids in yet another."""
+    """COCO's captions: the number of an image is not that in its file name, captions
+    lie in another order than their images, and their ids in yet another."""
     numbers = in_other_order(range(IMAGES))
     images = [{"id": numbers[n], "file_name": f"{n}.jpg"} for n in range(IMAGES)]
     ids = in_other_order(range(len(OWNER)))
     annotations = [
-        {"id": ids[row], "image_id": numbers[OWNER[row]], "caption": f"text {row}"} | facts
+        {"id": ids[row], "image_id": numbers[OWNER[row]], "caption": f"text {row}"}
+        | facts
         for row in in_other_order(range(len(OWNER)))
     ]
     data = {"images": images, "annotations": annotations}
@@ -217,7 +251,9 @@ def coco(**facts: object) -> Path:
 def shuffled(name: str, column: str, ids: list[object]) -> str:
     """The vectors in another order, with an id each."""
     vectors, order = np.load(name), in_other_order(range(len(ids)))
-    table = pd.DataFrame({column: [ids[row] for row in order], "x": list(vectors[order])})
+    table = pd.DataFrame(
+        {column: [ids[row] for row in order], "x": list(vectors[order])}
+    )
     file = name.replace(".npy", ".parquet")
     table.to_parquet(file)
     return file
@@ -232,7 +268,9 @@ def r1(capsys) -> tuple[float, float]:
 
 def expected_r1() -> tuple[float, float]:
     ranks = naive()
-    return tuple(round(100 * np.mean(np.array(ranks[way]) < 1), 2) for way in ("i2t", "t2i"))
+    return tuple(
+        round(100 * np.mean(np.array(ranks[way]) < 1), 2) for way in ("i2t", "t2i")
+    )
 
 
 def test_ids_of_coco_name_images_and_captions(capsys):
@@ -240,7 +278,9 @@ def test_ids_of_coco_name_images_and_captions(capsys):
     data = json.loads(path.read_text())
     id_of = {item["caption"]: item["id"] for item in data["annotations"]}
     images = shuffled("a.npy", "image_id", [item["id"] for item in data["images"]])
-    captions = shuffled("b.npy", "caption_id", [id_of[f"text {n}"] for n in range(len(OWNER))])
+    captions = shuffled(
+        "b.npy", "caption_id", [id_of[f"text {n}"] for n in range(len(OWNER))]
+    )
     assert score("--images", images, "--captions", captions, path=path) == 0
     assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
 
@@ -293,7 +333,9 @@ def test_the_split_of_captions_decides_what_is_scored(capsys):
     """And what of them is not read is said."""
     path = coco(is_rejected=False)
     data = json.loads(path.read_text())
-    number_of = {int(item["file_name"].split(".")[0]): item["id"] for item in data["images"]}
+    number_of = {
+        int(item["file_name"].split(".")[0]): item["id"] for item in data["images"]
+    }
     tested = {number_of[n] for n in range(8)}
     for item in data["annotations"]:
         item["split"] = "test" if item["image_id"] in tested else "train"
@@ -311,19 +353,25 @@ def test_one_split_alone_is_scored(capsys):
     own("val")
     assert score() == 0
     told = capsys.readouterr().out
-    assert f"{IMAGES} images, {len(OWNER)} captions" in told and "have val alone" in told
+    assert (
+        f"{IMAGES} images, {len(OWNER)} captions" in told and "have val alone" in told
+    )
 
 
 def test_a_caption_that_holds_rows_is_refused(capsys):
     captions = [f"{number}.jpg,text {number}" for number in range(IMAGES)]
     captions[7], captions[9] = '7.jpg,"text', '9.jpg,text of 20"'
     Path("notes.csv").write_text("\n".join(["image,caption", *captions]))
-    stops(capsys, "notes.csv:9: expected a row that ends before the next", path="notes.csv")
+    stops(
+        capsys,
+        "notes.csv:9: expected a row that ends before the next",
+        path="notes.csv",
+    )
 
 
 def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Annotations in which several images have a caption word for word; the vectors of images and
-    of captions, and the text of each caption as a number."""
+    """Annotations in which several images have a caption word for word; the vectors of
+    images and of captions, and the text of each caption as a number."""
     rng = np.random.default_rng(seed)
     texts_T = rng.normal(size=(12, 64)).astype(np.float32)
     text_C = rng.integers(len(texts_T), size=len(OWNER))
@@ -347,7 +395,9 @@ def test_equal_captions_tie_wherever_they_stand(seed, capsys):
     np.save("a.npy", images)
     np.save("b.npy", captions)
     embedded = levels(capsys, "--images", "a.npy", "--captions", "b.npy")
-    units = [x / np.linalg.norm(x.astype(float), axis=1)[:, None] for x in (images, captions)]
+    units = [
+        x / np.linalg.norm(x.astype(float), axis=1)[:, None] for x in (images, captions)
+    ]
     first = np.unique(text_C, return_index=True)[1][text_C]
     np.save("m.npy", (units[0] @ units[1].T)[:, first].astype(np.float32))
     assert levels(capsys, "--matrix", "m.npy") == embedded
@@ -357,7 +407,10 @@ def test_equal_captions_tie_wherever_they_stand(seed, capsys):
     Path("mixed.csv").write_text("\n".join([lines[0], *np.array(lines[1:])[mixed]]))
     np.save("a.npy", images[order])
     np.save("b.npy", captions[mixed])
-    assert levels(capsys, "--images", "a.npy", "--captions", "b.npy", path="mixed.csv") == embedded
+    assert (
+        levels(capsys, "--images", "a.npy", "--captions", "b.npy", path="mixed.csv")
+        == embedded
+    )
 
 
 def test_different_vectors_of_equal_captions_are_told(capsys):
@@ -367,7 +420,9 @@ def test_different_vectors_of_equal_captions_are_told(capsys):
     assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
     assert "word for word" not in capsys.readouterr().out
     rng = np.random.default_rng(0)
-    np.save("b.npy", captions + 1e-6 * rng.normal(size=captions.shape).astype(np.float32))
+    np.save(
+        "b.npy", captions + 1e-6 * rng.normal(size=captions.shape).astype(np.float32)
+    )
     assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
     assert "rounding, which decides their ties" in capsys.readouterr().out
     np.save("b.npy", rng.permutation(captions))
@@ -390,7 +445,11 @@ def test_the_items_of_annotations_are_written_in_the_order_of_rows(capsys):
     assert score() == 0
     expected = capsys.readouterr().out.partition("own ")[2]
     order = np.random.default_rng(0).permutation(len(OWNER))
-    np.savez("b.npz", x=np.load("b.npy")[order], id=captions["caption_id"].to_numpy(str)[order])
+    np.savez(
+        "b.npz",
+        x=np.load("b.npy")[order],
+        id=captions["caption_id"].to_numpy(str)[order],
+    )
     assert score("--images", "a.npy", "--captions", "b.npz") == 0
     assert capsys.readouterr().out.partition("own ")[2] == expected
 
@@ -410,4 +469,11 @@ def test_nearly_equal_rows_of_an_image_are_told_from_other_rows(capsys):
     np.save("kept.npy", np.load("near.npy")[::5])
     assert score("--images", "kept.npy", "--captions", "b.npy") == 0
     capsys.readouterr()
-    stops(capsys, "name the file of the images", "--images", "b.npy", "--captions", "b.npy")
+    stops(
+        capsys,
+        "name the file of the images",
+        "--images",
+        "b.npy",
+        "--captions",
+        "b.npy",
+    )

@@ -10,7 +10,8 @@ from benchmark.scoring.inputs import SplitInputs
 from benchmark.scoring.ranking import Tile
 from benchmark.scoring.score_checks import Groups
 
-# Images and captions. The fourth has one pair less than three groups of the common size.
+# Images and captions. The fourth has one pair less than three groups of the common
+# size.
 SIZES = [(2, 2), (6, 11), (40, 110), (100, 2499), (700, 700)]
 SIZE = 8
 
@@ -43,7 +44,8 @@ class MeanOfCaptions(Product):
 
 
 class BankOfImages(Product):
-    """What a caption scores, less its mean score with all images that were encoded so far."""
+    """What a caption scores, less its mean score with all images that were encoded so
+    far."""
 
     def __init__(self):
         self.seen = []
@@ -100,7 +102,9 @@ def test_what_follows_from_other_items_of_the_split_is_refused(model, size):
         check_again(model, *size)
 
 
-@pytest.mark.parametrize(("size", "wrong"), [((1, 9), MeanOfCaptions), ((9, 1), BankOfImages)])
+@pytest.mark.parametrize(
+    ("size", "wrong"), [((1, 9), MeanOfCaptions), ((9, 1), BankOfImages)]
+)
 def test_one_image_or_caption_alone_is_scored_with_part_of_the_others(size, wrong):
     check_again(Product, *size)
     with pytest.raises(RefusedError, match="scores differ"):

@@ -31,7 +31,10 @@ class Counting:
     def encoded(self) -> Encoded:
         rng = np.random.default_rng(0)
         orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
-        mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
+        mixed = (
+            x[order]
+            for x, order in zip((self.images, self.captions), orders, strict=True)
+        )
         images, captions = mixed
         first = first_equal(images.numpy()), first_equal(captions.numpy())
         return Encoded(self, (images,), (captions,), *orders, *first)
@@ -50,16 +53,22 @@ def whole(stream: ScoreStream) -> np.ndarray:
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(members, monkeypatch):
+def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(
+    members, monkeypatch
+):
     matrices = []
     for memory, passes in (("512", 1), ("0.001", 3)):
         monkeypatch.setenv(model_scores.MEMORY, memory)
         models = [Counting(seed) for seed in range(members)]
         stream = ScoreStream([model.encoded() for model in models], fusion.mean)
         matrices += [whole(stream), whole(stream), whole(stream)]
-        assert [model.pairs for model in models] == [passes * IMAGES * CAPTIONS] * members
+        assert [model.pairs for model in models] == [
+            passes * IMAGES * CAPTIONS
+        ] * members
     assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
-    expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
+    expected = np.mean(
+        [(model.images @ model.captions.T).numpy() for model in models], axis=0
+    )
     np.testing.assert_allclose(matrices[0], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -93,10 +102,14 @@ def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):
     monkeypatch.setenv(model_scores.MEMORY, "0")
     members = [Counting(seed).encoded() for seed in range(2)]
     stream, seen = ScoreStream(members, fusion.mean), []
-    stream.lookers.append(lambda member, tile: seen.append((member, tile.of("i2t").size)))
+    stream.lookers.append(
+        lambda member, tile: seen.append((member, tile.of("i2t").size))
+    )
     whole(stream)
     spent = [member.seconds["per_pair"] for member in members]
     whole(stream)
     assert sum(size for member, size in seen if member == 0) == IMAGES * CAPTIONS
     assert sum(size for _, size in seen) == 2 * IMAGES * CAPTIONS
-    assert [member.seconds["per_pair"] for member in members] == spent and min(spent) > 0
+    assert [member.seconds["per_pair"] for member in members] == spent and min(
+        spent
+    ) > 0

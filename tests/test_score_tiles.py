@@ -9,7 +9,13 @@ from oracles import fusion as naive
 from oracles import ranking, whole_matrices
 
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
-from benchmark.scoring.ranking import BestItems, LayerRanks, Matrices, Tile, of_direction
+from benchmark.scoring.ranking import (
+    BestItems,
+    LayerRanks,
+    Matrices,
+    Tile,
+    of_direction,
+)
 from benchmark.scoring.relevance import Relevance
 
 TILES = [(1, 5), (7, 7), (1000, 1000)]
@@ -20,7 +26,9 @@ def gallery(kind: str, folds: int = 1) -> tuple[np.ndarray, Relevance]:
     """Made-up scores (I, C), and what is relevant."""
     rng = np.random.default_rng(KINDS.index(kind))
     images = 12  # a multiple of the folds
-    owners = np.sort(np.concatenate([np.arange(images), rng.integers(0, images, 2 * images)]))
+    owners = np.sort(
+        np.concatenate([np.arange(images), rng.integers(0, images, 2 * images)])
+    )
     relevance = Relevance.of(np.arange(images), owners, folds)
     matched = relevance.matrix
     scores = {
@@ -49,7 +57,9 @@ def in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:
 def all_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
     """Of every relevant item, query by query."""
     rows = zip(scores_QG, relevant_QG, strict=True)
-    return [place for row, own in rows for place in ranking.places(row, np.flatnonzero(own))]
+    return [
+        place for row, own in rows for place in ranking.places(row, np.flatnonzero(own))
+    ]
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -58,7 +68,8 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     scores, relevance = gallery(kind)
     matched = relevance.matrix
     by_tiles = evaluation.of_retrieval(in_disorder(tile, i2t=scores), relevance)
-    if kind in ("far", "alike"):  # single precision is too coarse for bins between the scores
+    # single precision is too coarse for bins between the scores
+    if kind in ("far", "alike"):
         scores = scores.astype(np.float64)
     both = {"i2t": scores, "t2i": scores.T}
     expected = metrics.retrieval_metrics(whole_matrices.ranks(both, matched))
@@ -68,7 +79,10 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     assert by_tiles.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
     groups = relevance.group_of_image, relevance.group_of_caption
     replicates = whole_matrices.replicates(
-        scores, *groups, distribution_overlap.resamples(len(scores)), of_scores["overlap_range"]
+        scores,
+        *groups,
+        distribution_overlap.resamples(len(scores)),
+        of_scores["overlap_range"],
     )
     expected |= of_scores | metrics.overlap_interval(of_scores["overlap_s"], replicates)
     assert {name: by_tiles.metrics[name] for name in expected} == expected
@@ -79,7 +93,9 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
         assert ranks.best.tolist() == ranking.ranks(scores_QG, wanted)
         assert ranks.values.tolist() == all_ranks(scores_QG, relevant_QG)
         assert ranks.counts.tolist() == relevant_QG.sum(1).tolist()
-        assert by_tiles.retrieved[way].tolist() == best_items(scores_QG, relevant_QG), way
+        assert by_tiles.retrieved[way].tolist() == best_items(scores_QG, relevant_QG), (
+            way
+        )
     assert by_tiles.scores.replicates.tolist() == replicates.tolist()
     kept = by_tiles.scores.histograms
     edges = kept.edges.astype(scores.dtype)
@@ -88,7 +104,8 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
 
 
 def best_items(scores_QG, relevant_QG) -> list[list[int]]:
-    """Best first; of equal scores those that are not relevant first, then in their order."""
+    """Best first; of equal scores those that are not relevant first, then in their
+    order."""
     ranked = [
         sorted(range(len(row)), key=lambda g, row=row, own=own: (-row[g], own[g], g))
         for row, own in zip(scores_QG, relevant_QG, strict=True)
@@ -120,7 +137,11 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
             return fusion.fused(scores, weights, rows, columns)
 
     tiles = [
-        Tile(a.rows, a.columns, fuse([a.of("i2t"), b.of("i2t")], rows=a.rows, columns=a.columns))
+        Tile(
+            a.rows,
+            a.columns,
+            fuse([a.of("i2t"), b.of("i2t")], rows=a.rows, columns=a.columns),
+        )
         for a, b in zip(*parts, strict=True)
     ]
     ranks = whole_matrices.ranks(whole, relevance.matrix)
@@ -150,9 +171,17 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
         for block in tiles:
             counts.add(block)
             best.add(*of_direction(way, block, block.of(way)))
-        by_query = whole_matrices.by_query(way, scores), whole_matrices.by_query(way, relevant)
-        assert counts.ranks.best.tolist() == whole_matrices.best_ranks(*by_query).tolist()
+        by_query = (
+            whole_matrices.by_query(way, scores),
+            whole_matrices.by_query(way, relevant),
+        )
+        assert (
+            counts.ranks.best.tolist() == whole_matrices.best_ranks(*by_query).tolist()
+        )
         assert counts.ranks.values.tolist() == all_ranks(*by_query)
-        assert counts.optimistic.tolist() == whole_matrices.optimistic_ranks(*by_query).tolist()
+        assert (
+            counts.optimistic.tolist()
+            == whole_matrices.optimistic_ranks(*by_query).tolist()
+        )
         assert best.items.tolist() == [items[:4] for items in best_items(*by_query)]
         assert (counts.optimistic < counts.ranks.best).any()

@@ -17,7 +17,9 @@ from seasons import committed
 START = "title: T\npresets: []\n"
 
 
-def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(tmp_path, monkeypatch):
+def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert season_path("demo") == PACKAGE_ROOT / "seasons/demo/season.yaml"
     own = Path("seasons/demo/season.yaml")
@@ -31,12 +33,17 @@ def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(tmp_path, mon
 def test_all_may_be_asked_for_in_a_file(tmp_path):
     path = tmp_path / "whole.yaml"
     frozen = "{sentence: {transformer: {weights: folder}}}"  # which some presets need
-    path.write_text(f"title: T\ndatasets: {{shapes: {frozen}}}\npresets: all\nseeds: [0]\n")
+    path.write_text(
+        f"title: T\ndatasets: {{shapes: {frozen}}}\npresets: all\nseeds: [0]\n"
+    )
     assert resolve("whole", read_season(str(path))).cells
     path.write_text("title: T\ndatasets: {shapes: {}}\npresets: some\nseeds: [0]\n")
     with pytest.raises(UserError) as error:
         read_season(str(path))
-    assert error.value.where.startswith(f"{path}: presets") and error.value.found == "'some'"
+    assert (
+        error.value.where.startswith(f"{path}: presets")
+        and error.value.found == "'some'"
+    )
 
 
 NONE, GIRD = "datasets: {}\n", "datasets: {a: {image: {gird: 2}}}\nseeds: [0]\n"
@@ -55,7 +62,9 @@ UP = "datasets: {a: {reader: ../x}}\nseeds: [0]\n"
         (f"{START}{NONE}seeds: [one]\n", ": seeds.0", "integer", "'one'"),
     ],
 )
-def test_a_bad_season_file_is_refused_with_the_place(tmp_path, text, where, expected, found):
+def test_a_bad_season_file_is_refused_with_the_place(
+    tmp_path, text, where, expected, found
+):
     path = tmp_path / "try.yaml"
     path.write_text(text)
     with refused(f"{path}{where}", expected) as caught:
@@ -72,8 +81,8 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
 
 @pytest.mark.parametrize("name", season_names())
 def test_a_committed_season_scales_alike_what_a_paper_compares(name, monkeypatch):
-    """Or has a committed trial of just these options, by validation, for what it scales otherwise;
-    the verdicts on such pairs say "unequal settings"."""
+    """Or has a committed trial of just these options, by validation, for what it scales
+    otherwise; the verdicts on such pairs say "unequal settings"."""
     monkeypatch.chdir(PACKAGE_ROOT)
     trials = read_trials(name)
     for first, second, names in unequal_pairs(committed(name)):
@@ -83,7 +92,11 @@ def test_a_committed_season_scales_alike_what_a_paper_compares(name, monkeypatch
             for trial in trials[trials.preset == cell.preset].itertuples()
             if is_taken(trial.options, cell)
         ]
-        assert any(set(names) <= options for options in tried), (first.preset, second.preset, names)
+        assert any(set(names) <= options for options in tried), (
+            first.preset,
+            second.preset,
+            names,
+        )
 
 
 EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played again
@@ -93,12 +106,15 @@ EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played agai
 def test_a_committed_season_keeps_the_share_of_a_batch_that_are_hardest_negatives(name):
     """The hardest 50 of 500 are the hardest 13 of 128, and not fewer than one."""
     cells = committed(name).cells.values()
-    for cell in (cell for cell in cells if not cell.method.endswith(".py")):  # of a paper
+    # of a paper
+    for cell in (cell for cell in cells if not cell.method.endswith(".py")):
         default = asdict(method_of(cell.method).Config())
         if (default | cell.options).get("loss", "top_k") != "top_k":
             continue  # of the losses of `projection` one takes them
         if "top_k" in default and {"batch_size", "top_k"} & {*cell.scaled}:
-            expected = default["top_k"] * cell.options["batch_size"] / default["batch_size"]
+            expected = (
+                default["top_k"] * cell.options["batch_size"] / default["batch_size"]
+            )
             assert abs(cell.options["top_k"] - expected) <= 0.5, cell.key
 
 
@@ -108,5 +124,7 @@ def test_presets_that_a_paper_compares_and_a_season_does_not_scale_alike_are_nam
     changed = {"presets": ["latentmatch", "dualmatch", "cyclematch"], "options": wider}
     lines = unequal_settings(resolve("demo", season.model_copy(update=changed)))
     start = "shapes: dualmatch and latentmatch are compared by a paper, "
-    assert f"{start}and the season scales them differently: epochs, hidden_size" in lines
+    assert (
+        f"{start}and the season scales them differently: epochs, hidden_size" in lines
+    )
     assert len(lines) == 2  # cyclematch and latentmatch, too

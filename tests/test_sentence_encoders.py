@@ -13,14 +13,21 @@ from benchmark.data.vocabularies import tokenise
 from benchmark.features import bilstm_max, hglmm, mean_words, tfidf
 from benchmark.season.parameters import SentenceEncoder
 
-ENCODERS = {"mean_words": mean_words, "tfidf": tfidf, "hglmm": hglmm, "bilstm_max": bilstm_max}
+ENCODERS = {
+    "mean_words": mean_words,
+    "tfidf": tfidf,
+    "hglmm": hglmm,
+    "bilstm_max": bilstm_max,
+}
 SMALL = SentenceEncoder(centres=2, hidden=3)
 VOCABULARY = [f"w{n:02}" for n in range(20)]
 
 
 def words_of(vocabulary: list[str], size: int = 3) -> Words:
     """Vectors that depend on the names of the words alone."""
-    rows = [np.random.default_rng(int(word[1:])).normal(size=size) for word in vocabulary]
+    rows = [
+        np.random.default_rng(int(word[1:])).normal(size=size) for word in vocabulary
+    ]
     return Words(tuple(vocabulary), np.array(rows, dtype=np.float32))
 
 
@@ -33,7 +40,7 @@ CAPTIONS = captions_of(50)
 IS_TRAIN = np.arange(50) < 40
 WORDS = words_of(VOCABULARY)
 
-# All encoders ----------------------------------------------------------------------------------
+# All encoders -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["mean_words", "tfidf", "bilstm_max"])
@@ -58,7 +65,7 @@ def test_an_impossible_size_is_refused(name, size, expected):
         ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
 
 
-# HGLMM: mixture -------------------------------------------------------------------------------
+# HGLMM: mixture -----------------------------------------------------------------------
 
 
 def mixture_of(K: int, E: int, seed: int = 0) -> hglmm.Mixture:
@@ -66,13 +73,17 @@ def mixture_of(K: int, E: int, seed: int = 0) -> hglmm.Mixture:
     rng = np.random.default_rng(seed)
     laplacian = (np.arange(K * E).reshape(K, E) + seed) % 2 == 0
     prior = np.arange(1, K + 1) / np.arange(1, K + 1).sum()
-    return hglmm.Mixture(prior, laplacian, rng.normal(size=(K, E)), rng.uniform(0.8, 2.0, (K, E)))
+    return hglmm.Mixture(
+        prior, laplacian, rng.normal(size=(K, E)), rng.uniform(0.8, 2.0, (K, E))
+    )
 
 
 def gaussians(location: np.ndarray, scale: np.ndarray) -> hglmm.Mixture:
     """With equal priors."""
     K = len(location)
-    return hglmm.Mixture(np.full(K, 1 / K), np.zeros(location.shape, bool), location, scale)
+    return hglmm.Mixture(
+        np.full(K, 1 / K), np.zeros(location.shape, bool), location, scale
+    )
 
 
 def nested(mixture: hglmm.Mixture) -> tuple:
@@ -83,7 +94,9 @@ def nested(mixture: hglmm.Mixture) -> tuple:
 def samples(count: int, E: int = 4, seed: int = 0) -> np.ndarray:
     """Half of the dimensions heavy-tailed, in two clouds."""
     rng = np.random.default_rng(seed)
-    x = np.where(np.arange(E) % 2, rng.laplace(size=(count, E)), rng.normal(size=(count, E)))
+    x = np.where(
+        np.arange(E) % 2, rng.laplace(size=(count, E)), rng.normal(size=(count, E))
+    )
     return x + 1.5 * (rng.random((count, 1)) < 0.5)
 
 
@@ -111,17 +124,21 @@ def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     assert 0 < fitted.laplacian.mean() < 1 and len(likelihoods) == 11
     assert np.ptp(fitted.prior) > 0.05
     floors = np.where(fitted.laplacian, floor, np.sqrt(floor))
-    assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (floor == 0.9)
+    assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (
+        floor == 0.9
+    )
 
 
-# HGLMM: Fisher vectors ------------------------------------------------------------------------
+# HGLMM: Fisher vectors ----------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_gradients_are_the_oracles():
     x, mixture = samples(50), mixture_of(3, 4)
     x[3, 1], x[7, 2] = mixture.location[1, 1], mixture.location[0, 2]  # at the peaks
-    assert mixture.laplacian[0, 2] and mixture.laplacian[1, 1] != mixture.laplacian[1, 0]
+    assert (
+        mixture.laplacian[0, 2] and mixture.laplacian[1, 1] != mixture.laplacian[1, 0]
+    )
     gradients = hglmm.gradients(x, mixture)
     for rows in ([0], [3], [7], [5, 5, 9], range(50)):
         expected = naive.fisher_vector(x[rows].tolist(), nested(mixture))
@@ -130,18 +147,24 @@ def test_gradients_are_the_oracles():
 
 
 def test_gradients_by_hand():
-    """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| - 1."""
+    """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| -
+    1."""
     standard = gaussians(np.zeros((1, 2)), np.ones((1, 2)))
     expected = [[1.0, -2.0, 0.0, 3 / np.sqrt(2)]]
-    np.testing.assert_allclose(hglmm.gradients(np.array([[1.0, -2.0]]), standard), expected)
+    np.testing.assert_allclose(
+        hglmm.gradients(np.array([[1.0, -2.0]]), standard), expected
+    )
     ones = np.ones((1, 2))
     wide = hglmm.Mixture(np.ones(1), ones > 0, ones, 2 * ones)
     gradients = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
     assert gradients.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
 
 
-def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: int) -> np.ndarray:
-    """Fisher vectors of captions, zero without known words; only ICA is scikit-learn's."""
+def oracle_vectors(
+    captions: list[str], is_train: np.ndarray, words: Words, K: int
+) -> np.ndarray:
+    """Fisher vectors of captions, zero without known words; only ICA is
+    scikit-learn's."""
     known = [[word for word in tokenise(text) if word in words] for text in captions]
     train = [row for row, fitted in zip(known, is_train, strict=True) if fitted]
     seen = sorted({word for row in train for word in row})
@@ -155,7 +178,10 @@ def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: i
     for _ in range(10):
         mixture = naive.em_step(fitted.tolist(), mixture, 1e-3)
     empty = [0.0] * (2 * K * x.shape[1])
-    vectors = [naive.fisher_vector(x[words.ids(row)], mixture) if row else empty for row in known]
+    vectors = [
+        naive.fisher_vector(x[words.ids(row)], mixture) if row else empty
+        for row in known
+    ]
     return np.array([naive.normalised(vector) for vector in vectors])
 
 
@@ -170,25 +196,32 @@ def test_all_of_it_is_the_oracles():
     apart = np.linalg.norm(vectors[:, None] - vectors, axis=2)
     wanted = np.linalg.norm(expected[:, None] - expected, axis=2)
     np.testing.assert_allclose(apart, wanted, atol=1e-5)
-    np.testing.assert_allclose(vectors[:40].mean(0), 0, atol=1e-6)  # the mean is the training one
+    # the mean is the training one
+    np.testing.assert_allclose(vectors[:40].mean(0), 0, atol=1e-6)
     assert np.abs(vectors[40:].mean(0)).max() > 1e-3
-    assert np.linalg.norm(vectors[-1]) == pytest.approx(np.linalg.norm(expected[:40].mean(0)), 1e-5)
+    assert np.linalg.norm(vectors[-1]) == pytest.approx(
+        np.linalg.norm(expected[:40].mean(0)), 1e-5
+    )
     assert (facts["fisher_dimensions"], facts["captions_fitted"]) == (12, 40)
     assert facts["captions_without_known_words"] == 1
 
 
-# BiLSTM-max -----------------------------------------------------------------------------------
+# BiLSTM-max ---------------------------------------------------------------------------
 
 
 def states(encoder: bilstm_max.Encoder, suffix: str, x: np.ndarray) -> np.ndarray:
     """States (n, hidden) of one direction over the words of one sentence."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    return layers.lstm(x, *(getattr(encoder.enc_lstm, name + suffix).numpy() for name in names))
+    return layers.lstm(
+        x, *(getattr(encoder.enc_lstm, name + suffix).numpy() for name in names)
+    )
 
 
 def sentences_of(*lengths: int) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(n, 3, generator=generator, dtype=torch.float64) for n in lengths]
+    return [
+        torch.randn(n, 3, generator=generator, dtype=torch.float64) for n in lengths
+    ]
 
 
 def encoder_of(hidden: int = 5) -> bilstm_max.Encoder:
@@ -210,22 +243,32 @@ def test_bilstm_max_is_a_loop_over_words(masked):
 
 
 def test_captions_are_framed_where_the_marks_have_vectors():
-    framed = Words((*VOCABULARY, "<s>", "</s>"), np.vstack([WORDS.vectors, [[1, 2, 3], [4, 5, 6]]]))
+    framed = Words(
+        (*VOCABULARY, "<s>", "</s>"), np.vstack([WORDS.vectors, [[1, 2, 3], [4, 5, 6]]])
+    )
     framed = Words(framed.words, framed.vectors.astype(np.float32))
-    captions, settings = ["w03 unheard w07", "w01", "never seen"], SentenceEncoder(hidden=5)
+    captions, settings = (
+        ["w03 unheard w07", "w01", "never seen"],
+        SentenceEncoder(hidden=5),
+    )
     vectors, facts = bilstm_max.encode(captions, np.ones(3, bool), framed, settings)
     assert facts["frame"] == ["<s>", "</s>"]
     torch.manual_seed(bilstm_max.SEED)
     encoder = bilstm_max.Encoder(3, settings.hidden)
-    for row, tokens in enumerate((["<s>", "w03", "w07", "</s>"], ["<s>", "w01", "</s>"])):
+    for row, tokens in enumerate(
+        (["<s>", "w03", "w07", "</s>"], ["<s>", "w01", "</s>"])
+    ):
         x = torch.from_numpy(framed.rows(tokens))
-        np.testing.assert_allclose(vectors[row], encoder([x], True)[0].detach(), atol=1e-6)
+        np.testing.assert_allclose(
+            vectors[row], encoder([x], True)[0].detach(), atol=1e-6
+        )
     assert (vectors[2] == 0).all()  # not the encoding of the marks alone
     plain, facts = bilstm_max.encode(captions, np.ones(3, bool), WORDS, settings)
     assert facts["frame"] == [] and not np.allclose(plain[:2], vectors[:2])
 
 
-@pytest.mark.parametrize("zipped", [True, False])  # InferSent's files are of the old format
+# InferSent's files are of the old format
+@pytest.mark.parametrize("zipped", [True, False])
 def test_published_weights_are_used(tmp_path, zipped):
     torch.manual_seed(7)
     encoder, path = bilstm_max.Encoder(3, 3), tmp_path / "infersent1.pkl"

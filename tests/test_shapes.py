@@ -1,4 +1,5 @@
-"""The drawn dataset: the same every time, near-duplicates where promised, honest boxes."""
+"""The drawn dataset: the same every time, near-duplicates where promised, honest
+boxes."""
 
 from collections import Counter
 from itertools import combinations, groupby, islice
@@ -21,8 +22,13 @@ def tables():
 
 
 def differing_attributes(a, b):
-    """The attributes in which two scenes differ; "count" and "place" concern whole things."""
-    backdrop = [kind for kind in ("background", "texture") if getattr(a, kind) != getattr(b, kind)]
+    """The attributes in which two scenes differ; "count" and "place" concern whole
+    things."""
+    backdrop = [
+        kind
+        for kind in ("background", "texture")
+        if getattr(a, kind) != getattr(b, kind)
+    ]
     only_a = [thing for thing in a.things if thing not in b.things]
     only_b = [thing for thing in b.things if thing not in a.things]
     if not only_a or not only_b:
@@ -48,13 +54,18 @@ def thing(shape="circle", colour="red", size="large", pattern="plain", column=1,
     )
 
 
-# The same every time -----------------------------------------------------------------------
+# The same every time ------------------------------------------------------------------
 
 
 def test_the_size_of_train_leaves_the_other_splits_alone(tables):
     larger = shapes.read(RAW, Options(**SIZES | {"train": 90}))
-    for old, new in ((tables.images, larger.images), (tables.captions, larger.captions)):
-        pd.testing.assert_frame_equal(outside_train(tables, old), outside_train(larger, new))
+    for old, new in (
+        (tables.images, larger.images),
+        (tables.captions, larger.captions),
+    ):
+        pd.testing.assert_frame_equal(
+            outside_train(tables, old), outside_train(larger, new)
+        )
 
 
 def outside_train(tables, table):
@@ -64,7 +75,7 @@ def outside_train(tables, table):
     return table[table["image_id"].isin(kept)]
 
 
-# Near-duplicates ---------------------------------------------------------------------------
+# Near-duplicates ----------------------------------------------------------------------
 
 
 def test_no_scene_occurs_twice_and_a_family_differs_in_one_attribute_and_stays_in_one_split():
@@ -74,21 +85,34 @@ def test_no_scene_occurs_twice_and_a_family_differs_in_one_attribute_and_stays_i
         family = list(members)
         assert 1 <= len(family) <= 4
         assert len({entry.split for entry in family}) == 1
-        attributes = [differing_attributes(a.scene, b.scene) for a, b in combinations(family, 2)]
+        attributes = [
+            differing_attributes(a.scene, b.scene) for a, b in combinations(family, 2)
+        ]
         assert all(len(differing) == 1 for differing in attributes), attributes
         assert len({differing[0] for differing in attributes}) <= 1, attributes
         pairs.update(differing[0] for differing in attributes)
         pixels = {shapes.draw(entry.scene).tobytes() for entry in family}
         assert len(pixels) == len(family)
-    expected = {"shape", "colour", "size", "pattern", "background", "texture", "place", "count"}
+    expected = {
+        "shape",
+        "colour",
+        "size",
+        "pattern",
+        "background",
+        "texture",
+        "place",
+        "count",
+    }
     assert set(pairs) == expected
 
 
-# Pictures and boxes ------------------------------------------------------------------------
+# Pictures and boxes -------------------------------------------------------------------
 
 
 def test_phrases_stand_in_their_captions(tables):
-    regions = tables.regions.merge(tables.captions, on=["caption_id", "image_id"], how="left")
+    regions = tables.regions.merge(
+        tables.captions, on=["caption_id", "image_id"], how="left"
+    )
     assert len(regions) == len(tables.regions) >= len(tables.captions)
     assert all(p in t for p, t in zip(regions["phrase"], regions["text"], strict=True))
     assert regions["phrase"].str.strip().ne("").all()
@@ -104,21 +128,38 @@ def test_a_box_is_tight(shape, pattern):
         assert shapes.box(lone) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
 
 
-# What the captions say ---------------------------------------------------------------------
+# What the captions say ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("writer", range(5))
 def test_writers_tell_no_lies_about_a_lone_thing(writer):
     rng = np.random.default_rng(0)
-    told = scene(thing("star", "blue", "small", "striped"), background="sand", texture="lined")
-    wrong = {"red", "green", "heart", "moon", "big", "huge", "dotted", "two", "left", "top", "navy"}
-    texts = [shapes._caption(told, shapes.WRITERS[writer], rng)[0].lower() for _ in range(200)]
+    told = scene(
+        thing("star", "blue", "small", "striped"), background="sand", texture="lined"
+    )
+    wrong = {
+        "red",
+        "green",
+        "heart",
+        "moon",
+        "big",
+        "huge",
+        "dotted",
+        "two",
+        "left",
+        "top",
+        "navy",
+    }
+    texts = [
+        shapes._caption(told, shapes.WRITERS[writer], rng)[0].lower()
+        for _ in range(200)
+    ]
     words = [set(text.replace(".", "").replace(",", "").split()) for text in texts]
     assert not any(said & wrong for said in words)
     assert 20 < sum("blue" in said for said in words) < 200  # a part of the scene only
 
 
-# Labels ------------------------------------------------------------------------------------
+# Labels -------------------------------------------------------------------------------
 
 
 def test_labelled_scenes_are_not_in_the_benchmark():

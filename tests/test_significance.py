@@ -17,7 +17,9 @@ def own(count: int, variance: float, interaction: float = 0.0) -> SeedPart:
     return SeedPart((count,), variance, interaction, count - 1, is_own=True)
 
 
-def doubt(*parts: SeedPart, images: float = 0.0, inside: float = 0.0, count: int = 50) -> Doubt:
+def doubt(
+    *parts: SeedPart, images: float = 0.0, inside: float = 0.0, count: int = 50
+) -> Doubt:
     return Doubt(images=images, interaction=inside, image_count=count, seeds=parts)
 
 
@@ -34,7 +36,9 @@ class TestDeviations:
         owner = np.repeat(np.arange(60), [len(q) for q in queries])
         variance = (deviations(np.concatenate(queries), owner, 60) ** 2).sum()
         means = [
-            np.concatenate([queries[image] for image in rng.integers(60, size=60)]).mean()
+            np.concatenate(
+                [queries[image] for image in rng.integers(60, size=60)]
+            ).mean()
             for _ in range(4000)
         ]
         assert variance == pytest.approx(np.var(means), rel=0.1)
@@ -55,10 +59,12 @@ class TestEstimates:
         first, second = np.array([9.0, 11.0, 10.5]), np.array([6.0, 9.5, 7.0, 8.0])
         parts = [own(len(values), values.var(ddof=1)) for values in (first, second)]
         value = first.mean() - second.mean()
-        expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
-        assert significance.on_other_images(value, doubt(*parts)).interval == pytest.approx(
-            tuple(expected)
+        expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(
+            0.95
         )
+        assert significance.on_other_images(
+            value, doubt(*parts)
+        ).interval == pytest.approx(tuple(expected))
 
     def test_a_pooled_spread_is_students_with_two_samples(self):
         first, second = np.array([9.0, 11.0, 10.5]), np.array([6.0, 9.5, 7.0, 8.0])
@@ -67,18 +73,25 @@ class TestEstimates:
         test = stats.ttest_ind(first, second)
         for scope in (significance.on_test_set, significance.on_other_images):
             estimate = scope(first.mean() - second.mean(), doubt(part))
-            assert estimate.interval == pytest.approx(tuple(test.confidence_interval(0.95)))
+            assert estimate.interval == pytest.approx(
+                tuple(test.confidence_interval(0.95))
+            )
             assert estimate.p() == pytest.approx(test.pvalue)
 
     def test_the_interaction_is_counted_once_and_a_spread_below_it_adds_nothing(self):
-        """Images 4, of which 1 is the interaction of three trainings; the spread leaves 5 - 3."""
+        """Images 4, of which 1 is the interaction of three trainings; the spread leaves
+        5 - 3."""
         part = own(3, 5.0, interaction=3.0)
-        estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
+        estimate = significance.on_other_images(
+            0.0, doubt(part, images=4.0, inside=1.0)
+        )
         assert estimate.error**2 == pytest.approx(4.0 + (5.0 - 3.0) / 3)
         freedom = (4 + 2 / 3) ** 2 / (4**2 / 49 + (5 / 3) ** 2 / 2)
         assert estimate.freedom == pytest.approx(freedom)
         part = own(3, 2.0, interaction=3.0)
-        estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
+        estimate = significance.on_other_images(
+            0.0, doubt(part, images=4.0, inside=1.0)
+        )
         assert estimate.error == pytest.approx(2.0)
         assert estimate.freedom >= 2
 
@@ -134,14 +147,20 @@ class TestConstant:
 
 
 class TestScoreInterval:
-    @pytest.mark.parametrize(("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)])
-    def test_it_is_wilsons_and_twice_the_variance_is_half_the_queries(self, hits, queries):
+    @pytest.mark.parametrize(
+        ("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)]
+    )
+    def test_it_is_wilsons_and_twice_the_variance_is_half_the_queries(
+        self, hits, queries
+    ):
         share = hits / queries
         variance = 100**2 * share * (1 - share) / queries
         ends = significance.score_interval(100 * share, variance, 100.0, queries)
         low, high = proportion_confint(hits, queries, method="wilson")
         assert ends == pytest.approx((100 * low, 100 * high))
-        ends = significance.score_interval(30.0, 2 * 100**2 * 0.3 * 0.7 / 100, 100.0, 100)
+        ends = significance.score_interval(
+            30.0, 2 * 100**2 * 0.3 * 0.7 / 100, 100.0, 100
+        )
         low, high = proportion_confint(15, 50, method="wilson")
         assert ends == pytest.approx((100 * low, 100 * high))
 
@@ -151,18 +170,23 @@ class TestScoreInterval:
         for hits in range(101):
             values = np.array([100.0] * hits + [0.0] * (100 - hits))
             left = deviations(values, np.arange(100), 100)
-            low, high = significance.score_interval(values.mean(), float(left @ left), 100.0, 100)
+            low, high = significance.score_interval(
+                values.mean(), float(left @ left), 100.0, 100
+            )
             covered += stats.binom.pmf(hits, 100, 0.01) * (low <= 1.0 <= high)
         assert 0.9 <= covered <= 0.995  # the percentile interval of a bootstrap: 0.63
 
     def test_rare_hits_of_clustered_queries_are_covered(self):
-        """200 images with five captions; a quarter of the images hit with 4% of their captions."""
+        """200 images with five captions; a quarter of the images hit with 4% of their
+        captions."""
         rng, trials, covered = np.random.default_rng(0), 1000, 0
         for _ in range(trials):
             chances = np.where(rng.random(200) < 0.25, 0.04, 0.0)
             hits = 100.0 * (rng.random((200, 5)) < chances[:, None]).ravel()
             left = deviations(hits, np.repeat(np.arange(200), 5), 200)
-            ends = significance.score_interval(hits.mean(), float(left @ left), 100.0, 200)
+            ends = significance.score_interval(
+                hits.mean(), float(left @ left), 100.0, 200
+            )
             covered += ends[0] <= 1.0 <= ends[1]
         assert 0.93 <= covered / trials <= 0.99
 
@@ -174,7 +198,10 @@ class TestWithSeeds:
         low, high = significance.with_seeds(10.0, (7.0, 14.0), own(3, 5.0, 2.0))
         assert low == pytest.approx(10 - math.hypot(3, reach))
         assert high == pytest.approx(10 + math.hypot(4, reach))
-        assert significance.with_seeds(10.0, (7.0, 14.0), own(3, 2.0, 2.5)) == (7.0, 14.0)
+        assert significance.with_seeds(10.0, (7.0, 14.0), own(3, 2.0, 2.5)) == (
+            7.0,
+            14.0,
+        )
 
 
 class TestHolm:
@@ -182,11 +209,21 @@ class TestHolm:
     def test_it_is_that_of_statsmodels_to_the_last_bit(self, count):
         p_values = np.random.default_rng(count).random(count) ** 3
         theirs = multipletests(p_values, method="holm")[1]
-        assert np.minimum(significance.holm_products(p_values), 1.0).tolist() == theirs.tolist()
+        assert (
+            np.minimum(significance.holm_products(p_values), 1.0).tolist()
+            == theirs.tolist()
+        )
 
 
 def test_pairs_are_apart_after_holm_over_all_of_them():
     assert not significance.apart([0.02, 0.02, 0.9], 3).any()
     first = significance.apart([0.01, 0.01, 0.9], 3)
-    assert first.tolist() == [[False, True, True], [True, False, False], [True, False, False]]
-    assert significance.apart([], 1).tolist() == [[False]] and not significance.apart([], 0).size
+    assert first.tolist() == [
+        [False, True, True],
+        [True, False, False],
+        [True, False, False],
+    ]
+    assert (
+        significance.apart([], 1).tolist() == [[False]]
+        and not significance.apart([], 0).size
+    )

@@ -1,7 +1,8 @@
-"""How often intervals cover, and verdicts and rivals err, in simulations with known truth.
+"""How often intervals cover, and verdicts and rivals err, in simulations with known
+truth.
 
-The long ones are run by `python -m pytest -m simulation -s tests/test_simulations.py`, which prints
-their table.
+The long ones are run by `python -m pytest -m simulation -s tests/test_simulations.py`,
+which prints their table.
 """
 
 from itertools import combinations, pairwise
@@ -29,7 +30,8 @@ class Setting(NamedTuple):
     seeds: float  # of a training, on whatever images
     seeds_of: tuple[int, ...] = (3,)  # trainings of the presets, in turns
     presets: int = 21
-    unequal: float = 1.0  # every other preset varies so many times as much by its trainings
+    # every other preset varies so many times as much by its trainings
+    unequal: float = 1.0
 
 
 SETTINGS = {
@@ -64,15 +66,23 @@ def draw(setting: Setting, effects: list[float], rng: np.random.Generator) -> Dr
         wider = setting.unequal if number % 2 else 1.0
         of_images_G = rng.normal(0, setting.images / IMAGES**0.5, IMAGES)
         shape = (count, IMAGES)
-        both_SG = of_images_G + rng.normal(0, wider * setting.interaction / IMAGES**0.5, shape)
+        both_SG = of_images_G + rng.normal(
+            0, wider * setting.interaction / IMAGES**0.5, shape
+        )
         means_S = effect + both_SG.sum(1) + rng.normal(0, wider * setting.seeds, count)
-        noise_SG = (both_SG - both_SG.mean(1, keepdims=True)) * (IMAGES / (IMAGES - 1)) ** 0.5
-        samples[name] = Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)), IMAGES)
+        noise_SG = (both_SG - both_SG.mean(1, keepdims=True)) * (
+            IMAGES / (IMAGES - 1)
+        ) ** 0.5
+        samples[name] = Sample(
+            dict(enumerate(means_S)), dict(enumerate(noise_SG)), IMAGES
+        )
         truth[name], on_test_set[name] = effect, effect + of_images_G.sum()
     return Drawn(samples, truth, on_test_set)
 
 
-def compared(drawn: Drawn, spread: comparisons.Spread, first: str, second: str) -> Comparison:
+def compared(
+    drawn: Drawn, spread: comparisons.Spread, first: str, second: str
+) -> Comparison:
     both = [drawn.samples[first], drawn.samples[second]]
     comparison = comparisons.compare([first, second], both, spread)
     assert not comparison.is_of_these_trainings
@@ -108,8 +118,12 @@ def coverage(setting: Setting, runs: int, seed: int) -> Covered:
 
 
 def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
-    """Whether its interval covers its truth, and its prediction interval another training."""
-    sample, part = drawn.samples[preset], spread.part(preset, len(drawn.samples[preset].values))
+    """Whether its interval covers its truth, and its prediction interval another
+    training."""
+    sample, part = (
+        drawn.samples[preset],
+        spread.part(preset, len(drawn.samples[preset].values)),
+    )
     variance = float((sample.mean_noise**2).sum())
     over_images = significance.score_interval(sample.mean, variance, 600.0, IMAGES)
     ends = significance.with_seeds(sample.mean, over_images, part)
@@ -117,7 +131,9 @@ def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
     another = drawn.on_test_set[preset] + rng.normal(
         0, wider * np.hypot(setting.interaction, setting.seeds)
     )
-    reach = special.stdtrit(part.freedom, 0.975) * np.sqrt(part.variance * (1 + part.weight()))
+    reach = special.stdtrit(part.freedom, 0.975) * np.sqrt(
+        part.variance * (1 + part.weight())
+    )
     is_predicted = abs(another - sample.mean) <= reach
     return is_inside(drawn.truth[preset], ends), bool(is_predicted)
 
@@ -137,8 +153,11 @@ class Errors(NamedTuple):
     claims: int
 
 
-def verdict_errors(setting: Setting, effect: float, share: float, runs: int, seed: int) -> Errors:
-    """Of a family of claims on pairs of presets: `share` of them have an effect, others none."""
+def verdict_errors(
+    setting: Setting, effect: float, share: float, runs: int, seed: int
+) -> Errors:
+    """Of a family of claims on pairs of presets: `share` of them have an effect, others
+    none."""
     rng = np.random.default_rng(seed)
     families = false_none = asserted = of_effect = count = 0
     for _ in range(runs):
@@ -147,7 +166,9 @@ def verdict_errors(setting: Setting, effect: float, share: float, runs: int, see
         effects = [v for gap in true for v in (300.0 + gap, 300.0)]
         drawn = draw(setting, effects + [300.0] * (setting.presets % 2), rng)
         conclusions = judged(drawn, pairs)
-        is_false = [c in ASSERTED for c, gap in zip(conclusions, true, strict=True) if not gap]
+        is_false = [
+            c in ASSERTED for c, gap in zip(conclusions, true, strict=True) if not gap
+        ]
         with_effect = [c for c, gap in zip(conclusions, true, strict=True) if gap]
         families += any(is_false) or Conclusion.REVERSED in with_effect
         asserted += with_effect.count(Conclusion.HOLDS)
@@ -162,7 +183,9 @@ def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
     spread = comparisons.spread(drawn.samples, drawn.samples)
     names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
-    claims = [[Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names]
+    claims = [
+        [Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names
+    ]
     return [pair.conclusion for (pair,) in judge(claims)]
 
 
@@ -186,7 +209,9 @@ def holding(setting: Setting, kind: str, effect: float, runs: int, seed: int) ->
     for _ in range(runs):
         pairs = setting.presets // 2
         drawn = draw(
-            setting, [300.0 + effect, 300.0] * pairs + [300.0] * (setting.presets % 2), rng
+            setting,
+            [300.0 + effect, 300.0] * pairs + [300.0] * (setting.presets % 2),
+            rng,
         )
         holds += judged(drawn, pairs, rule).count(Conclusion.HOLDS)
         count += pairs
@@ -198,9 +223,11 @@ QUICK = ("Flickr8k, unrelated", "seeds as large", "seeds dominate", "three prese
 ROBUST = ("unequal spread",)  # where no rule can be exact
 
 
-def is_plausible(count: int, of: int, low: float, high: float, runs: int | None = None) -> bool:
-    """Whether a share between low and high could give the count; `runs` is the number of draws that
-    do not hang together."""
+def is_plausible(
+    count: int, of: int, low: float, high: float, runs: int | None = None
+) -> bool:
+    """Whether a share between low and high could give the count; `runs` is the number
+    of draws that do not hang together."""
     n = runs or of
     share = round(count / of * n)
     return stats.binom.ppf(0.001, n, low) <= share <= stats.binom.ppf(0.999, n, high)
@@ -231,7 +258,9 @@ def test_half_of_the_claims_true_changes_nothing():
 
 def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
     errors = verdict_errors(SETTINGS["seeds dominate"], MARGIN, 1.0, runs=40, seed=4)
-    assert is_plausible(errors.false_none, errors.of_effect, 0.0, 0.03, runs=errors.runs), errors
+    assert is_plausible(
+        errors.false_none, errors.of_effect, 0.0, 0.03, runs=errors.runs
+    ), errors
 
 
 @pytest.mark.slow
@@ -251,7 +280,16 @@ def test_equal_presets_are_seldom_apart(name):
 def test_the_table_of_all_settings():
     """Prints coverage, family error, power and errors of rivals."""
     print()
-    heads = ["cover", "test set", "preset", "next", "family", "power 6", "power 12", "none at 6"]
+    heads = [
+        "cover",
+        "test set",
+        "preset",
+        "next",
+        "family",
+        "power 6",
+        "power 12",
+        "none at 6",
+    ]
     heads += ["like at 0", "like at 6", "rivals"]
     print(" | ".join(["setting", *heads]))
     for name, setting in SETTINGS.items():
@@ -260,10 +298,17 @@ def test_the_table_of_all_settings():
         none = verdict_errors(setting, 0.0, 0.0, 1000, seed=12)
         six = verdict_errors(setting, 6.0, 1.0, 200, seed=13)
         twelve = verdict_errors(setting, 12.0, 1.0, 200, seed=14)
-        like = [holding(setting, "alike", effect, 200, seed=15) for effect in (0.0, MARGIN)]
+        like = [
+            holding(setting, "alike", effect, 200, seed=15) for effect in (0.0, MARGIN)
+        ]
         split = split_runs(setting, 200, seed=16) / 200
         row = [*shares, none.families / none.runs, six.asserted / six.of_effect]
-        row += [twelve.asserted / twelve.of_effect, six.false_none / six.of_effect, *like, split]
+        row += [
+            twelve.asserted / twelve.of_effect,
+            six.false_none / six.of_effect,
+            *like,
+            split,
+        ]
         print(" | ".join([name, *(f"{100 * share:.1f}" for share in row)]), flush=True)
         assert none.families <= stats.binom.ppf(0.999, none.runs, 0.05), name
         assert split * 200 <= stats.binom.ppf(0.999, 200, 0.05), name

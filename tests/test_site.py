@@ -1,4 +1,5 @@
-"""The page to explore a season: what it is told; and, in a browser, that it opens from disk."""
+"""The page to explore a season: what it is told; and, in a browser, that it opens from
+disk."""
 
 import json
 import re
@@ -19,7 +20,13 @@ pytest.importorskip("itables", reason="the extra site is not installed")
 pytestmark = pytest.mark.slow
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 ARGUMENTS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *(
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+    ),
     *("--window-size=1400,1000", "--host-resolver-rules=MAP * ~NOTFOUND"),  # no network
 )
 
@@ -44,7 +51,11 @@ def read(path: Path) -> dict:
 
 def test_the_page_is_told_the_numbers_of_the_boards(folder):
     told = read(folder / "public/data/season.js")
-    board = next(board for board in read_boards(report_seasons.season()) if board.dataset == "open")
+    board = next(
+        board
+        for board in read_boards(report_seasons.season())
+        if board.dataset == "open"
+    )
     of_board = next(b for b in told["boards"] if b["dataset"] == "open")
     ranked = [row for row in of_board["rows"] if row["status"] == "ok"]
     assert [(row["preset"], row["metrics"]["rsum"]) for row in ranked] == [
@@ -57,24 +68,36 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     )
     verdicts = claims.verdicts(board)
     of_claims = [claim for claim in told["claims"] if claim["dataset"] == "open"]
-    assert [claim["conclusion"] for claim in of_claims] == [str(v.conclusion) for v in verdicts]
-    assert [claim["on_test_set"] for claim in of_claims] == [str(v.on_test_set) for v in verdicts]
+    assert [claim["conclusion"] for claim in of_claims] == [
+        str(v.conclusion) for v in verdicts
+    ]
+    assert [claim["on_test_set"] for claim in of_claims] == [
+        str(v.on_test_set) for v in verdicts
+    ]
     for claim, verdict in zip(of_claims, verdicts, strict=True):
-        parts = [claims.compared(pair).model_dump(mode="json") for pair in verdict.pairs]
+        parts = [
+            claims.compared(pair).model_dump(mode="json") for pair in verdict.pairs
+        ]
         assert claim["parts"] == parts
     best = ranked[0]["place"]
     assert (best["low"], best["high"]) == pytest.approx(
         comparisons.interval(board, board.ranked[0], "rsum"), rel=1e-5
     )
-    assert best["flags"] == {NAMES[f.letter]: f.sentence for f in row_flags(board, board.ranked[0])}
+    assert best["flags"] == {
+        NAMES[f.letter]: f.sentence for f in row_flags(board, board.ranked[0])
+    }
     counted = [claim["counted"] for claim in of_claims]
     assert counted == [verdict.is_counted for verdict in verdicts] and False in counted
-    scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"]["scores"]
+    scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"][
+        "scores"
+    ]
     assert sum(scores["matched"]) == pytest.approx(1) == sum(scores["unmatched"])
     assert len(scores["edges"]) == len(scores["matched"]) + 1
 
 
-def test_what_may_not_be_published_stays_here_and_nothing_is_loaded_from_elsewhere(folder):
+def test_what_may_not_be_published_stays_here_and_nothing_is_loaded_from_elsewhere(
+    folder,
+):
     public, own = folder / "public", folder / ".scratch/site/try"
     for name in ("index.html", "site.css", "site.js"):
         text = (public / name).read_text().replace("https://vega.github.io/schema", "")
@@ -101,7 +124,9 @@ def test_only_its_own_folder_is_replaced(folder, capsys):
 def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
     tmp_path, tmp_path_factory, monkeypatch, capsys
 ):
-    report_seasons.enter_reported_season(tmp_path_factory, tmp_path / "reported", monkeypatch)
+    report_seasons.enter_reported_season(
+        tmp_path_factory, tmp_path / "reported", monkeypatch
+    )
     assert main(["site", "--public", "whole"]) == 0
     for folder in Path("data").iterdir():
         if folder.name != "cards":
@@ -111,11 +136,16 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
     whole, bare = (read(Path(of, "data/season.js")) for of in ("whole", "bare/try"))
     assert bare["claims"] == whole["claims"] and len(bare["claims"]) > 1
     for here, there in zip(bare["boards"], whole["boards"], strict=True):
-        assert f"rematch fetch {here['dataset']}" in here["lacks"] and not there["lacks"]
+        assert (
+            f"rematch fetch {here['dataset']}" in here["lacks"] and not there["lacks"]
+        )
         assert here | {"lacks": ""} == there
     plots = Path("data/plots.js")
     assert Path("bare/try", plots).read_bytes() == Path("whole", plots).read_bytes()
-    assert not Path("bare/try/images").exists() and not Path("bare/try/data/queries").exists()
+    assert (
+        not Path("bare/try/images").exists()
+        and not Path("bare/try/data/queries").exists()
+    )
 
     front = Path("bare/index.html").read_text()
     for row in claim_ledger.ledger(claim_ledger.read_seasons(Path("reports"))):
@@ -128,12 +158,18 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
 
 def test_a_module_becomes_a_script():
     script = site.as_script("let x=1,y=2;export{x as default,y};/* MIT */")
-    assert script == '(()=>{let x=1,y=2;\nwindow.tables={"default":x,"y":y};})();/* MIT */'
+    assert (
+        script == '(()=>{let x=1,y=2;\nwindow.tables={"default":x,"y":y};})();/* MIT */'
+    )
 
 
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and its driver are not installed")
+@pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="chromium and its driver are not installed"
+)
 def test_every_page_opens_from_disk_and_runs_no_text_of_others(folder):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed"
+    )
     waits = pytest.importorskip("selenium.webdriver.support.wait")
     services = pytest.importorskip("selenium.webdriver.chrome.service")
     options = webdriver.ChromeOptions()
@@ -145,21 +181,31 @@ def test_every_page_opens_from_disk_and_runs_no_text_of_others(folder):
     with webdriver.Chrome(options=options, service=service) as browser:
         for page, shown in (
             ("leaderboard/open%2Fretrieval", "table.dataTable"),
-            ("leaderboard/open%2Fretrieval?find=scan&by=2&order=asc", "th.dt-ordering-asc"),
+            (
+                "leaderboard/open%2Fretrieval?find=scan&by=2&order=asc",
+                "th.dt-ordering-asc",
+            ),
             ("claims/open%2Fretrieval", "table.dataTable"),
             ("plots/open%2Fretrieval", "figure svg"),
             ("cell/open%2Fretrieval/scan_i2t_lse", ".failed"),
             ("queries/open%2Fretrieval/scan_t2i_avg/t2i", "tbody button"),
-            ("compare/open%2Fretrieval/scan_t2i_avg/two_branch_bidirectional", "figure svg"),
+            (
+                "compare/open%2Fretrieval/scan_t2i_avg/two_branch_bidirectional",
+                "figure svg",
+            ),
         ):
             browser.get("about:blank")
             browser.get(f"{(folder / 'public/index.html').as_uri()}#{page}")
             wait = waits.WebDriverWait(browser, 90)
             wait.until(lambda of: of.find_elements("css selector", shown))  # noqa: B023
-            assert not browser.find_elements("css selector", "#page script, #page b, #page i")
+            assert not browser.find_elements(
+                "css selector", "#page script, #page b, #page i"
+            )
             assert browser.get_log("browser") == []
         browser.get("about:blank")
-        browser.get(f"{(folder / 'public/index.html').as_uri()}#leaderboard/open%2Fretrieval")
+        browser.get(
+            f"{(folder / 'public/index.html').as_uri()}#leaderboard/open%2Fretrieval"
+        )
         wait.until(lambda of: len(of.find_elements("css selector", "svg.bar")) > 1)
         picked = browser.find_elements("css selector", "input.pick")[:2]
         names = [box.get_attribute("value") for box in picked]

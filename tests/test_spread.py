@@ -30,15 +30,21 @@ def test_the_pooled_variance_is_that_within_presets():
     assert spread(groups, groups).pooled.freedom == 2
     same = {name: sample([n, n + 1.0, n + 2.0]) for n, name in enumerate("abcd")}
     of_groups = spread(same, same)
-    assert np.isinf(of_groups.prior.freedom) and of_groups.part("a", 3) == of_groups.part("new", 3)
+    assert np.isinf(of_groups.prior.freedom) and of_groups.part(
+        "a", 3
+    ) == of_groups.part("new", 3)
     assert of_groups.part("a", 3)[1:] == (1.0, 0.0, 8, False)
 
 
 def test_the_interaction_is_the_variance_of_a_training_s_luck():
     noise = [[1.0, -1.0, 0.0], [0.0, -1.0, 1.0], [2.0, -2.0, 0.0]]
     mean = np.mean(noise, axis=0)
-    expected = sum((x - m) ** 2 for row in noise for x, m in zip(row, mean, strict=True)) / 2
-    assert variance_of(sample([1.0, 2.0, 4.0], noise)).interaction == pytest.approx(expected)
+    expected = (
+        sum((x - m) ** 2 for row in noise for x, m in zip(row, mean, strict=True)) / 2
+    )
+    assert variance_of(sample([1.0, 2.0, 4.0], noise)).interaction == pytest.approx(
+        expected
+    )
 
 
 def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
@@ -52,7 +58,10 @@ def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
     }
     of_groups = spread(groups, set(groups) - {"fused"})
     assert of_groups.pooled == Variance(1.0, 0.0, 2)
-    assert of_groups.own == {"fused": Variance(16.0, 0.0, 2), "constant": Variance(0.0, 0.0, 2)}
+    assert of_groups.own == {
+        "fused": Variance(16.0, 0.0, 2),
+        "constant": Variance(0.0, 0.0, 2),
+    }
     assert of_groups.part("one", 1) is None
     assert of_groups.part("unknown", 3).variance == 1.0
     assert of_groups.part("constant", 3).variance == 0.0
@@ -62,7 +71,10 @@ def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
 def test_wide_presets_are_set_aside_one_after_the_other():
     rng = np.random.default_rng(1)
     groups = {f"p{n}": drawn(rng, 5, 1.0) for n in range(12)}
-    groups |= {"wide": sample([0.0, 30.0, -30.0, 12.0, 5.0]), "wider": sample([0, 300, -300, 9, 8])}
+    groups |= {
+        "wide": sample([0.0, 30.0, -30.0, 12.0, 5.0]),
+        "wider": sample([0, 300, -300, 9, 8]),
+    }
     of_groups = spread(groups, groups)
     assert set(of_groups.own) == of_groups.outliers == {"wide", "wider"}
     assert of_groups.pooled.freedom == 48 and of_groups.pooled.variance < 2
@@ -88,10 +100,14 @@ def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
         assert (part.variance, part.freedom) == pytest.approx(expected, rel=1e-4)
         assert part.is_own
     single = of_groups.part("new", 1)
-    assert (single.variance, single.freedom) == pytest.approx((common, 2 * half), rel=1e-4)
+    assert (single.variance, single.freedom) == pytest.approx(
+        (common, 2 * half), rel=1e-4
+    )
 
 
-@pytest.mark.parametrize(("freedom", "within"), [(3.0, (2.0, 4.5)), (10.0, (6.0, 20.0))])
+@pytest.mark.parametrize(
+    ("freedom", "within"), [(3.0, (2.0, 4.5)), (10.0, (6.0, 20.0))]
+)
 def test_how_unlike_presets_are_is_found_again(freedom, within):
     """Simulated: variances s0^2 d0 / chi^2(d0) of 400 presets with three trainings."""
     rng, priors = np.random.default_rng(3), []
@@ -100,11 +116,14 @@ def test_how_unlike_presets_are_is_found_again(freedom, within):
         drawn = [Variance(variance * rng.chisquare(2) / 2, 0.0, 2) for variance in true]
         priors.append(comparisons.common_variance(drawn))
     assert within[0] < np.median([d0 for _, d0 in priors]) < within[1]
-    assert np.median([variance for variance, _ in priors]) == pytest.approx(4.0, rel=0.15)
+    assert np.median([variance for variance, _ in priors]) == pytest.approx(
+        4.0, rel=0.15
+    )
 
 
 def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
-    """Six presets vary with 12.4, sixteen with 2.7; with one variance for all it is not seldom."""
+    """Six presets vary with 12.4, sixteen with 2.7; with one variance for all it is not
+    seldom."""
     rng, runs = np.random.default_rng(4), 600
     alarms = {"moderated": 0, "one for all": 0}
     for _ in range(runs):
@@ -114,7 +133,10 @@ def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
         pair = [wide["w0"], wide["w1"]]
         parts = {
             "moderated": [of_groups.part(name, 3) for name in ("w0", "w1")],
-            "one for all": [significance.SeedPart((3,), *of_groups.pooled, is_own=False)] * 2,
+            "one for all": [
+                significance.SeedPart((3,), *of_groups.pooled, is_own=False)
+            ]
+            * 2,
         }
         for name in alarms:
             doubt = comparisons.doubt(pair, parts[name])

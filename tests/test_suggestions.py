@@ -1,4 +1,5 @@
-"""Wrong names: the known one that is most like them, and the keys that are valid in their place."""
+"""Wrong names: the known one that is most like them, and the keys that are valid in
+their place."""
 
 import pytest
 from refusals import refused
@@ -7,12 +8,20 @@ from benchmark.__main__ import main
 from benchmark.core.errors import checked, suggested
 from benchmark.season.parameters import Season
 
-MINE = {"title": "T", "datasets": {"pets": {"reader": "folder"}}, "presets": ["cca"], "seeds": [0]}
+MINE = {
+    "title": "T",
+    "datasets": {"pets": {"reader": "folder"}},
+    "presets": ["cca"],
+    "seeds": [0],
+}
 
 
 def test_the_name_that_is_most_alike():
     known = ["scan_t2i_avg", "scan_i2t_avg", "cca"]
-    assert suggested("scan_t2i_avgg", known) == "'scan_t2i_avgg' (did you mean scan_t2i_avg?)"
+    assert (
+        suggested("scan_t2i_avgg", known)
+        == "'scan_t2i_avgg' (did you mean scan_t2i_avg?)"
+    )
     assert suggested("CCA", known) == "'CCA' (did you mean cca?)"
     assert suggested("x" * 900, known) == "'" + "x" * 199
     assert suggested(7, []) == "7"
@@ -39,11 +48,25 @@ def test_the_valid_keys_are_those_of_the_place():
     keys = "features, flip, grid, input_size, network"
     for change, *told in (
         ({"preset": []}, "preset", "presets, ", "did you mean presets?"),
-        ({"datasets": {"p": {"imge": {}}}}, "datasets.p.imge", "features, image", "image?"),
-        ({"datasets": {"p": gird}}, "datasets.p.image.gird", keys, "did you mean grid?"),
+        (
+            {"datasets": {"p": {"imge": {}}}},
+            "datasets.p.imge",
+            "features, image",
+            "image?",
+        ),
+        (
+            {"datasets": {"p": gird}},
+            "datasets.p.image.gird",
+            keys,
+            "did you mean grid?",
+        ),
         (
             {"datasets": {"p": sise}},
-            *("datasets.p.sentence.hglmm.sise", "centres, hidden", "did you mean size?"),
+            *(
+                "datasets.p.sentence.hglmm.sise",
+                "centres, hidden",
+                "did you mean size?",
+            ),
         ),
         ({"claims": [{"beter": "a"}]}, "claims.0"),
     ):

@@ -16,13 +16,15 @@ CARD = Card(title="T", source="S", licence="L", split="own", may_publish=True)
 
 
 def tables(**rows: list[dict]) -> Tables:
-    """One image per split, named like it, with one caption; two phrases of the image of train."""
+    """One image per split, named like it, with one caption; two phrases of the image of
+    train."""
     splits = ["train", "val", "test"]
     cat = {"image_id": "train", "caption_id": "t", "phrase": "a cat", "chain": "cat"}
     box = {"x0": 1.0, "y0": 2.0, "x1": 5.0, "y1": 6.0}
     records = {
         "images": [
-            {"image_id": name, "file": name, "split": name, "group": name} for name in splits
+            {"image_id": name, "file": name, "split": name, "group": name}
+            for name in splits
         ],
         "captions": [
             {"caption_id": "t", "image_id": "train", "text": "A cat."},
@@ -53,24 +55,71 @@ ONCE, UNKNOWN_IMAGE = "an id that occurs once", "an image of the table of images
 FAULTS = [  # changed tables, and where, expected, found
     (changed("images", 1, image_id="train"), "image_id 'train'", ONCE, "a second row"),
     (changed("captions", 2, caption_id="t"), "caption_id 't'", ONCE, "a second row"),
-    (changed("captions", 1, image_id="cow"), "caption_id 'v': image_id", UNKNOWN_IMAGE, "'cow'"),
-    (changed("captions", 0, text=" \n\t"), "caption_id 't': text", "a caption that is not", "' "),
-    (changed("images", 1, group="train"), "group 'train'", "one split per group", "train and val"),
-    (changed("regions", 0, image_id="cow"), "phrase 'a cat': image_id", UNKNOWN_IMAGE, "'cow'"),
-    (changed("regions", 0, caption_id="9"), "phrase 'a cat': caption_id", "a caption of", "'9'"),
-    (changed("regions", 0, phrase=" "), "caption_id 't': phrase", "that is not blank", "' '"),
-    (changed("regions", 1, chain=""), "caption_id 't': chain", "that is not blank", "''"),
+    (
+        changed("captions", 1, image_id="cow"),
+        "caption_id 'v': image_id",
+        UNKNOWN_IMAGE,
+        "'cow'",
+    ),
+    (
+        changed("captions", 0, text=" \n\t"),
+        "caption_id 't': text",
+        "a caption that is not",
+        "' ",
+    ),
+    (
+        changed("images", 1, group="train"),
+        "group 'train'",
+        "one split per group",
+        "train and val",
+    ),
+    (
+        changed("regions", 0, image_id="cow"),
+        "phrase 'a cat': image_id",
+        UNKNOWN_IMAGE,
+        "'cow'",
+    ),
+    (
+        changed("regions", 0, caption_id="9"),
+        "phrase 'a cat': caption_id",
+        "a caption of",
+        "'9'",
+    ),
+    (
+        changed("regions", 0, phrase=" "),
+        "caption_id 't': phrase",
+        "that is not blank",
+        "' '",
+    ),
+    (
+        changed("regions", 1, chain=""),
+        "caption_id 't': chain",
+        "that is not blank",
+        "''",
+    ),
     (
         changed("regions", 1, image_id="val"),
-        *("phrase 'the animal': image_id", "the image of the phrase's caption", "'val' (1 such"),
+        *(
+            "phrase 'the animal': image_id",
+            "the image of the phrase's caption",
+            "'val' (1 such",
+        ),
     ),
     (
         changed("regions", 1, image_id="val", caption_id="v"),
-        *("phrase 'the animal': chain 'cat'", "one image per chain", "another one (1 such in all)"),
+        *(
+            "phrase 'the animal': chain 'cat'",
+            "one image per chain",
+            "another one (1 such in all)",
+        ),
     ),
     (
         changed("regions", 1, x1=4.0),
-        *("phrase 'the animal': chain 'cat'", "one box per chain", "another one (1 such in all)"),
+        *(
+            "phrase 'the animal': chain 'cat'",
+            "one box per chain",
+            "another one (1 such in all)",
+        ),
     ),
 ]
 
@@ -97,18 +146,30 @@ def test_counts_are_those_of_the_card(counts, where, expected, found):
 
 @pytest.mark.parametrize(
     "box",
-    [{"x1": 1.0}, {"x0": 5.5}, {"y1": 2.0}, {"y0": 7.0}, {"x0": math.nan}, {"y1": math.nan}],
+    [
+        {"x1": 1.0},
+        {"x0": 5.5},
+        {"y1": 2.0},
+        {"y0": 7.0},
+        {"x0": math.nan},
+        {"y1": math.nan},
+    ],
 )
 def test_a_box_without_area_is_named(box):
     regions = changed("regions", 1, **box).regions
-    with refused("image_id 'train': phrase 'the animal': box", "x0 < x1 and y0 < y1", "["):
+    with refused(
+        "image_id 'train': phrase 'the animal': box", "x0 < x1 and y0 < y1", "["
+    ):
         check_boxes(regions, sized(50, 60))
 
 
 @pytest.mark.parametrize("box", [{"x0": -3.0}, {"y0": -2.0}, {"x1": 9.0}, {"y1": 8.0}])
 def test_a_box_outside_its_picture_is_named(box):
     regions = changed("regions", 0, **box).regions
-    where, expected = "image_id 'train': phrase 'a cat': box", "a box in its picture of 5 x 6"
+    where, expected = (
+        "image_id 'train': phrase 'a cat': box",
+        "a box in its picture of 5 x 6",
+    )
     with refused(where, expected, "] (1 such in all)"):
         check_boxes(regions, sized(5, 6))
 

@@ -1,4 +1,5 @@
-"""Tables as data: numbers stay numbers, and text from anywhere does nothing in any rendering."""
+"""Tables as data: numbers stay numbers, and text from anywhere does nothing in any
+rendering."""
 
 import csv
 import io
@@ -33,7 +34,9 @@ def table_of(*texts: object) -> Table:
 class TestNumber:
     def test_it_shows_what_stands_beside_it(self):
         printed = Number(value=67.9)
-        number = Number(value=27.14, sd=0.5, low=24.4, high=29.8, printed=printed, note=DAGGER)
+        number = Number(
+            value=27.14, sd=0.5, low=24.4, high=29.8, printed=printed, note=DAGGER
+        )
         assert str(number) == (
             f"67.9{NO_BREAK}→ 27.1 {SIGN}0.5 [24.4,{NO_BREAK}29.8]{NO_BREAK}{DAGGER}"
         )
@@ -52,7 +55,8 @@ class TestNumber:
         assert tables.mean([], 1) is None
 
     @pytest.mark.parametrize(
-        ("value", "text"), [(1234.5, "1234"), (12.345, "12.3"), (0.030512, "0.0305"), (0.0, "0")]
+        ("value", "text"),
+        [(1234.5, "1234"), (12.345, "12.3"), (0.030512, "0.0305"), (0.0, "0")],
     )
     def test_times_have_three_digits_and_no_exponent(self, value, text):
         assert str(tables.three_digits(value)) == text
@@ -61,7 +65,12 @@ class TestNumber:
 class TestPrograms:
     def table(self) -> Table:
         rows = [
-            ["x", "a", Number(value=2, form="d", note="of 3"), Number(value=5.0, sd=1.7, note="*")],
+            [
+                "x",
+                "a",
+                Number(value=2, form="d", note="of 3"),
+                Number(value=5.0, sd=1.7, note="*"),
+            ],
             ["y", "-", 3, Number(value=100.10000000000002, low=-3.1, high=6.9)],
             ["z", None, 0, Number(note="failed")],
         ]
@@ -72,22 +81,38 @@ class TestPrograms:
     def test_numbers_stand_alone_in_their_columns(self):
         frame = pd.read_csv(io.StringIO(as_csv(self.table()))).set_index("id")
         assert list(frame.index) == ["p1", "p2", "p3"]
-        assert frame["seeds"].tolist() == [2, 3, 0] and frame.loc["p1", "seeds note"] == "of 3"
-        assert frame["rsum"].tolist()[:2] == [5.0, 100.1] and pd.isna(frame.loc["p3", "rsum"])
-        assert frame.loc["p1", "rsum sd"] == 1.7 and frame.loc["p3", "rsum note"] == "failed"
+        assert (
+            frame["seeds"].tolist() == [2, 3, 0]
+            and frame.loc["p1", "seeds note"] == "of 3"
+        )
+        assert frame["rsum"].tolist()[:2] == [5.0, 100.1] and pd.isna(
+            frame.loc["p3", "rsum"]
+        )
+        assert (
+            frame.loc["p1", "rsum sd"] == 1.7
+            and frame.loc["p3", "rsum note"] == "failed"
+        )
         assert frame.loc["p2", ["rsum low", "rsum high"]].tolist() == [-3.1, 6.9]
         assert "seeds sd" not in frame and "rsum printed" not in frame
 
     def test_json_has_the_same_with_null_for_what_is_missing(self):
         data = json.loads(as_json(self.table()))
-        first, _, last = [dict(zip(data["heads"], row, strict=True)) for row in data["rows"]]
+        first, _, last = [
+            dict(zip(data["heads"], row, strict=True)) for row in data["rows"]
+        ]
         assert (first["id"], first["rsum"], first["seeds"]) == ("p1", 5.0, 2)
-        assert (last["group"], last["rsum"], last["rsum note"]) == (None, None, "failed")
+        assert (last["group"], last["rsum"], last["rsum note"]) == (
+            None,
+            None,
+            "failed",
+        )
 
     def test_a_page_does_not_show_the_ids(self):
         assert "p1" not in as_markdown(self.table())
         heads, aligned, *_ = as_markdown(self.table()).splitlines()
-        assert [head.strip() for head in heads.split("|")[1:-1]] == list(self.table().frame)
+        assert [head.strip() for head in heads.split("|")[1:-1]] == list(
+            self.table().frame
+        )
         assert [side.strip("-") for side in aligned.split("|")[1:-1]] == [":"] * 4
         is_right = [side.endswith(":") for side in aligned.split("|")[1:-1]]
         assert is_right == [False, False, True, True]
@@ -100,7 +125,9 @@ class TestPrograms:
 
 class TestLatex:
     def test_it_is_what_readers_see(self):
-        lines = as_latex(Table.of("T", [{"Method": "two_branch", "R@1": Number(value=67.4)}]))
+        lines = as_latex(
+            Table.of("T", [{"Method": "two_branch", "R@1": Number(value=67.4)}])
+        )
         assert r"\toprule" in lines and r"two\_branch & 67.4 \\" in lines
 
 

@@ -58,12 +58,20 @@ def test_unknown_words_are_dropped_and_a_caption_without_known_words_is_padding(
 
 def four_splits() -> Prepared:
     splits = ["train", "val", "test", "unused"]
-    images = pd.DataFrame({"image_id": list("abcd"), "split": splits, "group": list("abcd")})
+    images = pd.DataFrame(
+        {"image_id": list("abcd"), "split": splits, "group": list("abcd")}
+    )
     captions = pd.DataFrame(
         {
             "image_id": list("aabcd"),
             "split": ["train", "train", "val", "test", "unused"],
-            "text": ["seen", "seen twice", "validation", "hidden hidden seen", "left out"],
+            "text": [
+                "seen",
+                "seen twice",
+                "validation",
+                "hidden hidden seen",
+                "left out",
+            ],
         }
     )
     regions = pd.DataFrame(columns=["image_id"])
@@ -73,11 +81,19 @@ def four_splits() -> Prepared:
 def cell_of(words: str | None = None) -> Cell:
     names = dict.fromkeys(("dataset", "preset", "method", "family", "images"), "tiny")
     return Cell(
-        **names, folder="data/cells/a", words=words, seed=0, options={}, scaled=[], network=None
+        **names,
+        folder="data/cells/a",
+        words=words,
+        seed=0,
+        options={},
+        scaled=[],
+        network=None,
     )
 
 
-TAKES = {text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")}
+TAKES = {
+    text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")
+}
 
 
 def test_only_training_captions_enter_the_vocabulary_and_the_dictionary(tmp_path):

@@ -1,5 +1,5 @@
-"""Tables as text: columns by their names, quotation marks as fields or as letters, and rows that
-are swallowed by a quotation mark."""
+"""Tables as text: columns by their names, quotation marks as fields or as letters, and
+rows that are swallowed by a quotation mark."""
 
 import csv
 import io
@@ -24,7 +24,9 @@ def read(text: str, separator: str = ",") -> list[dict[str, str]]:
     return [dict(zip(table.columns, row.cells, strict=True)) for row in table.rows]
 
 
-def written(columns: list[str], captions: list[str], separator: str, **options: object) -> str:
+def written(
+    columns: list[str], captions: list[str], separator: str, **options: object
+) -> str:
     """A table as the csv module writes it."""
     facts = {"image": FILES, "caption": captions, "split": ["test"] * len(FILES)}
     file = io.StringIO(newline="")
@@ -34,7 +36,9 @@ def written(columns: list[str], captions: list[str], separator: str, **options: 
     return file.getvalue()
 
 
-ORDERS = [list(order) for order in itertools.permutations(("image", "caption", "split"))]
+ORDERS = [
+    list(order) for order in itertools.permutations(("image", "caption", "split"))
+]
 ORDERS += [["image", "caption"], ["caption", "image"]]
 
 
@@ -47,7 +51,7 @@ def test_columns_go_by_their_names(separator, columns):
     assert [row["caption"] for row in rows] == captions
 
 
-# Honest captions ---------------------------------------------------------------------------------
+# Honest captions ----------------------------------------------------------------------
 
 HONEST = {
     "a poem": "Roses are red,\nviolets; are | blue,\tdear,\n1, 2, buckle my shoe",
@@ -77,17 +81,29 @@ def test_a_table_in_which_all_fields_are_quoted(separator):
 
 
 @pytest.mark.parametrize("separator", ["\t", "|"])
-@pytest.mark.parametrize("caption", ['"Fish" says a sign', '"Fish', 'wheels of 20"', '"Fish"'])
+@pytest.mark.parametrize(
+    "caption", ['"Fish" says a sign', '"Fish', 'wheels of 20"', '"Fish"']
+)
 def test_between_tabs_and_bars_quotation_marks_are_letters(separator, caption):
     captions = [caption if number == 3 else f"Thing {number}." for number in range(6)]
-    lines = ["image@caption", *(f"{f}@{c}" for f, c in zip(FILES, captions, strict=True))]
+    lines = [
+        "image@caption",
+        *(f"{f}@{c}" for f, c in zip(FILES, captions, strict=True)),
+    ]
     rows = read("\n".join(lines).replace("@", separator), separator)
     assert [row["caption"] for row in rows] == captions
 
 
 def test_in_a_padded_table_quotation_marks_are_letters():
     """As in the table that Flickr30k is passed on with."""
-    captions = ['" Fish " says a sign .', '"Fish"', 'Wheels of 20 "', '""', "A dog .", "A cat ."]
+    captions = [
+        '" Fish " says a sign .',
+        '"Fish"',
+        'Wheels of 20 "',
+        '""',
+        "A dog .",
+        "A cat .",
+    ]
     lines = ["image| number | caption"]
     lines += [f"{f}| 0 | {c}" for f, c in zip(FILES, captions, strict=True)]
     rows = read("\n".join(lines), "|")
@@ -96,18 +112,23 @@ def test_in_a_padded_table_quotation_marks_are_letters():
 
 
 def test_a_padded_table_with_line_breaks_in_quotation_marks():
-    lines = ["image | caption | split", *(f'{f} | "One,\ntwo | three" | test' for f in FILES)]
+    lines = [
+        "image | caption | split",
+        *(f'{f} | "One,\ntwo | three" | test' for f in FILES),
+    ]
     rows = read("\n".join(lines), "|")
     assert {row["caption"] for row in rows} == {"One,\ntwo | three"}
     assert {row["split"] for row in rows} == {"test"}
 
 
-# Swallowed rows ----------------------------------------------------------------------------------
+# Swallowed rows -----------------------------------------------------------------------
 
 
-def swallowing(columns: list[str], first: int, last: int, files: list[str], end: str = "\n") -> str:
-    """A table that nobody quoted: one caption begins with a quotation mark, a later one ends with
-    one."""
+def swallowing(
+    columns: list[str], first: int, last: int, files: list[str], end: str = "\n"
+) -> str:
+    """A table that nobody quoted: one caption begins with a quotation mark, a later one
+    ends with one."""
     captions = [f"Thing {number}." for number in range(len(files))]
     captions[first], captions[last] = '"Fresh fish', 'Wheels of 20"'
     facts = {"image": files, "caption": captions, "split": ["test"] * len(files)}
@@ -119,7 +140,9 @@ NAMES = {
     "file names": FILES,
     "paths": [f"images/p{number}.PNG" for number in range(6)],
     "numbers": [f"00000{number}" for number in range(6)],
-    "words with another ending": [f"{word}.jfif" for word in ("a", "bee", "c", "dog", "e", "f")],
+    "words with another ending": [
+        f"{word}.jfif" for word in ("a", "bee", "c", "dog", "e", "f")
+    ],
 }
 
 
@@ -127,14 +150,24 @@ NAMES = {
 @pytest.mark.parametrize("last", [2, 4])
 @pytest.mark.parametrize("columns", ORDERS, ids="-".join)
 @pytest.mark.parametrize("files", NAMES.values(), ids=NAMES)
-def test_a_field_that_encloses_rows_is_refused_where_it_begins(columns, last, files, end):
-    with refused("c.csv:3", "ends before the next one begins", f"lines 3 to {last + 2}", "close"):
+def test_a_field_that_encloses_rows_is_refused_where_it_begins(
+    columns, last, files, end
+):
+    with refused(
+        "c.csv:3", "ends before the next one begins", f"lines 3 to {last + 2}", "close"
+    ):
         read(swallowing(columns, 1, last, files, end))
 
 
 @pytest.mark.parametrize("separator", ["\t", "|"])
 def test_where_rows_hold_enclosed_fields_a_swallowed_row_is_refused(separator):
-    lines = ["image@caption", "p0.jpg@One.", 'p1.jpg@"A ""word""."', 'p2.jpg@"Fresh', 'p3.jpg@20"']
+    lines = [
+        "image@caption",
+        "p0.jpg@One.",
+        'p1.jpg@"A ""word""."',
+        'p2.jpg@"Fresh',
+        'p3.jpg@20"',
+    ]
     with refused("c.csv:4", found="line 5 is a row of its own"):
         read("\n".join(lines).replace("@", separator), separator)
 
@@ -146,8 +179,16 @@ def test_where_rows_hold_enclosed_fields_a_swallowed_row_is_refused(separator):
         (["p0.jpg,One.", 'p1.jpg,"Two', 'p2.jpg,A "big" dog'], "c.csv:3", "in line 4"),
         (["p0.jpg,One.", 'p1.jpg,"Fish" says'], "c.csv:3", "in line 3"),
         (["p0.jpg,One.", "p1.jpg,One, two"], "c.csv:3", "3"),
-        (["p0.jpg,One.", "image,caption", "p1.jpg,Two"], "c.csv:3", "a second line with the names"),
-        (["p0.jpg,One.", "caption,image", "Two,p1.jpg"], "c.csv:3", "a second line with the names"),
+        (
+            ["p0.jpg,One.", "image,caption", "p1.jpg,Two"],
+            "c.csv:3",
+            "a second line with the names",
+        ),
+        (
+            ["p0.jpg,One.", "caption,image", "Two,p1.jpg"],
+            "c.csv:3",
+            "a second line with the names",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused_in_its_line(lines, where, found):
@@ -156,7 +197,8 @@ def test_what_is_no_table_is_refused_in_its_line(lines, where, found):
 
 
 def test_of_two_readings_the_one_that_gets_further_says_what_is_wrong():
-    """Letters: the row that lacks a separator; enclosing: the quotation mark before it."""
+    """Letters: the row that lacks a separator; enclosing: the quotation mark before
+    it."""
     lines = ["image| number| caption", 'p0.jpg| 0| "Fish" says', "p1.jpg| 0   A dog"]
     with refused("c.csv:3", "columns (3)", "2", "correct the line"):
         read("\n".join(lines), "|")

@@ -1,4 +1,5 @@
-"""Networks of timm: weights of a local file, the features of the library, and a naive network."""
+"""Networks of timm: weights of a local file, the features of the library, and a naive
+network."""
 
 import numpy as np
 import pytest
@@ -30,14 +31,20 @@ def whole() -> torch.nn.Module:
     return model
 
 
-@pytest.mark.parametrize("file", ["test_efficientnet.pth", "test_efficientnet-x.safetensors"])
+@pytest.mark.parametrize(
+    "file", ["test_efficientnet.pth", "test_efficientnet-x.safetensors"]
+)
 def test_features_are_those_that_the_classifier_sees(file, whole, tmp_path):
     save = save_file if file.endswith("safetensors") else torch.save
     save(whole.state_dict(), tmp_path / file)
-    assert module_of(TINY) == "timm_cnn" and timm_cnn.whereabouts(TINY, tmp_path) == file
+    assert (
+        module_of(TINY) == "timm_cnn" and timm_cnn.whereabouts(TINY, tmp_path) == file
+    )
     network, facts = timm_cnn.load(TINY, tmp_path)
     assert facts["file"] == file and len(facts["sha256"]) == 64
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 70, 3), np.uint8))
+    image = Image.fromarray(
+        np.random.default_rng(0).integers(0, 256, (90, 70, 3), np.uint8)
+    )
     settings = ImageEncoder(network=TINY, input_size=160, grid=2)
     described = describer(network, settings, torch.device("cpu"))([image])
     cfg = whole.pretrained_cfg
@@ -47,10 +54,14 @@ def test_features_are_those_that_the_classifier_sees(file, whole, tmp_path):
         both = [whole.forward_features(x) for x in pair(normal.permute(2, 0, 1)[None])]
     pooled = (both[0].mean((2, 3)) + both[1].mean((2, 3))) / 2
     np.testing.assert_allclose(described["pooled"], pooled, rtol=2e-3, atol=1e-3)
-    cells = (F.adaptive_avg_pool2d(both[0], 2) + F.adaptive_avg_pool2d(both[1], 2).flip(3)) / 2
+    cells = (
+        F.adaptive_avg_pool2d(both[0], 2) + F.adaptive_avg_pool2d(both[1], 2).flip(3)
+    ) / 2
     for n, position in enumerate(described["positions"][0]):
         cell = cells[0, :, position // 2, position % 2]
-        np.testing.assert_allclose(described["regions"][0, n], cell, rtol=2e-3, atol=1e-3)
+        np.testing.assert_allclose(
+            described["regions"][0, n], cell, rtol=2e-3, atol=1e-3
+        )
     structure = timm_cnn.structure(TINY, whole.num_features).eval()
     structure.load_state_dict(
         network.state_dict()
@@ -74,12 +85,17 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
     with refused("weights_dir", "test_efficientnet.pth", "none"):
         timm_cnn.load(TINY, None)
     torch.save(
-        fewer := dict(list(whole.state_dict().items())[:9]), tmp_path / "test_efficientnet.pth"
+        fewer := dict(list(whole.state_dict().items())[:9]),
+        tmp_path / "test_efficientnet.pth",
     )
-    with refused("test_efficientnet.pth", "the weights of this network", "another network"):
+    with refused(
+        "test_efficientnet.pth", "the weights of this network", "another network"
+    ):
         timm_cnn.load(TINY, tmp_path)
     (tmp_path / "test_efficientnet.safetensors").write_bytes(b"x" * 99)
-    with refused("weights_dir", found="test_efficientnet.pth, test_efficientnet.safetensors"):
+    with refused(
+        "weights_dir", found="test_efficientnet.pth, test_efficientnet.safetensors"
+    ):
         timm_cnn.load(TINY, tmp_path)
     (tmp_path / "test_efficientnet.pth").unlink()
     with refused("test_efficientnet.safetensors", "plain tensors", "something else"):
@@ -96,11 +112,11 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
         timm_cnn.whereabouts(TINY, tmp_path)
 
 
-# EfficientNet-Lite2 -------------------------------------------------------------------------------
+# EfficientNet-Lite2 -------------------------------------------------------------------
 
-# Kernel, stride and number of blocks of each stage: EfficientNet-B0 (Tan and Le 2019, Table 1)
-# with depth 1.2; Lite leaves squeeze-and-excitation out, has ReLU6, and scales neither stem nor
-# head, nor the depth of the first and last stage.
+# Kernel, stride and number of blocks of each stage: EfficientNet-B0 (Tan and Le 2019,
+# Table 1) with depth 1.2; Lite leaves squeeze-and-excitation out, has ReLU6, and scales
+# neither stem nor head, nor the depth of the first and last stage.
 STAGES = [(3, 1, 1), (3, 2, 3), (5, 2, 3), (3, 2, 4), (5, 1, 4), (5, 2, 5), (3, 1, 1)]
 
 
@@ -158,7 +174,9 @@ def test_efficientnet_lite_of_other_names_is_the_naive_network(lite):
     network, facts = timm_cnn.load(LITE, REAL.parent)
     assert facts["file"] == "efficientnet_lite2.pth"
     torch.manual_seed(0)
-    pixels = F.interpolate(torch.rand(2, 3, 20, 20), (260, 260), mode="bicubic").clamp(0, 1)
+    pixels = F.interpolate(torch.rand(2, 3, 20, 20), (260, 260), mode="bicubic").clamp(
+        0, 1
+    )
     with torch.no_grad():
         pooled, maps = network(pixels)
         expected = Naive(lite)((255 * pixels - 127.5) / 127.5)

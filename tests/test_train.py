@@ -47,7 +47,8 @@ def here(tmp_path, monkeypatch):
 
 @cache
 def uninterrupted(kind: str) -> tuple[bytes, bytes]:
-    """Bytes of the checkpoint and the history of a training; the same wherever it is played."""
+    """Bytes of the checkpoint and the history of a training; the same wherever it is
+    played."""
     return train_cell(cell_of(kind, folder="data/cells/uninterrupted"))
 
 
@@ -79,9 +80,12 @@ def test_training_never_sees_a_test_item(kind):
 @pytest.mark.parametrize("kill", [kill_after_epoch, kill_in_epoch])
 @pytest.mark.parametrize(
     ("kind", "epoch"),
-    [("scan", 2), ("two_branch", 1), ("pixels", 2)] + [("two_phases", n) for n in (2, 3, 4)],
+    [("scan", 2), ("two_branch", 1), ("pixels", 2)]
+    + [("two_phases", n) for n in (2, 3, 4)],
 )
-def test_a_killed_training_goes_on_as_if_nothing_had_happened(kind, epoch, kill, monkeypatch):
+def test_a_killed_training_goes_on_as_if_nothing_had_happened(
+    kind, epoch, kill, monkeypatch
+):
     expected = uninterrupted(kind)
     epochs = played_epochs(monkeypatch)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -125,16 +129,23 @@ def test_the_best_epoch_is_kept_and_named():
     assert history["val_rsum"].nunique() > 1
     assert checkpoint_of().epoch == history["epoch"][best]
     names = [f"{way}_r{k}" for way in ("val_i2t", "val_t2i") for k in (1, 5, 10)]
-    assert history["val_rsum"].tolist() == pytest.approx(history[names].sum(axis=1).tolist())
+    assert history["val_rsum"].tolist() == pytest.approx(
+        history[names].sum(axis=1).tolist()
+    )
     terms = ["loss_image_anchor", "loss_caption_anchor"]
-    assert history["loss"].tolist() == pytest.approx(history[terms].sum(axis=1).tolist())
+    assert history["loss"].tolist() == pytest.approx(
+        history[terms].sum(axis=1).tolist()
+    )
     assert history["learning_rate"].tolist() == pytest.approx([0.01] * 2 + [0.001] * 4)
 
 
 @pytest.mark.parametrize(
     ("batch_size", "reason"),
     [
-        (4, "the loss is not finite in epoch 1, step 2, learning rate 1e+30: image_anchor "),
+        (
+            4,
+            "the loss is not finite in epoch 1, step 2, learning rate 1e+30: image_anchor ",
+        ),
         (500, "validation"),
     ],
 )
@@ -164,7 +175,8 @@ STEPS = 6  # an epoch: 23 training captions, 4 at a time, of a last batch of 3
 def test_a_training_that_diverges_keeps_its_last_good_weights(
     breaks_at, value, term, check_every, monkeypatch
 ):
-    """It stops when the loss is looked at next, and tells when it broke, not when it was seen."""
+    """It stops when the loss is looked at next, and tells when it broke, not when it
+    was seen."""
     monkeypatch.setattr(resumable_loop, "CHECK_EVERY", check_every)
     kept = []
     original = resumable_loop.Run._end_epoch
@@ -187,14 +199,17 @@ def test_a_training_that_diverges_keeps_its_last_good_weights(
     assert checkpoint.epoch == history["val_rsum"].idxmax() + 1
     good = kept[checkpoint.epoch - 1]
     assert good.keys() == checkpoint.state.keys()
-    assert all(torch.equal(good[name], value) for name, value in checkpoint.state.items())
+    assert all(
+        torch.equal(good[name], value) for name, value in checkpoint.state.items()
+    )
     record = evaluated(cell)
     assert (record.status, record.reason) == ("failed", checkpoint.reason)
     assert (record.metrics, record.selected_epoch) == ({}, checkpoint.epoch)
     assert not list(Path(".scratch").rglob("*.pt"))
 
 
-LACKING = [  # kind of cell, its options, arguments of the dataset, an array that is not there
+# kind of cell, its options, arguments of the dataset, an array that is not there
+LACKING = [
     (
         *("two_branch", {}, {"captions_of_image": 1}, ""),
         "tiny: neighbourhood sampling expects 2 captions of an image, found 1 at most",
@@ -203,12 +218,20 @@ LACKING = [  # kind of cell, its options, arguments of the dataset, an array tha
     ("scan", {"regions": 5}, {}, "", "regions: expected 5 or more, found 4"),
     ("scan", {}, {"empty": "val"}, "", "tiny: the val split has no captions"),
     ("pixels", {}, {}, "pixels", f"{IMAGES}: expected pixels.npy, found none"),
-    ("pixels", {"clusters": 2.5}, {}, "", "k-means: expected 1 to 12 clusters, .*, found 15"),
+    (
+        "pixels",
+        {"clusters": 2.5},
+        {},
+        "",
+        "k-means: expected 1 to 12 clusters, .*, found 15",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "options", "dataset", "lost", "reason"), LACKING)
-def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, dataset, lost, reason):
+def test_what_a_dataset_cannot_give_is_a_record_that_says_so(
+    kind, options, dataset, lost, reason
+):
     if dataset:
         write_dataset(**dataset)
     if lost:
@@ -229,7 +252,10 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, data
 
 @pytest.mark.parametrize(
     ("draws", "owners", "found"),
-    [("images", [3, 3, 3], "2 training images or more, found 1"), ("captions", [0], "found 1")],
+    [
+        ("images", [3, 3, 3], "2 training images or more, found 1"),
+        ("captions", [0], "found 1"),
+    ],
 )
 def test_a_single_row_makes_no_batch(draws, owners, found):
     phase = Phase(epochs=1, learning_rates=(0.1,), batch_size=4, draws=draws)
@@ -238,7 +264,7 @@ def test_a_single_row_makes_no_batch(draws, owners, found):
     train.check_batches(cell_of("scan"), [phase], np.append(owners, 4))
 
 
-# What a batch holds ---------------------------------------------------------------------------
+# What a batch holds -------------------------------------------------------------------
 
 
 def batches_seen(cell: Cell) -> list:
@@ -246,11 +272,18 @@ def batches_seen(cell: Cell) -> list:
     return sys.modules["benchmark.contracts.methods.of_file.pixels"].SEEN
 
 
-def check_said(ids: torch.Tensor, text: Captions, said_of: dict, words: tuple[str, ...]) -> None:
+def check_said(
+    ids: torch.Tensor, text: Captions, said_of: dict, words: tuple[str, ...]
+) -> None:
     """Each row of text is a caption of what its id names."""
-    for number, row, length in zip(ids.tolist(), text.values, text.lengths, strict=True):
+    for number, row, length in zip(
+        ids.tolist(), text.values, text.lengths, strict=True
+    ):
         said = " ".join(words[word] for word in row[:length].tolist())
-        known = {" ".join(w for w in t.split() if w in words) or "<pad>" for t in said_of[number]}
+        known = {
+            " ".join(w for w in t.split() if w in words) or "<pad>"
+            for t in said_of[number]
+        }
         assert said in known
 
 
@@ -258,18 +291,29 @@ def test_batches_hold_what_the_phase_asks_for():
     seen = batches_seen(cell_of("pixels", epochs=2, batch_size=6))
     assert [len(batch.group_ids) for batch in seen] == [6, 6, 6, 6]
     pixels = torch.from_numpy(np.load(IMAGES / "pixels.npy"))
-    shown = [(batch.images[:, None] == pixels).flatten(2).all(2).int().argmax(1) for batch in seen]
+    shown = [
+        (batch.images[:, None] == pixels).flatten(2).all(2).int().argmax(1)
+        for batch in seen
+    ]
     for epoch in (shown[:2], shown[2:]):
         assert sorted(torch.cat(epoch).tolist()) == list(range(12))
-    captions = pd.read_parquet(CAPTIONS).query("split == 'train'").reset_index(drop=True)
+    captions = (
+        pd.read_parquet(CAPTIONS).query("split == 'train'").reset_index(drop=True)
+    )
     words = checkpoint_of().words
-    assert words == ("<pad>", "a", "dog", "green", "red", "runs")  # known, in training captions
+    # known, in training captions
+    assert words == ("<pad>", "a", "dog", "green", "red", "runs")
     for batch, images in zip(seen, shown, strict=True):
         assert torch.equal(batch.images, pixels[images])
         assert batch.images.dtype == torch.uint8
         groups = [image // 2 for image in images.tolist()]
         assert batch.class_ids.tolist() == batch.group_ids.tolist() == groups
-        assert len(batch.pool_ids) == len(batch.pool.values) == len(batch.pool.lengths) == 5
+        assert (
+            len(batch.pool_ids)
+            == len(batch.pool.values)
+            == len(batch.pool.lengths)
+            == 5
+        )
         own = captions["image_id"].str[1:].astype(int)
         said_of = {image: captions["text"][own == image] for image in images.tolist()}
         said_of_group = {g: captions["text"][own // 2 == g] for g in range(6)}
@@ -279,11 +323,14 @@ def test_batches_hold_what_the_phase_asks_for():
 
 
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
-    """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
+    """Epoch, optimiser, and (factor, learning rate) of every group, of each step
+    once."""
     seen, original = [], resumable_loop.Run.step
 
     def note(self, *given):
-        groups = sorted((group["factor"], group["lr"]) for group in self.optimiser.param_groups)
+        groups = sorted(
+            (group["factor"], group["lr"]) for group in self.optimiser.param_groups
+        )
         seen.append((self.progress.epoch, type(self.optimiser).__name__, groups))
         return original(self, *given)
 
@@ -300,30 +347,42 @@ def test_each_epoch_has_the_rate_and_optimiser_of_its_phase(monkeypatch):
 
 def test_frozen_parameters_stay_and_the_others_learn():
     train_cell(cell_of("pixels"))
-    state, kept = state_of("data/cells/a"), torch.load(IMAGES / "network.pt", weights_only=True)
+    state, kept = (
+        state_of("data/cells/a"),
+        torch.load(IMAGES / "network.pt", weights_only=True),
+    )
     words = Words.read(KNOWN)
-    expected = np.vstack([np.zeros((1, 2)), words.rows(["a", "dog", "green", "red", "runs"])])
-    np.testing.assert_array_equal(state["words.weight"].numpy(), expected.astype(np.float32))
+    expected = np.vstack(
+        [np.zeros((1, 2)), words.rows(["a", "dog", "green", "red", "runs"])]
+    )
+    np.testing.assert_array_equal(
+        state["words.weight"].numpy(), expected.astype(np.float32)
+    )
     moved = "trunk.0.0.weight"
     assert not torch.equal(state[f"image_network.{moved}"], kept[moved])
 
 
-# From the checkpoint of another training ---------------------------------------------------------
+# From the checkpoint of another training ----------------------------------------------
 
 
 def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
     train_cell(cell_of("scan"))
     first = checkpoint_of()
     start = "data/checkpoints/a.pt"
-    # A word that occurs less than 99 times would be none here, and everything would be <unk>.
-    cell = cell_of("scan", folder="data/cells/b", start=start, min_count=99, learning_rate=1e-9)
+    # A word that occurs less than 99 times would be none here, and everything would be
+    # <unk>.
+    cell = cell_of(
+        "scan", folder="data/cells/b", start=start, min_count=99, learning_rate=1e-9
+    )
     train_cell(cell)
     second = checkpoint_of("data/cells/b")
     assert second.words == first.words and len(first.words) == 4 + len(WORDS)
     assert second.sizes == first.sizes
     for name, value in second.state.items():
         torch.testing.assert_close(value, first.state[name], rtol=0, atol=1e-6)
-    fresh = cell_of("scan", folder="data/cells/c", min_count=1, learning_rate=1e-9, seed=1)
+    fresh = cell_of(
+        "scan", folder="data/cells/c", min_count=1, learning_rate=1e-9, seed=1
+    )
     train_cell(fresh)
     assert not torch.allclose(
         state_of("data/cells/c")["project.weight"], first.state["project.weight"]
@@ -333,7 +392,9 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
     """Stage one learns from features, stage two from pixels; the rest goes on."""
     train_cell(cell_of("pixels", freeze=True))
-    cell = cell_of("pixels", folder="data/cells/b", start="data/checkpoints/a.pt", epochs=0)
+    cell = cell_of(
+        "pixels", folder="data/cells/b", start="data/checkpoints/a.pt", epochs=0
+    )
     train_cell(cell)
     first, second = state_of("data/cells/a"), state_of("data/cells/b")
     assert {name for name in second if name not in first} == {
@@ -341,13 +402,18 @@ def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
     }
     assert all(torch.equal(first[name], second[name]) for name in first)
     kept = torch.load(IMAGES / "network.pt", weights_only=True)
-    assert all(torch.equal(second[f"image_network.{name}"], kept[name]) for name in kept)
+    assert all(
+        torch.equal(second[f"image_network.{name}"], kept[name]) for name in kept
+    )
     assert evaluated(cell).status == "ok"
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "part"),
-    [("scan", {"bidirectional": False}, "gru"), ("two_branch", {"hidden_size": 9}, "image_branch")],
+    [
+        ("scan", {"bidirectional": False}, "gru"),
+        ("two_branch", {"hidden_size": 9}, "image_branch"),
+    ],
 )
 def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
     train_cell(cell_of(kind))
@@ -355,13 +421,18 @@ def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
     train_cell(cell_of(kind, folder="data/cells/b", start=start, **options))
     checkpoint = checkpoint_of("data/cells/b")
     assert checkpoint.status == "not_applicable"
-    reason = f"{start}: expected weights like those of .*, found others in {part}; give both"
+    reason = (
+        f"{start}: expected weights like those of .*, found others in {part}; give both"
+    )
     assert re.match(reason, checkpoint.reason) and "\n" not in checkpoint.reason
 
 
 @pytest.mark.parametrize("status", ["failed", "not_applicable"])
 def test_a_training_cannot_go_on_from_one_without_a_result(status):
-    kind, options = {"failed": ("breaks", {}), "not_applicable": ("scan", {"regions": 99})}[status]
+    kind, options = {
+        "failed": ("breaks", {}),
+        "not_applicable": ("scan", {"regions": 99}),
+    }[status]
     train_cell(cell_of(kind, **options))
     start = "data/checkpoints/a.pt"
     first = checkpoint_of()

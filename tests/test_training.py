@@ -1,4 +1,5 @@
-"""The training loop's parts: optimisers with factors, and the log that finds a broken loss."""
+"""The training loop's parts: optimisers with factors, and the log that finds a broken
+loss."""
 
 from collections.abc import Iterator
 
@@ -9,7 +10,12 @@ from torch import nn
 
 from benchmark.contracts.methods import OptionError, Phase
 from benchmark.train import resumable_loop
-from benchmark.train.resumable_loop import DivergedError, LossLog, columns_of, optimiser_of
+from benchmark.train.resumable_loop import (
+    DivergedError,
+    LossLog,
+    columns_of,
+    optimiser_of,
+)
 
 
 class Small(nn.Module):
@@ -27,12 +33,21 @@ def phase_of(**changes) -> Phase:
 def factors(model: nn.Module, phase: Phase) -> dict[str, float]:
     """Parameter -> the factor on its learning rate."""
     groups = optimiser_of(model, phase).param_groups
-    of = {id(parameter): group["factor"] for group in groups for parameter in group["params"]}
+    of = {
+        id(parameter): group["factor"]
+        for group in groups
+        for parameter in group["params"]
+    }
     return {name: of.get(id(x), 0.0) for name, x in model.named_parameters()}
 
 
 def test_the_first_start_that_fits_a_name_counts():
-    rates = (("image.1.weight", 2.0), ("image.", 0.5), ("image", 0.25), ("image.0", 9.0))
+    rates = (
+        ("image.1.weight", 2.0),
+        ("image.", 0.5),
+        ("image", 0.25),
+        ("image.0", 9.0),
+    )
     assert factors(Small(), phase_of(rates=rates)) == {
         "image.0.weight": 0.5,
         "image.0.bias": 0.5,
@@ -48,21 +63,26 @@ def test_what_the_method_froze_stays_frozen_whatever_a_phase_says():
     model = Small()
     model.words.requires_grad_(False)
     for rate in (1.0, 0.0, 2.0):
-        optimiser = optimiser_of(model, phase_of(rates=(("words.", rate),), weight_decay=0.1))
+        optimiser = optimiser_of(
+            model, phase_of(rates=(("words.", rate),), weight_decay=0.1)
+        )
         before = model.words.weight.clone()
         model.image_network(model.words(torch.arange(4))).sum().backward()
         for group in optimiser.param_groups:
             group["lr"] = 0.1
         optimiser.step()
         assert not model.words.weight.requires_grad and model.words.weight.equal(before)
-    model.words.requires_grad_(True)  # the method thaws it itself, in the midst of a phase
+    # the method thaws it itself, in the midst of a phase
+    model.words.requires_grad_(True)
     model.image_network(model.words(torch.arange(4))).sum().backward()
     optimiser.step()
     assert not model.words.weight.equal(before)
 
 
 def test_a_rate_for_no_parameter_is_refused():
-    with pytest.raises(OptionError, match="rates: expected the start .* image, .* found 'imagr'"):
+    with pytest.raises(
+        OptionError, match="rates: expected the start .* image, .* found 'imagr'"
+    ):
         optimiser_of(Small(), phase_of(rates=(("imagr", 0.1),)))
     model = Small()
     model.image_network = None  # a part that the model lacks with these options
@@ -80,9 +100,7 @@ def logged(values: list[float], check_every: int, monkeypatch) -> LossLog:
 @pytest.mark.parametrize("check_every", [1, 2, 3, 50])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_the_first_step_that_is_not_finite_is_named(check_every, bad, monkeypatch):
-    message = (
-        f"the loss is not finite in epoch 5, step 3, learning rate 0.025: near 1.5, far {bad:.4g}$"
-    )
+    message = f"the loss is not finite in epoch 5, step 3, learning rate 0.025: near 1.5, far {bad:.4g}$"
     with pytest.raises(DivergedError, match=message):
         logged([1.0, 2.0, bad, float("nan"), 1.0], check_every, monkeypatch).means()
 
@@ -137,7 +155,10 @@ def test_the_last_phase_says_which_epoch_is_kept(keeps, epoch, tmp_path):
         name="counting",
     )
     run.play()
-    assert (run.selected(), run.best_state["weight"].item()) == (epoch, pytest.approx(epoch))
+    assert (run.selected(), run.best_state["weight"].item()) == (
+        epoch,
+        pytest.approx(epoch),
+    )
 
 
 def test_a_history_has_gaps_where_a_phase_lacks_a_term():

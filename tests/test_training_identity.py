@@ -1,4 +1,5 @@
-"""A record cannot tell of what was not trained: the checkpoint knows what decided its weights."""
+"""A record cannot tell of what was not trained: the checkpoint knows what decided its
+weights."""
 
 import json
 import shutil
@@ -40,14 +41,17 @@ def refused(cell: Cell) -> str:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "trained"), [("learning_rate", 0.9, "0.01"), ("epochs", 77, "3")]
+    ("option", "value", "trained"),
+    [("learning_rate", 0.9, "0.01"), ("epochs", 77, "3")],
 )
 def test_a_tampered_option_is_no_record(option, value, trained):
     cell = cell_of("scan")
     train_cell(cell)
     tampered = cell.model_copy(update={"options": cell.options | {option: value}})
     said = refused(tampered)
-    assert said.startswith(f"{HEAD}cell options {option} = {value}, found those of {trained};")
+    assert said.startswith(
+        f"{HEAD}cell options {option} = {value}, found those of {trained};"
+    )
 
 
 @pytest.mark.parametrize("field", ["seed", "precision", "validation_images", "threads"])
@@ -55,7 +59,9 @@ def test_every_field_of_a_cell_counts(field):
     cell = cell_of("two_branch")
     train_cell(cell)
     others = {"seed": 5, "precision": "bfloat16", "validation_images": 3, "threads": 2}
-    assert f"{HEAD}cell {field} = " in refused(cell.model_copy(update={field: others[field]}))
+    assert f"{HEAD}cell {field} = " in refused(
+        cell.model_copy(update={field: others[field]})
+    )
 
 
 def test_where_results_lie_does_not_count():
@@ -86,7 +92,9 @@ def replace_captions() -> None:
     write_dataset(words={"train": ("other",)})
 
 
-@pytest.mark.parametrize("change", [replace_features, replace_pictures, replace_captions])
+@pytest.mark.parametrize(
+    "change", [replace_features, replace_pictures, replace_captions]
+)
 def test_replaced_inputs_are_no_record(change):
     cell = cell_of("two_branch")
     train_cell(cell)
@@ -110,7 +118,7 @@ def test_an_edited_method_is_no_record():
     assert f"{HEAD}the present method, found those of another" in refused(cell)
 
 
-# A killed training ------------------------------------------------------------------------------
+# A killed training --------------------------------------------------------------------
 
 
 def test_a_killed_training_does_not_go_on_with_an_edited_loss(monkeypatch):

@@ -1,4 +1,5 @@
-"""Sentence vectors and vectors of tokens of BERT-like encoders, against the library itself."""
+"""Sentence vectors and vectors of tokens of BERT-like encoders, against the library
+itself."""
 
 import json
 import shutil
@@ -34,7 +35,11 @@ TEXTS = [
     "the zebra",
     "",
     "A large blue square is left of a small red circle, below the green triangle",
-    *(f"{colour} {thing}" for colour in ("red", "green", "blue") for thing in ("circle", "square")),
+    *(
+        f"{colour} {thing}"
+        for colour in ("red", "green", "blue")
+        for thing in ("circle", "square")
+    ),
 ]
 
 
@@ -52,7 +57,9 @@ def settings_of(folder: Path, **changes: object) -> SentenceEncoder:
 
 
 def encoded(folder: Path, texts: list[str]) -> np.ndarray:
-    return transformer.encode(texts, np.ones(len(texts), bool), None, settings_of(folder))[0]
+    return transformer.encode(
+        texts, np.ones(len(texts), bool), None, settings_of(folder)
+    )[0]
 
 
 def tokens_of(folder: Path, text: str) -> np.ndarray:
@@ -64,17 +71,23 @@ def tokens_of(folder: Path, text: str) -> np.ndarray:
     longest = min(model.config.max_position_embeddings, transformer.LONGEST)
     fed = tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
     with torch.no_grad():
-        states = model(input_ids=fed["input_ids"], attention_mask=fed["attention_mask"])[0]
+        states = model(
+            input_ids=fed["input_ids"], attention_mask=fed["attention_mask"]
+        )[0]
     return states[0][fed["attention_mask"][0].bool()].numpy()
 
 
 def test_a_sentence_is_the_mean_of_its_tokens_as_the_library_has_them(folder):
     found = encoded(folder, TEXTS)
     for text, vector in zip(TEXTS, found, strict=True):
-        np.testing.assert_allclose(vector, tokens_of(folder, text).mean(0), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            vector, tokens_of(folder, text).mean(0), rtol=0, atol=1e-5
+        )
     ends, size, blocks, facts = transformer.contexts(TEXTS, settings_of(folder))
     assert size == found.shape[1] and facts["weights"] == folder.name
-    seen = {int(c): states[n].numpy() for c_n, states in blocks for n, c in enumerate(c_n)}
+    seen = {
+        int(c): states[n].numpy() for c_n, states in blocks for n, c in enumerate(c_n)
+    }
     lengths = np.diff(ends, prepend=0)
     for c, text in enumerate(TEXTS):
         assert len(seen[c]) == lengths[c]
@@ -85,7 +98,8 @@ def test_the_bytes_do_not_hang_on_the_company(folder):
     whole = encoded(folder, TEXTS)
     for order in (slice(None), slice(4, None, -1), slice(7, 8)):
         assert np.array_equal(encoded(folder, TEXTS[order]), whole[order])
-    assert np.array_equal(encoded(folder, TEXTS[5:] * 9)[6:12], whole[5:])  # more than a batch
+    # more than a batch
+    assert np.array_equal(encoded(folder, TEXTS[5:] * 9)[6:12], whole[5:])
 
 
 def test_half_precision_and_longer_texts_are_read(tmp_path):
@@ -112,7 +126,7 @@ def test_a_text_without_tokens_is_zero(tmp_path):
     assert ends.tolist() == [1, 2] and [rows.tolist() for rows, _ in blocks] == [[1]]
 
 
-# What is refused ----------------------------------------------------------------------------------
+# What is refused ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", transformer.FILES)
@@ -135,7 +149,9 @@ def test_weights_that_lack_tensors_or_are_no_numbers_are_refused(tmp_path):
     folder = tiny_networks.bert(tmp_path / "bert")
     path = folder / "model.safetensors"
     state, layer = load_file(path), "encoder.layer.1.output.dense.weight"
-    bare = {name: value for name, value in state.items() if not name.startswith("pooler.")}
+    bare = {
+        name: value for name, value in state.items() if not name.startswith("pooler.")
+    }
     save_file(bare, path, {"format": "pt"})
     encoded(folder, TEXTS)
     without = {name: value for name, value in state.items() if name != layer}
@@ -149,7 +165,9 @@ def test_weights_that_lack_tensors_or_are_no_numbers_are_refused(tmp_path):
 def test_code_of_the_folder_and_pickles_are_not_run(tmp_path):
     folder = tiny_networks.bert(tmp_path / "bert")
     (folder / "evil.py").write_text("open('run', 'w')\nclass M: pass\nclass C: pass\n")
-    config = json.loads((folder / "config.json").read_text()) | {"model_type": "unheard_of"}
+    config = json.loads((folder / "config.json").read_text()) | {
+        "model_type": "unheard_of"
+    }
     config["auto_map"] = {"AutoConfig": "evil.C", "AutoModel": "evil.M"}
     (folder / "config.json").write_text(json.dumps(config))
     with refused(folder, found="something else"):
@@ -163,7 +181,9 @@ def test_code_of_the_folder_and_pickles_are_not_run(tmp_path):
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
     folder = tiny_networks.bert(tmp_path / "bert")
     monkeypatch.setattr(transformer, "find_spec", lambda name: None)
-    with refused("transformer", "the library transformers", do="rematch-benchmark[transformers]"):
+    with refused(
+        "transformer", "the library transformers", do="rematch-benchmark[transformers]"
+    ):
         encoded(folder, TEXTS)
 
 
@@ -173,11 +193,18 @@ def test_other_encoders_import_no_transformers():
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-# Folders, trainings, questions --------------------------------------------------------------------
+# Folders, trainings, questions --------------------------------------------------------
 
 
-def feature_set(folder: Path, kind: str, slug: str = "vectors", **changes: object) -> FeatureSet:
-    names = {"dataset": "tiny", "reader": "tiny", "encoder": "transformer", "kind": kind}
+def feature_set(
+    folder: Path, kind: str, slug: str = "vectors", **changes: object
+) -> FeatureSet:
+    names = {
+        "dataset": "tiny",
+        "reader": "tiny",
+        "encoder": "transformer",
+        "kind": kind,
+    }
     at = {"folder": f"data/features/tiny/{slug}", "source": "data/prepared/tiny"}
     return FeatureSet(**names, **at, sentence=settings_of(folder, **changes))
 
@@ -197,25 +224,38 @@ def tiny(tmp_path, monkeypatch):
 def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny):
     data = prepared_tables.read("tiny")
     encode.contexts(feature_set(tiny, "contexts"), data)
-    stored, ends = (np.load(f"data/features/tiny/vectors/{n}.npy") for n in ("contextual", "ends"))
+    stored, ends = (
+        np.load(f"data/features/tiny/vectors/{n}.npy") for n in ("contextual", "ends")
+    )
     texts = data.captions["text"].tolist()
     whole = np.concatenate([tokens_of(tiny, text) for text in texts])
-    assert stored.dtype == np.float16 and stored.shape == whole.shape and ends[-1] == len(whole)
+    assert (
+        stored.dtype == np.float16
+        and stored.shape == whole.shape
+        and ends[-1] == len(whole)
+    )
     np.testing.assert_allclose(stored, whole, atol=2e-3)
     card = json.loads(Path("data/features/tiny/vectors/card.json").read_text())
-    assert card["settings"]["weights"] == card["weights"] == "bert"  # no path of this machine
+    # no path of this machine
+    assert card["settings"]["weights"] == card["weights"] == "bert"
     takes = ConfiguredMethod.of(tokens_cell()).takes
-    split = inputs.split_inputs(data, tokens_cell(), takes, "val", None, torch.device("cpu"))
+    split = inputs.split_inputs(
+        data, tokens_cell(), takes, "val", None, torch.device("cpu")
+    )
     rows = data.split("val").caption_rows
     chosen = [4, 0, 2]
     captions = split.captions_at(torch.tensor(chosen))
     again = split.chosen(torch.arange(len(split.images)).flip(0), torch.tensor(chosen))
     torch.testing.assert_close(again.captions_at(slice(None)).values, captions.values)
     assert captions.values.shape == (3, int(captions.lengths.max()), tiny_networks.SIZE)
-    for row, values, length in zip(chosen, captions.values, captions.lengths, strict=True):
+    for row, values, length in zip(
+        chosen, captions.values, captions.lengths, strict=True
+    ):
         first, last = np.append(0, ends)[rows[row]], ends[rows[row]]
         assert last - first == length
-        np.testing.assert_array_equal(values[:length], stored[first:last].astype(np.float32))
+        np.testing.assert_array_equal(
+            values[:length], stored[first:last].astype(np.float32)
+        )
         assert not values[length:].any()
 
 
@@ -233,7 +273,9 @@ def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny):
     params = params_of(cells={"a": cell}, feature_sets={"b": features})
     matrix = model_scores.score(on_split.model, on_split.inputs)
     for caption in (0, 3):
-        asked = query.score_text(params, trained, on_split, data, on_split.texts[caption])
+        asked = query.score_text(
+            params, trained, on_split, data, on_split.texts[caption]
+        )
         torch.testing.assert_close(asked, matrix[:, caption])
 
 
@@ -295,7 +337,9 @@ def test_a_season_of_drawings_is_trained_on_both(tmp_path, monkeypatch, capsys):
     assert "MISSING: w/bert: not found" in capsys.readouterr().out
     tiny_networks.bert(Path("w/bert")).joinpath("tokenizer.json").rename("kept.json")
     assert main(["doctor"]) == 2
-    assert "MISSING: w/bert/tokenizer.json: expected an encoder" in capsys.readouterr().out
+    assert (
+        "MISSING: w/bert/tokenizer.json: expected an encoder" in capsys.readouterr().out
+    )
     Path("kept.json").rename("w/bert/tokenizer.json")
     drawn_cnn.WEIGHTS.parent.mkdir(parents=True)
     torch.manual_seed(0)
@@ -308,17 +352,25 @@ def test_a_season_of_drawings_is_trained_on_both(tmp_path, monkeypatch, capsys):
     for preset in ("vse_on_vectors", "pooled_tokens"):
         for stage in ("train", "evaluate"):
             assert main([stage, f"shapes-{preset}-0"]) == 0
-        record = json.loads(Path(f"data/cells/small/shapes/{preset}/0/record.json").read_text())
+        record = json.loads(
+            Path(f"data/cells/small/shapes/{preset}/0/record.json").read_text()
+        )
         assert record["status"] == "ok", record["reason"]
         assert str(tmp_path) not in json.dumps(record)
-    assert not Path("data/features/shapes/words_trained300").exists()  # no words were asked for
+    # no words were asked for
+    assert not Path("data/features/shapes/words_trained300").exists()
 
 
 def test_a_season_must_name_the_weights():
     text = SEASON.replace("weights: bert", "size: 12")
     text = text.replace("own/pooled", f"{tiny_cells.OWN_METHODS}/pooled")
     text = text.replace("own/vse", f"{ROOT}/examples/crossed/vse")
-    for preset, kind in (("vse_on_vectors", "sentences"), ("pooled_tokens", "contexts")):
+    for preset, kind in (
+        ("vse_on_vectors", "sentences"),
+        ("pooled_tokens", "contexts"),
+    ):
         declared = Season.model_validate(yaml.safe_load(text) | {"presets": [preset]})
-        with refused(f"datasets.shapes: transformer for {kind}", "the folder of its weights"):
+        with refused(
+            f"datasets.shapes: transformer for {kind}", "the folder of its weights"
+        ):
             resolve("small", declared)

@@ -45,14 +45,19 @@ PAIRS = [(f"q{n}", f"d{n % 7}", int(n % 5 > 0)) for n in range(40)]
         ("comma.csv", ["score,query,item", *(f"{s},{q},{d}" for q, d, s in PAIRS)]),
         (
             "lines.jsonl",
-            [json.dumps({"query-id": q, "corpus-id": d, "score": s}) for q, d, s in PAIRS],
+            [
+                json.dumps({"query-id": q, "corpus-id": d, "score": s})
+                for q, d, s in PAIRS
+            ],
         ),
     ],
 )
 def test_qrels_are_the_same_in_every_form(name, lines):
     Path(name).write_text("\n".join([*lines, ""]))
     found = read_qrels(Path(name))
-    rows = found.pairs[["query", "item", "is_relevant"]].itertuples(index=False, name=None)
+    rows = found.pairs[["query", "item", "is_relevant"]].itertuples(
+        index=False, name=None
+    )
     assert [*rows] == [(q, d, s > 0) for q, d, s in PAIRS]
     assert sorted(found.queries) == sorted(q for q, _, s in PAIRS if s)
 
@@ -78,7 +83,10 @@ def test_what_is_no_qrels_is_refused(lines, found):
 
 def test_columns_of_no_meaning_are_named():
     Path("more.tsv").write_text("query-id\tcorpus-id\tnote\tscore\nq\td\tx\t1\n")
-    assert any("not used: the columns note" in note for note in read_qrels(Path("more.tsv")).notes)
+    assert any(
+        "not used: the columns note" in note
+        for note in read_qrels(Path("more.tsv")).notes
+    )
 
 
 # Runs ---------------------------------------------------------------------------------
@@ -154,7 +162,9 @@ RISING = {
 @pytest.mark.parametrize("name", RISING)
 def test_scores_that_contradict_ranks_are_refused_until_an_option_decides(name):
     run = type("Rising", (Run,), {"score": RISING[name]})()
-    with refused("some.run: query 'q00'", "scores that fall", "60 of 60", "--order ranks"):
+    with refused(
+        "some.run: query 'q00'", "scores that fall", "60 of 60", "--order ranks"
+    ):
         run.read()
     assert run.read(Reading(order=Order.RANKS)).table.equals(Run().read().table)
     by_scores = run.read(Reading(order=Order.SCORES)).table[0]
@@ -173,11 +183,15 @@ def test_one_query_that_contradicts_is_named():
 
 def test_one_score_for_all_says_no_order():
     run = type("Flat", (Run,), {"score": lambda self, similarity, place: 1.0})()
-    with refused("some.run: query 'q00'", "scores that differ", "60 of 60", "--order ranks"):
+    with refused(
+        "some.run: query 'q00'", "scores that differ", "60 of 60", "--order ranks"
+    ):
         run.read()
     assert run.read(Reading(order=Order.RANKS)).table.equals(Run().read().table)
     ties = run.read(Reading(order=Order.SCORES))
-    assert ties.table[0].min() == 19 and any("as high as" in note for note in ties.notes)
+    assert ties.table[0].min() == 19 and any(
+        "as high as" in note for note in ties.notes
+    )
 
 
 def test_ranks_that_say_no_order_are_no_order():
@@ -216,12 +230,18 @@ def test_items_that_the_qrels_do_not_have_are_refused(name):
 def test_queries_in_another_spelling_are_refused():
     for query in (str.upper, lambda name: f"q{int(name[1:])}"):
         with refused("some.run", "the queries of qrels", "for 'q0", "name them alike"):
-            type("Other", (Run,), {"query": lambda self, name, query=query: query(name)})().read()
+            type(
+                "Other", (Run,), {"query": lambda self, name, query=query: query(name)}
+            )().read()
 
 
 def test_many_queries_without_an_answer_are_counted_when_asked_to():
     run = type("Part", (Run,), {"queries": QUERIES[:20]})()
-    with refused("some.run", "answers to the 60 queries", "none to 40", "--count-unanswered"):
+    with refused(
+        "some.run", "answers to the 60 queries", "none to 40", "--count-unanswered"
+    ):
         run.read()
     found = run.read(Reading(count_unanswered=True))
-    assert len(found.table) == 60 and any("no answer to 40" in note for note in found.notes)
+    assert len(found.table) == 60 and any(
+        "no answer to 40" in note for note in found.notes
+    )

@@ -9,7 +9,8 @@ from tiny_cells import METHODS
 from benchmark.commands.trials import PAIRS, WORDS, Trial
 from benchmark.season.plugins import method_of
 
-KINDS = {  # method -> the shortest caption that it is fed; 0: vectors of whole sentences
+# method -> the shortest caption that it is fed; 0: vectors of whole sentences
+KINDS = {
     METHODS["plain"][0]: 0,  # pooled images
     METHODS["word_means"][0]: 1,
     METHODS["pooled_tokens"][0]: 1,
@@ -27,7 +28,9 @@ def trial_of(method: str) -> Trial:
 def test_the_first_captions_are_the_longest_and_the_shortest(method):
     captions = trial_of(method).captions(5)
     lengths = captions.lengths.tolist()
-    assert lengths[:2] == [WORDS, KINDS[method]] if KINDS[method] else lengths == [1] * 5
+    assert (
+        lengths[:2] == [WORDS, KINDS[method]] if KINDS[method] else lengths == [1] * 5
+    )
     assert trial_of(method).captions(1).lengths.tolist() == lengths[:1]
 
 
@@ -47,7 +50,9 @@ def test_one_side_of_a_batch_is_another(method, side):
         if entry.name in ("captions", "phrases"):
             assert ours.lengths.equal(theirs.lengths)
             ours, theirs = ours.values, theirs.values
-        if isinstance(ours, torch.Tensor) and not ours.nan_to_num().equal(theirs.nan_to_num()):
+        if isinstance(ours, torch.Tensor) and not ours.nan_to_num().equal(
+            theirs.nan_to_num()
+        ):
             assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
             changed.add(entry.name)
     assert changed == expected[side] & {entry.name for entry in fields(batch)}

@@ -1,4 +1,5 @@
-"""`tune` trains with other options, notes what validation says, and leaves nothing else."""
+"""`tune` trains with other options, notes what validation says, and leaves nothing
+else."""
 
 from pathlib import Path
 
@@ -16,7 +17,11 @@ from benchmark.season.parameters import Cell
 from seasons import params_of
 
 FILE = Path("seasons/test/tuning.csv")
-FAILING = [("breaks", "breaks_at=2"), ("odd", "how=fit raises"), ("odd", "how=recipe raises")]
+FAILING = [
+    ("breaks", "breaks_at=2"),
+    ("odd", "how=fit raises"),
+    ("odd", "how=recipe raises"),
+]
 
 
 def cell_of(kind: str, **changes: object) -> Cell:
@@ -45,7 +50,9 @@ def tried(*options: str, preset: str = "two_branch") -> None:
 
 def test_a_trial_is_what_a_training_with_these_options_says_of_validation(capsys):
     tried("learning_rate=0.002", "epochs=4")
-    tiny_cells.train_cell(tiny_cells.cell_of("two_branch", learning_rate=0.002, epochs=4))
+    tiny_cells.train_cell(
+        tiny_cells.cell_of("two_branch", learning_rate=0.002, epochs=4)
+    )
     epoch = tiny_cells.checkpoint_of().epoch
     rsum = tiny_cells.history_of().val_rsum[epoch - 1]
     said = f"two_branch epochs=4 learning_rate=0.002: epoch {epoch}, rsum {rsum:.1f}\n"
@@ -110,12 +117,15 @@ RISING = pd.DataFrame({"epoch": [1, 2, 3], "val_rsum": [100.0, 250.25, 200.0]})
 
 
 def board_of(**options: object) -> Board:
-    """Two presets of a method, one of them with a training of these options, and one of another."""
+    """Two presets of a method, one of them with a training of these options, and one of
+    another."""
     tried = builders.outcome(
         "two_branch", options=options, history=RISING, selected_epoch=2, **OF_BOARD
     )
     other = builders.outcome("vse", history=RISING, **(OF_BOARD | {"method": "vse"}))
-    standings = [builders.standing(each.record.preset, [each]) for each in (tried, other)]
+    standings = [
+        builders.standing(each.record.preset, [each]) for each in (tried, other)
+    ]
     return builders.board(*standings, dataset="tiny", title="Tiny")
 
 
@@ -145,7 +155,13 @@ def test_a_row_without_options_is_what_the_season_has():
 
 
 def test_a_trial_that_is_written_twice_is_one_row():
-    trial = {"dataset": "shapes", "preset": "vse", "options": "epochs=2", "epoch": 1, "val_rsum": 5}
+    trial = {
+        "dataset": "shapes",
+        "preset": "vse",
+        "options": "epochs=2",
+        "epoch": 1,
+        "val_rsum": 5,
+    }
     for _ in range(2):
         boards.add_trial("test", trial)
     assert len(boards.read_trials("test")) == 1

@@ -14,7 +14,10 @@ OWNERS = np.array([0, 0, 1, 2, 2, 2])  # of the captions; the twins are pictures
 RANKS = {"i2t": np.array([0, 4, 9]), "t2i": np.array([0, 1, 7, 0, 30, 5])}
 LEAKAGE = {
     "pictures": [["train: 9.png", "test: 0.png"]],
-    "near_pictures": [["val: 8.png", "test: 2.png", 3], ["train: 9.png", "val: 8.png", 4]],
+    "near_pictures": [
+        ["val: 8.png", "test: 2.png", 3],
+        ["train: 9.png", "val: 8.png", 4],
+    ],
     "items": {"pictures": {"test": 1}, "near_pictures": {"test": 3}},
 }
 
@@ -45,7 +48,9 @@ def by_hand(kept: dict[str, list[int]]) -> float:
 def test_only_queries_of_other_pictures_count(made):
     (standing,) = made.rows
     assert named_twins(made.card) == {"0.png", "2.png"} and twins_in_all(made.card) == 3
-    assert without_twins(made, standing, "rsum") == pytest.approx(by_hand({"i2t": [1], "t2i": [2]}))
+    assert without_twins(made, standing, "rsum") == pytest.approx(
+        by_hand({"i2t": [1], "t2i": [2]})
+    )
     none = replace(made, card=made.card | {"leakage": {}})
     whole = by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
     assert without_twins(none, standing, "rsum") == pytest.approx(whole)

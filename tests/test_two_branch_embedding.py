@@ -10,7 +10,8 @@ from torch import Tensor
 from benchmark.contracts.methods import Batch, Captions, Sizes
 from benchmark.contracts.methods import two_branch_embedding as method
 
-IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
+# of seven rows: one image thrice, one twice, two once
+IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
 VOCABULARY, WORDS = 12, 6
 LSTM = {"text": "lstm", "word_size": 3, "lstm_size": 5, "lstm_hidden_size": 8}
@@ -44,15 +45,20 @@ def sentences_of(count: int, seed: int) -> Captions:
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, WORDS + 1, (count,), generator=generator)
     values = torch.randint(1, VOCABULARY, (count, WORDS), generator=generator)
-    return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+    return Captions(
+        values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths
+    )
 
 
 def unsettled(seed: int, **options) -> method.Model:
-    """In evaluation mode, with weights and batch norm statistics that are nobody's initial ones."""
+    """In evaluation mode, with weights and batch norm statistics that are nobody's
+    initial ones."""
     model, generator = model_of(**options).eval(), torch.Generator().manual_seed(seed)
     for values in model.state_dict().values():
         if values.is_floating_point():
-            values += torch.rand(values.shape, generator=generator, dtype=values.dtype) / 2
+            values += (
+                torch.rand(values.shape, generator=generator, dtype=values.dtype) / 2
+            )
     return model
 
 
@@ -64,18 +70,26 @@ def numbers(norm: torch.nn.BatchNorm1d) -> list[np.ndarray]:
     return plain(norm.running_mean, norm.running_var, norm.weight, norm.bias)
 
 
-@pytest.mark.parametrize(("seed", "k"), [(0, 1), (1, 2), (2, 3), (0, 50)])  # of three negatives
+# of three negatives
+@pytest.mark.parametrize(("seed", "k"), [(0, 1), (1, 2), (2, 3), (0, 50)])
 @pytest.mark.parametrize(("lambda2", "lambda4"), [(1.5, 0.05), (0.0, 0.0), (1.5, 0.0)])
 def test_terms_are_those_of_equation_6(lambda2, lambda4, seed, k):
     model = model_of(
-        margin=0.4, top_k=k, lambda2=lambda2, lambda4=lambda4, neighbourhood_sampling=True
+        margin=0.4,
+        top_k=k,
+        lambda2=lambda2,
+        lambda4=lambda4,
+        neighbourhood_sampling=True,
     ).eval()
     batch = batch_of(seed)
-    x, y = plain(model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0])
+    x, y = plain(
+        model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
+    )
     expected = {
         "image_anchor": naive.image_to_text(x, y, IMAGE_IDS, 0.4, k),
         "sentence_anchor": lambda2 * naive.text_to_image(x, y, IMAGE_IDS, 0.4, k),
-        "sentence_neighbourhood": lambda4 * naive.text_neighbourhood(y, IMAGE_IDS, 0.4, k),
+        "sentence_neighbourhood": lambda4
+        * naive.text_neighbourhood(y, IMAGE_IDS, 0.4, k),
     }
     expected = {name: value for name, value in expected.items() if value}
     terms = {name: term.item() for name, term in model.loss(batch).items()}
@@ -108,7 +122,10 @@ BRANCHES = [({}, embedded), ({"nonlinear": False}, linear), (OFFICIAL, official)
 @pytest.mark.parametrize(("options", "expected"), BRANCHES)
 def test_branches_are_the_papers_and_the_codes(options, expected):
     model, batch = unsettled(4, **options), batch_of(3)
-    encoded = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
+    encoded = (
+        model.encode_images(batch.images)[0],
+        model.encode_captions(batch.captions)[0],
+    )
     given = batch.images, batch.captions.values
     branches = model.image_branch, model.text_branch
     for branch, inputs, outputs in zip(branches, given, encoded, strict=True):
@@ -120,15 +137,20 @@ def test_lstm_sentence_is_the_last_state_of_its_words():
     model, captions = unsettled(6, **LSTM), sentences_of(9, seed=5)
     (encoded,) = plain(*model.encode_captions(captions))
     lstm = model.sentences.lstm
-    weights = plain(lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0)
+    weights = plain(
+        lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0
+    )
     (vectors,) = plain(model.sentences.embed.weight)
     assert len(set(captions.lengths.tolist())) > 3
     for ids, length, y in zip(captions.values, captions.lengths, encoded, strict=True):
         state = layers.lstm(vectors[ids[:length].numpy()], *weights)[-1]
-        np.testing.assert_allclose(y, embedded(model.text_branch, state), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(
+            y, embedded(model.text_branch, state), rtol=1e-10, atol=1e-10
+        )
 
 
-# Draws of two sentences, sentence 2g and 2g + 1 of one image: image 4 is drawn thrice, 6 twice.
+# Draws of two sentences, sentence 2g and 2g + 1 of one image: image 4 is drawn thrice,
+# 6 twice.
 DRAWN_IDS = [4, 4, 6, 6, 4, 4, 9, 9, 4, 4, 6, 6]
 
 
@@ -140,7 +162,9 @@ def test_official_loss_is_the_codes(seed, k):
     texts = torch.randn(len(ids), TEXT_SIZE, generator=generator, dtype=torch.float64)
     captions = Captions(values=texts, lengths=torch.ones(len(ids), dtype=torch.int64))
     terms = model.loss(Batch(images=images, captions=captions, group_ids=ids))
-    x, y = plain(model.encode_images(images[::2])[0], model.encode_captions(captions)[0])
+    x, y = plain(
+        model.encode_images(images[::2])[0], model.encode_captions(captions)[0]
+    )
     image, sentence, neighbours = naive.official_terms(x, y, 2, 0.4, k)
     assert terms["image_anchor"].item() == pytest.approx(image, abs=1e-10)
     assert terms["sentence_anchor"].item() == pytest.approx(1.5 * sentence, abs=1e-10)
@@ -155,7 +179,8 @@ def test_official_loss_is_the_codes(seed, k):
         (DRAWN_IDS, 2, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]),
         ([4, 4, 4, 4], 2, [1, 1, 2, 2]),  # one image, drawn twice in a row
         ([4, 4, 6, 4], 1, [1, 2, 3, 4]),  # no siblings are drawn
-        ([0, 1, 2, 3], 2, [1, 2, 3, 4]),  # rows that show different images are never siblings
+        # rows that show different images are never siblings
+        ([0, 1, 2, 3], 2, [1, 2, 3, 4]),
     ],
 )
 def test_draws_are_counted_by_their_place(ids, rows, expected):

@@ -1,4 +1,5 @@
-"""The two-branch embedding network for phrases against loops written from Algorithm 1."""
+"""The two-branch embedding network for phrases against loops written from Algorithm
+1."""
 
 from collections import Counter
 from dataclasses import replace
@@ -12,7 +13,9 @@ from torch import Tensor, nn
 
 from benchmark.contracts.methods import RegionBatch, Sizes
 from benchmark.contracts.methods import two_branch_phrase_embedding as method
-from benchmark.contracts.methods import two_branch_phrase_similarity as similarity_method
+from benchmark.contracts.methods import (
+    two_branch_phrase_similarity as similarity_method,
+)
 from benchmark.layers.branches import encode_regions
 from benchmark.layers.losses import draw
 
@@ -30,7 +33,8 @@ ROWS = {  # table 1 (b), in its order
 
 
 def model_of(module=method, **options) -> nn.Module:
-    """In evaluation mode, with weights and batch norm statistics that are nobody's initial ones."""
+    """In evaluation mode, with weights and batch norm statistics that are nobody's
+    initial ones."""
     torch.manual_seed(0)
     sizes = Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)
     config = module.Config(hidden_size=HIDDEN, embedding_size=DIMENSIONS, **options)
@@ -47,7 +51,8 @@ def loss_of(model: nn.Module, batch: RegionBatch, seed: int = 0) -> dict[str, Te
 
 
 def regions_of(model: method.Model, batch: RegionBatch, seed: int) -> tuple[list, list]:
-    """Target rows, and the encodings of the regions that each is paired with, as they are drawn."""
+    """Target rows, and the encodings of the regions that each is paired with, as they
+    are drawn."""
     c = model.config
     true, proposals = (x.detach().numpy() for x in encode_regions(model, batch))
     targets = list(range(0, len(true), 2 if c.neighbourhood_sampling else 1))
@@ -61,7 +66,9 @@ def regions_of(model: method.Model, batch: RegionBatch, seed: int) -> tuple[list
     for t, row in enumerate(targets):
         drawn = [] if c.augmented else [true[row]]
         for column, there in zip(columns[t].tolist(), present[t].tolist(), strict=True):
-            drawn.append(proposals[batch.image_of_row[row], column] if there else true[row])
+            drawn.append(
+                proposals[batch.image_of_row[row], column] if there else true[row]
+            )
         regions.append(drawn)
     return targets, regions
 
@@ -78,7 +85,9 @@ def test_loss_is_equation_6_over_algorithm_1(row, seed, k):
     proposals = encode_regions(model, batch)[1].detach().numpy()
     images, ious, chains = batch.image_of_row, ious_of(batch), batch.chain_ids.tolist()
     sampled = (images, ious, targets, regions, 0.4, k)
-    expected = {"phrase_anchor": c.lambda2 * naive.phrase_anchor(phrases, proposals, *sampled)}
+    expected = {
+        "phrase_anchor": c.lambda2 * naive.phrase_anchor(phrases, proposals, *sampled)
+    }
     if c.lambda1:
         term = naive.image_anchor(phrases, chains, targets, regions, n, 0.4, k)
         expected["image_anchor"] = c.lambda1 * term
@@ -87,7 +96,9 @@ def test_loss_is_equation_6_over_algorithm_1(row, seed, k):
         expected["region_neighbourhood"] = 0.1 * term
         term = sentences.text_neighbourhood(phrases, chains, 0.4, k)
         expected["phrase_neighbourhood"] = 0.1 * term
-    assert {name: term.item() for name, term in terms.items()} == pytest.approx(expected, abs=1e-6)
+    assert {name: term.item() for name, term in terms.items()} == pytest.approx(
+        expected, abs=1e-6
+    )
     assert min(expected.values()) > 0
 
 
@@ -96,12 +107,19 @@ def test_loss_is_equation_6_over_algorithm_1(row, seed, k):
 def test_augmented_positives_are_drawn_uniformly_among_near_proposals(chain, options):
     draws, config = 3000, method.Config(**options)
     ious = torch.tensor([IOUS[chain]] * draws)
-    columns = torch.arange(6.0).repeat(draws, 1)[..., None]  # the encoding tells which one it is
+    # the encoding tells which one it is
+    columns = torch.arange(6.0).repeat(draws, 1)[..., None]
     true = torch.full((draws, 1), -1.0)
     torch.manual_seed(0)
-    positives = method.positive_regions(true, columns, ious >= 0.7, config)[..., 0].int().tolist()
+    positives = (
+        method.positive_regions(true, columns, ious >= 0.7, config)[..., 0]
+        .int()
+        .tolist()
+    )
     allowed = naive.positives(IOUS[chain])
-    for s, counts in enumerate(Counter(column) for column in zip(*positives, strict=True)):
+    for s, counts in enumerate(
+        Counter(column) for column in zip(*positives, strict=True)
+    ):
         left = len(allowed) - s  # a second one is another one, where there is any
         if left <= 0:
             assert counts == {-1: draws}

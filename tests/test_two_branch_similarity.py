@@ -1,5 +1,5 @@
-"""The two-branch similarity networks, for sentences and phrases, against loops written from the
-paper."""
+"""The two-branch similarity networks, for sentences and phrases, against loops written
+from the paper."""
 
 from collections import Counter
 
@@ -8,7 +8,15 @@ import pytest
 import torch
 from oracles import two_branch as naive
 from oracles import two_branch_phrases as naive_phrases
-from region_batches import ALONE, IMAGE_SIZE, IOUS, TEXT_SIZE, batch_of, captions, ious_of
+from region_batches import (
+    ALONE,
+    IMAGE_SIZE,
+    IOUS,
+    TEXT_SIZE,
+    batch_of,
+    captions,
+    ious_of,
+)
 from torch import nn
 
 from benchmark.contracts.methods import Batch, Sizes
@@ -16,14 +24,17 @@ from benchmark.contracts.methods import two_branch_phrase_similarity as phrase_m
 from benchmark.contracts.methods import two_branch_similarity as method
 from benchmark.layers.branches import encode_regions
 
-IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
+# of seven rows: one image thrice, one twice, two once
+IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]
 VARIANTS = [{}, {"joint_layers": 2}, {"joint_layers": 1}, {"nonlinear": False}]
-SINGLE = [{"augmented": False}, {"nonlinear": False, "augmented": False}]  # of phrases alone
+# of phrases alone
+SINGLE = [{"augmented": False}, {"nonlinear": False, "augmented": False}]
 SMALL = {"hidden_size": 7, "embedding_size": 4, "joint_size": 6, "last_joint_size": 3}
 
 
 def model_of(module=method, **options) -> nn.Module:
-    """In evaluation mode, with weights and batch norm statistics that are nobody's initial ones."""
+    """In evaluation mode, with weights and batch norm statistics that are nobody's
+    initial ones."""
     torch.manual_seed(0)
     sizes = Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)
     model = module.Model(module.Config(**SMALL, **options), sizes).double().eval()
@@ -51,13 +62,15 @@ def test_similarity_is_the_score_of_every_pair(module, options):
     texts = model.encode_captions(captions(numbers(7, TEXT_SIZE, 2)))
     layers, scores = joint_layers(model), model.similarity(images, texts)
     assert len(layers) == options.get("joint_layers", 3)
-    pairs = [[(x.detach().numpy(), y.detach().numpy()) for y in texts[0]] for x in images[0]]
+    pairs = [
+        [(x.detach().numpy(), y.detach().numpy()) for y in texts[0]] for x in images[0]
+    ]
     expected = [[naive.joint_score(*pair, layers) for pair in row] for row in pairs]
     np.testing.assert_allclose(scores.detach().numpy(), expected, rtol=0, atol=1e-10)
     assert scores.std() > 1e-4
 
 
-# Sentences -------------------------------------------------------------------------------------
+# Sentences ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -65,7 +78,9 @@ def test_similarity_is_the_score_of_every_pair(module, options):
 def test_loss_of_sentences_is_equation_7(options, seed):
     model, ids = model_of(**options), torch.tensor(IMAGE_IDS)
     images = numbers(8, IMAGE_SIZE, seed)[ids]
-    batch = Batch(images=images, captions=captions(numbers(7, TEXT_SIZE, seed)), group_ids=ids)
+    batch = Batch(
+        images=images, captions=captions(numbers(7, TEXT_SIZE, seed)), group_ids=ids
+    )
     torch.manual_seed(seed)
     others = method.others(ids)[0].tolist()
     torch.manual_seed(seed)
@@ -86,7 +101,9 @@ def check_uniform(counts: Counter, allowed: list[int]) -> None:
 
 def test_negatives_are_drawn_uniformly_among_sentences_of_other_images():
     torch.manual_seed(0)
-    drawn = torch.stack([method.others(torch.tensor(IMAGE_IDS))[0] for _ in range(2000)])
+    drawn = torch.stack(
+        [method.others(torch.tensor(IMAGE_IDS))[0] for _ in range(2000)]
+    )
     for b, image in enumerate(IMAGE_IDS):
         allowed = [c for c, other in enumerate(IMAGE_IDS) if other != image]
         check_uniform(Counter(drawn[:, b].tolist()), allowed)
@@ -95,15 +112,18 @@ def test_negatives_are_drawn_uniformly_among_sentences_of_other_images():
         assert not method.others(torch.tensor(alone))[1].any()
 
 
-# Phrases ---------------------------------------------------------------------------------------
+# Phrases ------------------------------------------------------------------------------
 
 
 def drawn_pairs(chains: list[int], config: object, seed: int = 0) -> tuple[list, list]:
-    """Pairs as the oracle names them, -1 for the true region, and the wrong region of each."""
+    """Pairs as the oracle names them, -1 for the true region, and the wrong region of
+    each."""
     torch.manual_seed(seed)
     ious = torch.tensor([IOUS[chain] for chain in chains])
     rows, regions, wrong = (x.tolist() for x in phrase_method.pairs(ious, config))
-    return [(row, r - 1) for row, r in zip(rows, regions, strict=True)], [r - 1 for r in wrong]
+    return [(row, r - 1) for row, r in zip(rows, regions, strict=True)], [
+        r - 1 for r in wrong
+    ]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -116,7 +136,15 @@ def test_loss_of_phrases_is_equation_7_over_algorithm_1(options, seed):
     terms = model.loss(batch)
     true, proposals = (x.detach().numpy() for x in encode_regions(model, batch))
     phrases = model.encode_captions(batch.phrases)[0].detach().numpy()
-    given = phrases, true, proposals, batch.image_of_row, pairs, wrong, joint_layers(model)
+    given = (
+        phrases,
+        true,
+        proposals,
+        batch.image_of_row,
+        pairs,
+        wrong,
+        joint_layers(model),
+    )
     expected = naive_phrases.similarity_loss(*given)
     assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
     assert set(terms) == {"matched", "mismatched"}
@@ -128,7 +156,9 @@ def test_every_pair_draws_its_negative_uniformly_among_far_proposals():
     chains = [chain for chain in allowed for _ in range(draws)]
     pairs, wrong = drawn_pairs(chains, phrase_method.Config())
     for chain, among in allowed.items():
-        of_chain = [w for (row, _), w in zip(pairs, wrong, strict=True) if chains[row] == chain]
+        of_chain = [
+            w for (row, _), w in zip(pairs, wrong, strict=True) if chains[row] == chain
+        ]
         check_uniform(Counter(of_chain), among)
         if chain == 4:  # the pairs of a row differ in theirs
             by_row = np.reshape(of_chain, (draws, 4))

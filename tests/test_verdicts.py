@@ -1,5 +1,6 @@
-"""What an interval says, against cases by hand and against contradictions; p of claims that are
-judged together, against Holm's adjustment by hand; what would decide a claim, against its power."""
+"""What an interval says, against cases by hand and against contradictions; p of claims
+that are judged together, against Holm's adjustment by hand; what would decide a claim,
+against its power."""
 
 from dataclasses import replace
 from itertools import product
@@ -50,8 +51,20 @@ CASES = [  # kind, value, error, conclusion, reason: margin 1
     ("alike", -0.5, 0.1, "holds", "the interval lies within 1 of zero"),
     ("alike", 1.5, 0.1, "does not hold: better", "the interval lies above 1"),
     ("alike", -1.5, 0.1, "does not hold: worse", "the interval lies below -1"),
-    ("alike", 0.9, 0.1, "undecided", "the interval reaches within 1 of zero and beyond"),
-    ("alike", -1.1, 0.1, "undecided", "the interval reaches within 1 of zero and beyond"),
+    (
+        "alike",
+        0.9,
+        0.1,
+        "undecided",
+        "the interval reaches within 1 of zero and beyond",
+    ),
+    (
+        "alike",
+        -1.1,
+        0.1,
+        "undecided",
+        "the interval reaches within 1 of zero and beyond",
+    ),
     ("not_better", -9.0, 3.0, "holds", NOT_ABOVE),
     ("not_better", 0.5, 0.1, "holds", NOT_ABOVE),
     ("not_better", 2.0, 0.1, "does not hold: better", "the interval lies above 1"),
@@ -69,7 +82,12 @@ def test_the_interval_decides(kind, value, error, conclusion, reason):
 def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
     """The differences that a conclusion on a claim is compatible with."""
     m, inf = rule.margin, np.inf
-    holds = {"ordered": (0, inf), "far": (m, inf), "alike": (-m, m), "not_better": (-inf, m)}
+    holds = {
+        "ordered": (0, inf),
+        "far": (m, inf),
+        "alike": (-m, m),
+        "not_better": (-inf, m),
+    }
     return {
         Conclusion.HOLDS: holds[rule.kind],
         Conclusion.REVERSED: (-inf, 0),
@@ -80,9 +98,12 @@ def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
 
 
 def test_no_two_conclusions_on_one_difference_contradict_each_other():
-    """Effects of every size and sign, every width, margin, kind and adjustment, from both sides."""
+    """Effects of every size and sign, every width, margin, kind and adjustment, from
+    both sides."""
     margins, widths = (0.0, 0.2, 1.0, 6.0, 12.2), (0.01, 0.1, 0.5, 2.0, 8.0)
-    effects = np.concatenate([-np.geomspace(0.01, 60, 25), [0.0], np.geomspace(0.01, 60, 25)])
+    effects = np.concatenate(
+        [-np.geomspace(0.01, 60, 25), [0.0], np.geomspace(0.01, 60, 25)]
+    )
     seen = set()
     for value, width, freedom in product(effects, widths, (2.0, 30.0)):
         ranges = []
@@ -122,10 +143,13 @@ def test_the_interval_settles_how_large_the_difference_is_beside_the_printed_one
 
 
 def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
-    """Differences with these two-sided p; a negative p is of a difference below zero."""
+    """Differences with these two-sided p; a negative p is of a difference below
+    zero."""
     return [
         Estimate(
-            value=float(np.sign(p) * (margin + stats.norm.isf(abs(p) / 2))), error=1.0, freedom=1e9
+            value=float(np.sign(p) * (margin + stats.norm.isf(abs(p) / 2))),
+            error=1.0,
+            freedom=1e9,
         )
         for p in p_values
     ]
@@ -140,9 +164,12 @@ def made(estimate: Estimate, here: Estimate | None = None) -> Comparison:
 
 
 def judged(
-    *claims: list[Estimate], rules: list[Rule] | None = None, blocked: Flag | None = None
+    *claims: list[Estimate],
+    rules: list[Rule] | None = None,
+    blocked: Flag | None = None,
 ) -> list[list[Pair]]:
-    """The verdicts on claims, one list of estimates each; `blocked` is the last of all pairs."""
+    """The verdicts on claims, one list of estimates each; `blocked` is the last of all
+    pairs."""
     rules = rules or [ORDERED] * len(claims)
     both = zip(rules, claims, strict=True)
     asked = [[Pair(comparison=made(e), rule=rule) for e in of] for rule, of in both]
@@ -154,10 +181,17 @@ def test_what_is_withheld_keeps_its_numbers_and_says_why():
     ((pair,),) = judged(at(-0.001))
     why = Flag("2", "no control", blocks=True)
     held = withheld(pair, why)
-    assert (held.conclusion, held.on_test_set, held.reason) == ("undecided", "undecided", why[1])
+    assert (held.conclusion, held.on_test_set, held.reason) == (
+        "undecided",
+        "undecided",
+        why[1],
+    )
     assert held.blocked == why and held.withheld == "reversed"
     assert (held.p, held.limit) == (pair.p, None)
-    assert pair.conclusion == "reversed" and decisive([*judged(at(0.001))[0], held]) == held
+    assert (
+        pair.conclusion == "reversed"
+        and decisive([*judged(at(0.001))[0], held]) == held
+    )
     open_one = judged(at(-0.3))[0][0]
     assert open_one.conclusion == "undecided" and decisive([open_one, held]) == held
 
@@ -167,10 +201,14 @@ class TestAdjustment:
         """By hand: 0.001 x 3, 0.02 x 2, 0.03 x 1 but no less than 0.04."""
         firsts = [of[0] for of in judged(at(0.02), at(0.03), at(0.001))]
         assert [finding.p for finding in firsts] == pytest.approx([0.02, 0.03, 0.001])
-        assert [finding.adjusted_p for finding in firsts] == pytest.approx([0.04, 0.04, 0.003])
+        assert [finding.adjusted_p for finding in firsts] == pytest.approx(
+            [0.04, 0.04, 0.003]
+        )
         assert {finding.conclusion for finding in firsts} == {"holds"}
         same = at(0.04)
-        assert [of[0].adjusted_p for of in judged(same, same)] == pytest.approx([0.04, 0.04])
+        assert [of[0].adjusted_p for of in judged(same, same)] == pytest.approx(
+            [0.04, 0.04]
+        )
 
     def test_what_cannot_be_judged_does_not_count_and_other_pairs_of_its_claim_do(self):
         few = Flag("S", "few", blocks=True)
@@ -181,16 +219,25 @@ class TestAdjustment:
         # Beside three other claims, what one pair denies has p times their number.
         claims = [at(0.2), at(0.3), at(0.4), at(-0.03, 0.001)]
         denied, lost = judged(*claims, blocked=Flag("N", "poor", blocks=True))[3]
-        assert (denied.conclusion, denied.adjusted_p) == ("undecided", pytest.approx(0.12))
+        assert (denied.conclusion, denied.adjusted_p) == (
+            "undecided",
+            pytest.approx(0.12),
+        )
         assert (lost.conclusion, lost.p) == ("undecided", None)
 
     def test_p_of_a_bound_is_of_a_difference_on_the_margin(self):
         rules = [Rule(kind="far", margin=1.0)] * 2
-        firsts = [of[0] for of in judged(at(0.01, margin=1.0), at(-0.02, margin=1.0), rules=rules)]
+        firsts = [
+            of[0]
+            for of in judged(at(0.01, margin=1.0), at(-0.02, margin=1.0), rules=rules)
+        ]
         assert firsts[0].p == pytest.approx(0.01) and firsts[1].p == pytest.approx(1.0)
         assert firsts[0].conclusion == "holds" and firsts[1].conclusion != "holds"
         rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
-        firsts = [of[0] for of in judged(at(0.01, margin=1.0), at(0.02, margin=1.0), rules=rules)]
+        firsts = [
+            of[0]
+            for of in judged(at(0.01, margin=1.0), at(0.02, margin=1.0), rules=rules)
+        ]
         assert [finding.p for finding in firsts] == pytest.approx([0.01, 0.02])
         assert {finding.conclusion for finding in firsts} == {"does not hold: better"}
 
@@ -201,44 +248,65 @@ class TestAdjustment:
         (of_pairs,) = judged(at(0.01, 0.04, 0.001))
         assert {finding.conclusion for finding in of_pairs} == {"holds"}
         assert claim_p([ORDERED] * 3, at(0.01, -0.02, -0.5)) == pytest.approx(0.06)
-        conclusions = [finding.conclusion for finding in judged(at(0.01, -0.02, -0.5))[0]]
+        conclusions = [
+            finding.conclusion for finding in judged(at(0.01, -0.02, -0.5))[0]
+        ]
         assert conclusions[1:] == ["undecided", "undecided"]
         assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
 
     def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
-        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the cases."""
+        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
+        cases."""
         rng, rules, runs = np.random.default_rng(0), [ORDERED] * 2, 4000
         drawn = rng.normal(size=(runs, 3)) / 2**0.5
         told = 0
         for a, b, c in drawn:
-            estimates = [Estimate(value=v, error=1.0, freedom=1e9) for v in (a - b, b - c)]
+            estimates = [
+                Estimate(value=v, error=1.0, freedom=1e9) for v in (a - b, b - c)
+            ]
             told += claim_p(rules, estimates) <= 0.05
         assert told <= stats.binom.ppf(0.999, runs, 0.05)
 
     def test_a_pair_that_is_surer_than_its_claim_has_more_claims_behind_it(self):
-        """As if the claim were this pair alone: 0.03 is the second smallest p of four."""
+        """As if the claim were this pair alone: 0.03 is the second smallest p of
+        four."""
         others = [at(0.001), at(0.2), at(0.3)]
         unsure, sure = judged(at(0.84, 0.03), *others)[0]
-        assert sure.adjusted_p == judged(at(0.03), *others)[0][0].adjusted_p == pytest.approx(0.09)
-        assert (unsure.adjusted_p, sure.conclusion) == (pytest.approx(0.84), "undecided")
+        assert (
+            sure.adjusted_p
+            == judged(at(0.03), *others)[0][0].adjusted_p
+            == pytest.approx(0.09)
+        )
+        assert (unsure.adjusted_p, sure.conclusion) == (
+            pytest.approx(0.84),
+            "undecided",
+        )
 
     def test_what_a_p_was_multiplied_with_is_not_cut_off_at_one(self):
-        """0.6 has one more behind it, so that the sign has to be as sure as at a level of 0.025."""
+        """0.6 has one more behind it, so that the sign has to be as sure as at a level
+        of 0.025."""
         *_, (last,) = judged(at(0.001), at(0.002), at(0.7), at(0.6))
         assert last.adjusted_p == 1.0
         assert last.limit == ORDERED.limit(last.difference, last.comparison.doubt, 2)
 
 
-def made_doubt(images: float, each: float, seeds: int, count: int = 1000, main: float = 0.0):
-    """Variances of a difference of two presets: of images, of the interaction of each training, and
-    of the trainings beyond it; 40 degrees of freedom."""
+def made_doubt(
+    images: float, each: float, seeds: int, count: int = 1000, main: float = 0.0
+):
+    """Variances of a difference of two presets: of images, of the interaction of each
+    training, and of the trainings beyond it; 40 degrees of freedom."""
     part = SeedPart((seeds, seeds), (each + main) / 2, each / 2, 40, is_own=False)
     inside = each / seeds
-    return Doubt(images=images + inside, interaction=inside, image_count=count, seeds=(part,))
+    return Doubt(
+        images=images + inside, interaction=inside, image_count=count, seeds=(part,)
+    )
 
 
-def power(doubt: Doubt, gap: float, level: float, seeds: int, share: float = 1.0) -> float:
-    """Of finding the gap with so many trainings of each preset, by Student's t, by hand."""
+def power(
+    doubt: Doubt, gap: float, level: float, seeds: int, share: float = 1.0
+) -> float:
+    """Of finding the gap with so many trainings of each preset, by Student's t, by
+    hand."""
     (part,) = doubt.seeds
     of_images = share * (doubt.images - doubt.interaction)
     variance = of_images + 2 / seeds * (share * part.interaction + part.main)
@@ -248,8 +316,9 @@ def power(doubt: Doubt, gap: float, level: float, seeds: int, share: float = 1.0
 
 
 class TestLimits:
-    """Of Flickr8k: between unrelated presets images have a standard deviation of 2.8, between
-    related ones of 0.5, and a training has 2.85 by chance with single images."""
+    """Of Flickr8k: between unrelated presets images have a standard deviation of
+    2.8, between related ones of 0.5, and a training has 2.85 by chance with single
+    images."""
 
     RULE = Rule(kind="ordered", margin=6.0)
 
@@ -275,7 +344,9 @@ class TestLimits:
         limit = Rule(kind="ordered", margin=0.0).limit(6.0, doubt, 1)
         assert limit.images is None and limit.seeds is not None
 
-    def test_a_difference_within_the_margin_may_be_decided_as_none_and_one_on_it_never(self):
+    def test_a_difference_within_the_margin_may_be_decided_as_none_and_one_on_it_never(
+        self,
+    ):
         """At 0.2 the sign is out of reach, the margin of 6 is not."""
         doubt = made_doubt(2.0, 6.0, 3)
         assert self.RULE.limit(0.2, doubt, 17).seeds is not None

@@ -50,7 +50,8 @@ def test_the_loss_is_the_oracles(margin, other_captions_negative):
         terms = model_of(**options, **common).loss(batch)
         assert list(terms) == ["image_anchor", "caption_anchor"]
         assert [x.item() for x in terms.values()] == pytest.approx(pair, rel=1e-12)
-    assert min(expected[1]) > min(expected[0]) > 0  # negatives differ, and all of them cost more
+    # negatives differ, and all of them cost more
+    assert min(expected[1]) > min(expected[0]) > 0
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -60,7 +61,9 @@ def test_a_sentence_is_the_mean_of_its_last_states(bidirectional):
     weights = {name: x.tolist() for name, x in model.gru.named_parameters()}
     kinds = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     for row, ids in enumerate(batch.captions.values.tolist()):
-        words = [model.embed.weight[n].tolist() for n in ids[: batch.captions.lengths[row]]]
+        words = [
+            model.embed.weight[n].tolist() for n in ids[: batch.captions.lengths[row]]
+        ]
         states = [layers.gru(words, *(weights[kind] for kind in kinds))[-1]]
         if bidirectional:
             backwards = [weights[f"{kind}_reverse"] for kind in kinds]
@@ -73,6 +76,8 @@ def test_an_image_is_one_linear_layer_between_unit_lengths():
     model, images = model_of(), batch_of(IDS).images
     torch.nn.init.normal_(model.project.bias)
     weight, bias = model.project.weight.tolist(), model.project.bias.tolist()
-    for encoded, image in zip(model.encode_images(images)[0], images.tolist(), strict=True):
+    for encoded, image in zip(
+        model.encode_images(images)[0], images.tolist(), strict=True
+    ):
         expected = layers.unit(layers.affine(weight, layers.unit(image), bias))
         assert encoded.tolist() == pytest.approx(expected, rel=1e-12)

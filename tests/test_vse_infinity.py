@@ -48,7 +48,9 @@ def captions_of(text: str, width: int = WORDS, noise: float = 0.0) -> Captions:
 
 def batch_of(text: str) -> Batch:
     images = numbers(10, REGIONS, FEATURES, seed=5)
-    return Batch(images=images[IDS], captions=captions_of(text), group_ids=torch.tensor(IDS))
+    return Batch(
+        images=images[IDS], captions=captions_of(text), group_ids=torch.tensor(IDS)
+    )
 
 
 def gpo() -> method.Gpo:
@@ -59,13 +61,14 @@ def gpo() -> method.Gpo:
 
 
 def counted(*counts: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Random vectors (N, K, D), which of them are kept (any, not the first ones), and how many."""
+    """Random vectors (N, K, D), which of them are kept (any, not the first ones), and
+    how many."""
     x_NKD, counts_N = numbers(len(counts), WORDS, 4), torch.tensor(counts)
     order_NK = numbers(len(counts), WORDS, seed=8).argsort(1)
     return x_NKD, order_NK < counts_N[:, None], counts_N
 
 
-# Pooling ---------------------------------------------------------------------------------------
+# Pooling ------------------------------------------------------------------------------
 
 
 def test_all_weight_on_the_first_place_is_the_maximum_and_equal_weights_are_the_mean():
@@ -87,16 +90,24 @@ def test_the_operator_is_the_oracles():
     x_NKD, kept_NK, counts_N = counted(WORDS, 4, 1, 4, 2)
     operator = gpo()
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    of_gru = {name: value.detach().numpy() for name, value in operator.gru.named_parameters()}
+    of_gru = {
+        name: value.detach().numpy() for name, value in operator.gru.named_parameters()
+    }
     ahead = [of_gru[name] for name in names]
     back = [of_gru[f"{name}_reverse"] for name in names]
     (score,) = operator.score.weight.tolist()
-    weights_NK, pooled_ND = operator.weights(counts_N, WORDS), operator(x_NKD, kept_NK, counts_N)
+    weights_NK, pooled_ND = (
+        operator.weights(counts_N, WORDS),
+        operator(x_NKD, kept_NK, counts_N),
+    )
     for row, count in enumerate(counts_N.tolist()):
-        places = [naive.position(place, SMALL["position_size"]) for place in range(count)]
+        places = [
+            naive.position(place, SMALL["position_size"]) for place in range(count)
+        ]
         theta = naive.weights(naive_scan.bi_gru(places, ahead, back), score, 0.1)
         found = weights_NK[row].tolist()
-        assert found[:count] == pytest.approx(theta, rel=1e-5)  # rates of places are float32
+        # rates of places are float32
+        assert found[:count] == pytest.approx(theta, rel=1e-5)
         assert found[count:] == [0.0] * (WORDS - count)
         vectors = x_NKD[row][kept_NK[row]].tolist()
         expected = naive.pooled(vectors, found[:count])
@@ -118,13 +129,15 @@ def test_what_is_not_kept_has_no_part_and_gets_no_gradient(name):
 
 def test_a_region_in_five_is_dropped_and_one_at_least_is_kept():
     torch.manual_seed(0)
-    assert method.some_kept(2000, 36, 0.2).double().mean().item() == pytest.approx(0.8, abs=0.01)
+    assert method.some_kept(2000, 36, 0.2).double().mean().item() == pytest.approx(
+        0.8, abs=0.01
+    )
     alone = method.some_kept(500, 2, 0.99).sum(1)
     assert alone.min() == 1 and (alone == 1).sum() > 400
     assert method.some_kept(50, 3, 0.0).all()
 
 
-# The model -------------------------------------------------------------------------------------
+# The model ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -147,7 +160,9 @@ def test_a_caption_is_its_pooled_words_of_unit_length(text):
     for row, length in enumerate(captions.lengths.tolist()):
         given = captions.values[row, :length]
         if text == "bigru":
-            words = model.gru(model.embed(given)[None])[0][0].unflatten(-1, (2, -1)).mean(1)
+            words = (
+                model.gru(model.embed(given)[None])[0][0].unflatten(-1, (2, -1)).mean(1)
+            )
         else:
             words = given @ model.describe.weight.T + model.describe.bias
         expected = unit(words.mean(0).tolist())
@@ -155,8 +170,13 @@ def test_a_caption_is_its_pooled_words_of_unit_length(text):
 
 
 def test_an_image_is_its_pooled_regions_of_unit_length_and_more_regions_do_not_count():
-    model, images = model_of(image_pooling="max").eval(), numbers(4, REGIONS + 2, FEATURES)
-    with pytest.raises(NotApplicableError, match="regions: expected 5 or more, found 4"):
+    model, images = (
+        model_of(image_pooling="max").eval(),
+        numbers(4, REGIONS + 2, FEATURES),
+    )
+    with pytest.raises(
+        NotApplicableError, match="regions: expected 5 or more, found 4"
+    ):
         model.encode_images(images[:, :4])
     part = model.project
     torch.nn.init.normal_(part.norm.running_mean)
@@ -174,7 +194,9 @@ def test_an_image_is_its_pooled_regions_of_unit_length_and_more_regions_do_not_c
 def test_regions_are_dropped_in_training_alone():
     model, images = model_of(region_dropout=0.5), numbers(4, REGIONS, FEATURES)
     model.project.eval()  # batch norm apart
-    assert not torch.equal(model.encode_images(images)[0], model.encode_images(images)[0])
+    assert not torch.equal(
+        model.encode_images(images)[0], model.encode_images(images)[0]
+    )
     state = torch.get_rng_state()
     model.eval()
     assert torch.equal(model.encode_images(images)[0], model.encode_images(images)[0])
@@ -184,9 +206,14 @@ def test_regions_are_dropped_in_training_alone():
 @pytest.mark.parametrize("text", ["bigru", "contextual"])
 def test_the_loss_is_that_of_vse_with_all_negatives_and_with_the_hardest(text):
     model, batch = model_of(text, region_dropout=0.0).eval(), batch_of(text)
-    images, captions = model.encode_images(batch.images), model.encode_captions(batch.captions)
+    images, captions = (
+        model.encode_images(batch.images),
+        model.encode_captions(batch.captions),
+    )
     scores = model.similarity(images, captions).tolist()
     hardest, total = naive_vse.losses(scores, IDS, 0.2)
     terms = model.loss(batch)
     assert list(terms) == [*method.WARM_UP, *method.REST]
-    assert [x.item() for x in terms.values()] == pytest.approx([*total, *hardest], rel=1e-9)
+    assert [x.item() for x in terms.values()] == pytest.approx(
+        [*total, *hardest], rel=1e-9
+    )

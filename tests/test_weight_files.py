@@ -1,4 +1,5 @@
-"""Files of pretrained weights: found, loaded, and refused if they are anything but tensors."""
+"""Files of pretrained weights: found, loaded, and refused if they are anything but
+tensors."""
 
 from pathlib import Path
 
@@ -42,7 +43,9 @@ def test_weights_of_another_network_are_refused(tmp_path, mobilenet, change):
 
 
 def test_missing_or_ambiguous_weights_are_refused(tmp_path):
-    with refused("weights_dir", "exactly one file mobilenet_v2-*.pth", "none", "--weights-dir"):
+    with refused(
+        "weights_dir", "exactly one file mobilenet_v2-*.pth", "none", "--weights-dir"
+    ):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
     for name in ("mobilenet_v2-1.pth", "mobilenet_v2-2.pth"):
         (tmp_path / name).touch()
@@ -53,17 +56,28 @@ def test_missing_or_ambiguous_weights_are_refused(tmp_path):
 
 
 def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
-    state = {k: v for k, v in mobilenet.state_dict().items() if not k.startswith("classifier")}
+    state = {
+        k: v
+        for k, v in mobilenet.state_dict().items()
+        if not k.startswith("classifier")
+    }
     torch.save(state, tmp_path / "mobilenet_v2-1.pth")  # it stops before the classifier
     network, facts = torchvision_cnn.load("mobilenet_v2", tmp_path)
     pixels = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    normalised = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(resize_size=64, crop_size=64)
+    normalised = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(
+        resize_size=64, crop_size=64
+    )
     with torch.no_grad():
         pooled, maps = network(pixels)
-        expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
+        expected = mobilenet(
+            (pixels - _column(normalised.mean)) / _column(normalised.std)
+        )
         torch.testing.assert_close(mobilenet.classifier(pooled), expected)
         folded = fused(network, torch.device("cpu"))(pixels)
-    network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
+    network.pooled_mean, network.pooled_deviation = (
+        torch.ones(1280),
+        torch.full((1280,), 2.0),
+    )
     structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
     structure.load_state_dict(network.state_dict())
     with torch.no_grad():
@@ -88,7 +102,10 @@ SMALL = (  # one of each family
 def test_the_map_is_what_torchvisions_classifier_takes(name, tmp_path):
     torch.manual_seed(0)
     whole = models.get_model(name, weights=None).eval()
-    torch.save(whole.state_dict(), tmp_path / Path(models.get_model_weights(name)[WHICH].url).name)
+    torch.save(
+        whole.state_dict(),
+        tmp_path / Path(models.get_model_weights(name)[WHICH].url).name,
+    )
     network, _ = torchvision_cnn.load(name, tmp_path)
     pixels, seen = torch.rand(2, 3, 64, 64), []
     behind = whole.avgpool if hasattr(whole, "avgpool") else whole.classifier
@@ -104,13 +121,19 @@ def test_the_map_is_what_torchvisions_classifier_takes(name, tmp_path):
 
 
 def test_every_network_has_weights_of_the_same_name():
-    assert {"alexnet", "resnet152", "vgg16", "wide_resnet50_2"} < set(torchvision_cnn.NETWORKS)
+    assert {"alexnet", "resnet152", "vgg16", "wide_resnet50_2"} < set(
+        torchvision_cnn.NETWORKS
+    )
     assert not {"vit_b_16", "swin_t", "googlenet"} & set(torchvision_cnn.NETWORKS)
     for name in torchvision_cnn.NETWORKS:
-        assert torchvision_cnn.whereabouts(name, None).startswith("to be downloaded from https")
+        assert torchvision_cnn.whereabouts(name, None).startswith(
+            "to be downloaded from https"
+        )
 
 
-@pytest.mark.parametrize("name", ("mobilenet_v2", "resnet50", "vgg16", "vgg19", "efficientnet_b0"))
+@pytest.mark.parametrize(
+    "name", ("mobilenet_v2", "resnet50", "vgg16", "vgg19", "efficientnet_b0")
+)
 def test_a_network_to_be_trained_has_no_dropout_and_torchvisions_names(name):
     with torch.device("meta"):
         network = torchvision_cnn.structure(name, 4)
@@ -120,5 +143,9 @@ def test_a_network_to_be_trained_has_no_dropout_and_torchvisions_names(name):
     assert not any(part.p for part in parts if isinstance(part, StochasticDepth))
     if name.startswith("vgg"):
         assert any(isinstance(part, nn.Dropout) for part in whole.modules())
-        names = {key.removeprefix("classifier.") for key in whole.state_dict() if "fier" in key}
+        names = {
+            key.removeprefix("classifier.")
+            for key in whole.state_dict()
+            if "fier" in key
+        }
         assert network.head.state_dict().keys() == names - {"6.weight", "6.bias"}

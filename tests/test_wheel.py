@@ -1,4 +1,5 @@
-"""Installed from a wheel, outside of a checkout, beside a library that is named `datasets`."""
+"""Installed from a wheel, outside of a checkout, beside a library that is named
+`datasets`."""
 
 import os
 import shutil
@@ -36,7 +37,9 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     """The environment has this one's libraries, and nothing of this checkout."""
     source, venv, here = tmp_path / "source", tmp_path / "venv", tmp_path / "here"
     for name in COPIED:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in FILES:
         shutil.copy(ROOT / name, source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
@@ -51,7 +54,11 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
 
     here.mkdir()
     python = venv / "bin/python"
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "OMP_NUM_THREADS": "1",
+    }
 
     def said(*words: object) -> str:
         told = subprocess.run(

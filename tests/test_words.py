@@ -1,4 +1,5 @@
-"""Word vectors: stored, trained on training captions only, or loaded, and never unpickled."""
+"""Word vectors: stored, trained on training captions only, or loaded, and never
+unpickled."""
 
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from benchmark.data.feature_folders import Words
 from benchmark.features import word2vec
 from benchmark.season.parameters import WordVectors
 
-CORPUS = [text.split() for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")]
+CORPUS = [
+    text.split()
+    for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")
+]
 CORPUS = CORPUS * 5
 
 
-# Trained --------------------------------------------------------------------------------------
+# Trained ------------------------------------------------------------------------------
 
 
 def test_trained_vectors_are_of_the_training_captions_words(monkeypatch):
@@ -35,13 +39,15 @@ def test_training_captions_without_words_are_refused():
         word2vec.words([[], []], WordVectors(size=8), {"dog"})
 
 
-# Loaded ---------------------------------------------------------------------------------------
+# Loaded -------------------------------------------------------------------------------
 
 
 def write_bin(path: Path) -> None:
     rows = [[1, 2], [9, 9], [4, -2], [7, 7], [5, 6]]
     vectors = KeyedVectors(2)
-    vectors.add_vectors(["dog", "Dog", "red", "zebra", "</s>"], np.array(rows, np.float32))
+    vectors.add_vectors(
+        ["dog", "Dog", "red", "zebra", "</s>"], np.array(rows, np.float32)
+    )
     vectors.save_word2vec_format(path, binary=True)
 
 
@@ -49,11 +55,14 @@ def write_txt(path: Path) -> None:
     """With what glove.840B has: tokens with spaces; and one with a carriage return."""
     lines = ["dog 1 2", "Dog 9 9", ". . . 3 3", "red dog 8 8", "at name@domain.com 3 3"]
     lines += ["x\rred 3 3", "red 4 -2", "dog 0 0", "zebra 7 7", "</s> 5 6"]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    path.write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n"
+    )
 
 
 def write_vec(path: Path) -> None:
-    """fastText's: a line of how many vectors of which size, tabs, a blank at ends of lines."""
+    """fastText's: a line of how many vectors of which size, tabs, a blank at ends of
+    lines."""
     path.write_text("4 2\ndog\t1\t2 \nred 4 -2 \nzebra 7 7 \n</s> 5 6 \n")
 
 
@@ -61,29 +70,43 @@ WRITERS = {"some.bin": write_bin, "some.txt": write_txt, "some.vec": write_vec}
 WRITERS["headed.txt"] = write_vec
 
 
-def load(path: Path, size: int = 2, keep=("dog", "red", "at", ".", "lion")) -> tuple[Words, dict]:
-    return word2vec.words([["red"]], WordVectors(vectors=str(path), size=size), set(keep))
+def load(
+    path: Path, size: int = 2, keep=("dog", "red", "at", ".", "lion")
+) -> tuple[Words, dict]:
+    return word2vec.words(
+        [["red"]], WordVectors(vectors=str(path), size=size), set(keep)
+    )
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
     words, facts = load(tmp_path / name)
-    assert words.words == ("</s>", "dog", "red")  # dog in no training caption, zebra in no caption
+    # dog in no training caption, zebra in no caption
+    assert words.words == ("</s>", "dog", "red")
     assert words.vectors.tolist() == [[5, 6], [1, 2], [4, -2]]
     assert words.vectors.dtype == np.float32
-    assert (facts["vectors"], facts["case"], len(facts["sha256"])) == (name, "lower", 64)
+    assert (facts["vectors"], facts["case"], len(facts["sha256"])) == (
+        name,
+        "lower",
+        64,
+    )
     with refused(name, "vectors for words of the captions", "none"):
         load(tmp_path / name, 2, {"lion"})
-    monkeypatch.setattr(word2vec.mmap, "mmap", None)  # a size is refused before a file is read
+    # a size is refused before a file is read
+    monkeypatch.setattr(word2vec.mmap, "mmap", None)
     with refused(name, "vectors of size 300", "2", "set `size`"):
         load(tmp_path / name, 300)
 
 
 def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:
-    """A .bin that announces `count` words, as the C tool writes it; word v has (v, 8.625)."""
+    """A .bin that announces `count` words, as the C tool writes it; word v has (v,
+    8.625)."""
     vectors = [np.array([v, 8.625], np.float32).tobytes() for v in range(len(words))]
-    rows = [f"{word} ".encode() + row + end for word, row in zip(words, vectors, strict=True)]
+    rows = [
+        f"{word} ".encode() + row + end
+        for word, row in zip(words, vectors, strict=True)
+    ]
     return f"{count} 2\n".encode() + b"".join(rows)
 
 

@@ -1,11 +1,20 @@
-"""Methods that are wrong without knowing it: what `check` says of them, and how their cells end."""
+"""Methods that are wrong without knowing it: what `check` says of them, and how their
+cells end."""
 
 import os
 from pathlib import Path
 
 import pytest
 import torch
-from tiny_cells import METHODS, cell_of, checkpoint_of, enter, evaluated, scores_of, train_cell
+from tiny_cells import (
+    METHODS,
+    cell_of,
+    checkpoint_of,
+    enter,
+    evaluated,
+    scores_of,
+    train_cell,
+)
 
 from benchmark.__main__ import main
 from benchmark.commands import check
@@ -28,7 +37,8 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "gallery": (OTHER, OTHER),
     "first mean": (OTHER, OTHER),
     "module": (OTHER, OTHER),
-    "identity": (OTHER, ""),  # of a record by chance: where a batch lies where another one lay
+    # of a record by chance: where a batch lies where another one lay
+    "identity": (OTHER, ""),
     "known order": (OTHER, OTHER),
     "dropout": (OTHER, AGAIN),
     "sentences": (OTHER, OTHER),
@@ -51,7 +61,10 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "unfreezes": ("train(True) changes whether image.bias, image.weight is frozen", ""),
     "seeds encoding": ("scoring sets torch's seed", ""),
     "seeds numpy": ("loss sets numpy's seed", ""),
-    "cut images": ("no step changes what encode_images alone uses (image.bias, image.weight)", ""),
+    "cut images": (
+        "no step changes what encode_images alone uses (image.bias, image.weight)",
+        "",
+    ),
     "cut captions": (
         "no step changes what encode_captions alone uses (text.bias, text.weight)",
         "",
@@ -62,7 +75,8 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "half rolled": (TARGET, ""),
     "wrong sign": (TARGET, ""),
     "distance": (TARGET, ""),
-    "global": ("found torch.nn.first_mean", ""),  # the process keeps it for the second scoring
+    # the process keeps it for the second scoring
+    "global": ("found torch.nn.first_mean", ""),
     "file": ("found the file mean.pt", ""),
     "threads": ("found torch's threads", ""),
     "leaves": ("found the working folder", ""),  # and its files are where they belong
@@ -77,7 +91,8 @@ OF_WORDS = {  # how -> what `check` says of captions as words
     "no words": "are NaN or infinite",  # of a caption of padding
     "deviation": "are NaN or infinite",  # of one word
 }
-HIDDEN = [  # what the rows of another order give, behind a constant as large as rounding allows
+# what the rows of another order give, behind a constant as large as rounding allows
+HIDDEN = [
     ("position", 1e7),
     ("softmax", 1e6),
     ("known order", 1e6),

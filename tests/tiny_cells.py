@@ -1,4 +1,5 @@
-"""Cells of a tiny dataset with random features, to be trained and evaluated in a moment."""
+"""Cells of a tiny dataset with random features, to be trained and evaluated in a
+moment."""
 
 import contextlib
 import json
@@ -33,7 +34,13 @@ VECTORS, KNOWN = Path("data/features/tiny/vectors"), Path("data/features/tiny/wo
 CAPTIONS = PREPARED / "captions.parquet"
 RESULTS = Path("data/cells/a")  # of a cell, unless a test says otherwise
 SCAN = {
-    **{"embedding_size": 6, "word_size": 4, "batch_size": 8, "min_count": 1, "regions": 4},
+    **{
+        "embedding_size": 6,
+        "word_size": 4,
+        "batch_size": 8,
+        "min_count": 1,
+        "regions": 4,
+    },
     **{"epochs": 3, "decay_after": 2, "learning_rate": 0.01},
 }
 TWO_BRANCH = {
@@ -57,16 +64,22 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path.write_bytes(content)
 
 
-# The dataset ----------------------------------------------------------------------------------
+# The dataset --------------------------------------------------------------------------
 
-NO_REGIONS = pd.DataFrame(columns=["phrase_id", "image_id", "caption_id", "phrase", "chain"])
+NO_REGIONS = pd.DataFrame(
+    columns=["phrase_id", "image_id", "caption_id", "phrase", "chain"]
+)
 
 
 @cache
 def _files_of_dataset() -> dict[Path, bytes]:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_dataset()
-        return {path: path.read_bytes() for path in Path("data").rglob("*") if path.is_file()}
+        return {
+            path: path.read_bytes()
+            for path in Path("data").rglob("*")
+            if path.is_file()
+        }
 
 
 def write_dataset(
@@ -75,48 +88,76 @@ def write_dataset(
     captions_of_image: int | None = None,
     empty: str | None = None,
 ) -> None:
-    """Prepared tables and random features; `words` are other words for the captions of a split,
-    `bad` is a split whose features are NaN, `empty` one without captions."""
+    """Prepared tables and random features; `words` are other words for the captions of
+    a split, `bad` is a split whose features are NaN, `empty` one without captions."""
     rng = np.random.default_rng(0)
     splits = [split for split, count in COUNTS.items() for _ in range(count)]
     ids = [f"i{n}" for n in range(len(splits))]
     groups = [f"g{n // 2}" for n in range(len(splits))]  # two pictures per group
     images = pd.DataFrame({"image_id": ids, "split": splits, "group": groups})
     rows = [
-        (f"i{n}#{c}", f"i{n}", " ".join(rng.choice((words or {}).get(split, WORDS), 4)), split)
+        (
+            f"i{n}#{c}",
+            f"i{n}",
+            " ".join(rng.choice((words or {}).get(split, WORDS), 4)),
+            split,
+        )
         for n, split in enumerate(splits)
         for c in range(captions_of_image or 1 + n % 3)
         if split != empty
     ]
     captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "text", "split"])
     PREPARED.mkdir(parents=True, exist_ok=True)
-    for name, table in (("images", images), ("captions", captions), ("regions", NO_REGIONS)):
+    for name, table in (
+        ("images", images),
+        ("captions", captions),
+        ("regions", NO_REGIONS),
+    ):
         table.to_parquet(PREPARED / f"{name}.parquet")
-    card = {"split": "official", "manifest": "0" * 64, "ways": ["i2t", "t2i"], "folds": 1}
+    card = {
+        "split": "official",
+        "manifest": "0" * 64,
+        "ways": ["i2t", "t2i"],
+        "folds": 1,
+    }
     prepared_tables.write_card("tiny", card)
     _write_images(images[images["split"] != "unused"], bad, rng)
     _write_texts(captions, bad, rng)
 
 
-def _write_images(used: pd.DataFrame, bad: str | None, rng: np.random.Generator) -> None:
-    arrays = {"pooled": rng.normal(size=(23, 8)), "regions": rng.normal(size=(23, 4, 5))}
+def _write_images(
+    used: pd.DataFrame, bad: str | None, rng: np.random.Generator
+) -> None:
+    arrays = {
+        "pooled": rng.normal(size=(23, 8)),
+        "regions": rng.normal(size=(23, 4, 5)),
+    }
     for array in arrays.values():
         array[(used["split"] == bad).to_numpy()] = np.nan
     settings = {"network": "drawn_cnn", "grid": 2, "standardise": False}
     IMAGES.mkdir(parents=True, exist_ok=True)
     np.save(IMAGES / "positions.npy", np.zeros((23, 4), np.int16))
-    np.save(IMAGES / "pixels.npy", rng.integers(0, 256, (23, 3, 16, 16), dtype=np.uint8))
+    np.save(
+        IMAGES / "pixels.npy", rng.integers(0, 256, (23, 3, 16, 16), dtype=np.uint8)
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)  # its pooled size is that of the pooled features
         torch.save(drawn_cnn.Network(width=4).state_dict(), IMAGES / "network.pt")
     write_features(IMAGES, arrays, used["image_id"].tolist(), {"settings": settings})
 
 
-def _write_texts(captions: pd.DataFrame, bad: str | None, rng: np.random.Generator) -> None:
+def _write_texts(
+    captions: pd.DataFrame, bad: str | None, rng: np.random.Generator
+) -> None:
     vectors = rng.normal(size=(len(captions), 7))
     vectors[(captions["split"] == bad).to_numpy()] = np.nan
-    facts = {"settings": {"encoder": "none", "standardise": False}, "vectors": "made up"}
-    write_features(VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), facts)
+    facts = {
+        "settings": {"encoder": "none", "standardise": False},
+        "vectors": "made up",
+    }
+    write_features(
+        VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), facts
+    )
     known = ("a", "dog", "green", "never", "red", "runs", "zebra")
     Words(known, rng.normal(size=(7, 2)).astype(np.float32)).save(KNOWN)
     write_card(KNOWN, {"vectors": "made up", "prepared_sha256": read("tiny").sha256})
@@ -127,20 +168,28 @@ def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> N
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.astype(np.float16))
     card = {"dataset": "tiny", "encoder": folder.name, "items": len(ids)}
-    card |= {"items_sha256": sha256_of_items(ids), "prepared_sha256": read("tiny").sha256}
+    card |= {
+        "items_sha256": sha256_of_items(ids),
+        "prepared_sha256": read("tiny").sha256,
+    }
     write_card(folder, card | facts)
 
 
 def seal(folder: Path = IMAGES) -> None:
-    """Make the card of a feature folder agree with its files, as if they had been encoded so."""
+    """Make the card of a feature folder agree with its files, as if they had been
+    encoded so."""
     write_card(folder, read_json(folder / "card.json"))
 
 
-# Cells ----------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------
 
 
 def cell_of(
-    kind: str, folder: str = str(RESULTS), seed: int = 0, start: str | None = None, **options
+    kind: str,
+    folder: str = str(RESULTS),
+    seed: int = 0,
+    start: str | None = None,
+    **options,
 ) -> Cell:
     method, default = METHODS[kind]
     return Cell(
@@ -161,7 +210,9 @@ def cell_of(
     )
 
 
-def fusion_of(*members: Cell, how: str = "average", parts: tuple[str, ...] = ()) -> Fusion:
+def fusion_of(
+    *members: Cell, how: str = "average", parts: tuple[str, ...] = ()
+) -> Fusion:
     folders = [member.folder for member in members]
     return Fusion(
         dataset="tiny",
@@ -175,7 +226,8 @@ def fusion_of(*members: Cell, how: str = "average", parts: tuple[str, ...] = ())
 
 
 def train_cell(cell: Cell) -> tuple[bytes, bytes]:
-    """Bytes of the checkpoint, and its history, after training from nothing or what is there."""
+    """Bytes of the checkpoint, and its history, after training from nothing or what is
+    there."""
     train.train_cell(params_of(cells={cell.folder: cell}), cell)
     history = read_json(Path(cell.history))["history"]
     return Path(cell.checkpoint).read_bytes(), json.dumps(history).encode()
@@ -246,7 +298,7 @@ def result_in(folder: str | Path = RESULTS) -> CellResult:
     return results.read_cell(Path(folder), Path(folder).name)
 
 
-# Kills ----------------------------------------------------------------------------------------
+# Kills --------------------------------------------------------------------------------
 
 
 def kill_after_epoch(monkeypatch, epoch: int) -> None:

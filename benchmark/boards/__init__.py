@@ -1,4 +1,5 @@
-"""From the records of a season to rows, boards, flags, and verdicts on the papers' claims.
+"""From the records of a season to rows, boards, flags, and verdicts on the papers'
+claims.
 
 Nothing here loads torch.
 """

@@ -1,15 +1,18 @@
-"""A board by several layers of relevance: what counts as right beside a caption's own image.
+"""A board by several layers of relevance: what counts as right beside a caption's own
+image.
 
-Where people judged only some pairs, an R@K has bounds: an answer that nobody judged counts as
-wrong, or as right. Between them, unjudged answers are left out: of a ranking shortened to what was
-judged, the first answer tells R@1. All this follows from the first answers that a cell keeps; in
-these, too few are judged for longer rankings without the others.
+Where people judged only some pairs, an R@K has bounds: an answer that nobody judged
+counts as wrong, or as right. Between them, unjudged answers are left out: of a ranking
+shortened to what was judged, the first answer tells R@1. All this follows from the
+first answers that a cell keeps; in these, too few are judged for longer rankings
+without the others.
 
-A verdict is that of the claim on the queries of the layer and in its directions; beside it stands
-the verdict by `own` on the same queries, so that nothing but the layer differs. Two such verdicts
-may differ by chance, as the spread of trainings is estimated anew. So a verdict counts as changed
-if, besides, the layer moves the difference of the claim by more than chance: the same queries and
-trainings count under both, so that this is known far better than either difference.
+A verdict is that of the claim on the queries of the layer and in its directions; beside
+it stands the verdict by `own` on the same queries, so that nothing but the layer
+differs. Two such verdicts may differ by chance, as the spread of trainings is estimated
+anew. So a verdict counts as changed if, besides, the layer moves the difference of the
+claim by more than chance: the same queries and trainings count under both, so that this
+is known far better than either difference.
 """
 
 from collections.abc import Mapping
@@ -41,11 +44,13 @@ class Judged(NamedTuple):
 
     own: Verdict
     here: Verdict
-    steps: list[tuple[float, float]]  # of each part: what the layer adds to its difference, 95%
+    # of each part: what the layer adds to its difference, 95%
+    steps: list[tuple[float, float]]
 
     @property
     def is_changed(self) -> bool:
-        """Whether the verdict is another one, and the layer moves a part by more than chance."""
+        """Whether the verdict is another one, and the layer moves a part by more than
+        chance."""
         is_moved = any(low > 0 or high < 0 for low, high in self.steps)
         return self.own.conclusion != self.here.conclusion and is_moved
 
@@ -78,8 +83,11 @@ class BoardLayer:
         return self.board.judged(self.pairs, lambda outcome, pairs: outcome.on(pairs))
 
     def judged(self, row: Row, way: str) -> list[np.ndarray]:
-        """What was said of the first answers of a row, (Q, K) a seed: LayerPairs.judged."""
-        return [self.pairs[way].judged(outcome.retrieved[way]) for outcome in row.played]
+        """What was said of the first answers of a row, (Q, K) a seed:
+        LayerPairs.judged."""
+        return [
+            self.pairs[way].judged(outcome.retrieved[way]) for outcome in row.played
+        ]
 
     def share_judged(self, way: str) -> float:
         """How many of the first answers of all rows were judged, in percent."""
@@ -87,27 +95,35 @@ class BoardLayer:
         return 100 * fmean(float((judged_QK[:, 0] != 0).mean()) for judged_QK in every)
 
     def bounds(self, row: Row, way: str, k: int) -> tuple[float, float | None, float]:
-        """R@K of a row of `here` in percent, mean over the seeds: with unjudged answers counted as
-        wrong; R@1 with them left out, over the queries with a judged one among the first answers;
-        with them counted as right."""
+        """R@K of a row of `here` in percent, mean over the seeds: with unjudged answers
+        counted as wrong; R@1 with them left out, over the queries with a judged one
+        among the first answers; with them counted as right."""
         ends = []
         for judged_QK in self.judged(row, way):
             of_first = judged_QK[np.arange(len(judged_QK)), (judged_QK != 0).argmax(1)]
             left = (of_first == 1).sum() / max(1, (of_first != 0).sum())
-            wrong, right = ((judged_QK[:, :k] >= least).any(1).mean() for least in (1, 0))
+            wrong, right = (
+                (judged_QK[:, :k] >= least).any(1).mean() for least in (1, 0)
+            )
             ends.append((wrong, left, right))
-        wrong, left, right = (100 * float(np.mean(of)) for of in zip(*ends, strict=True))
+        wrong, left, right = (
+            100 * float(np.mean(of)) for of in zip(*ends, strict=True)
+        )
         return wrong, left if k == 1 else None, right
 
     def recalls(self, way: str) -> list[tuple[Row, float, float]]:
         """R@1 of each row by `own` on the queries of the layer, and by the layer."""
         metric = f"{way}_r1"
         rows = self.here.rows
-        return [(row, self.own.row(row.preset).mean(metric), row.mean(metric)) for row in rows]
+        return [
+            (row, self.own.row(row.preset).mean(metric), row.mean(metric))
+            for row in rows
+        ]
 
     def changes(self, way: str) -> list[tuple[Row, Row, float, float]]:
-        """The pairs of rows that `own` and the layer put in another order by R@1, with the first
-        minus the second by `own`, zero or more, and by the layer; by the latter."""
+        """The pairs of rows that `own` and the layer put in another order by R@1, with
+        the first minus the second by `own`, zero or more, and by the layer; by the
+        latter."""
         found = []
         for pair in combinations(self.recalls(way), 2):
             (first, *ahead), (second, *behind) = sorted(pair, key=lambda of: -of[1])
@@ -122,7 +138,8 @@ class BoardLayer:
         return float(kendalltau(own, here).statistic)
 
     def other_cuts(self, way: str) -> list[tuple[float, int, Board]]:
-        """Other least scores of a right pair, with the number of right pairs and the board."""
+        """Other least scores of a right pair, with the number of right pairs and the
+        board."""
         found = []
         for cut in self.card["cuts"]:
             pairs = layers_of(prepared_tables.read(self.board.dataset), cut)[self.name]
@@ -132,13 +149,19 @@ class BoardLayer:
 
     @cached_property
     def judged_claims(self) -> dict[tuple[str, str], Judged]:
-        """The claims that count and are of means over queries, all of whose parts the layer tells,
-        by paper and id: by `own` on its queries, and by the layer."""
+        """The claims that count and are of means over queries, all of whose parts the
+        layer tells, by paper and id: by `own` on its queries, and by the layer."""
         found = {}
-        for own, here in zip(claims.verdicts(self.own), claims.verdicts(self.here), strict=True):
+        for own, here in zip(
+            claims.verdicts(self.own), claims.verdicts(self.here), strict=True
+        ):
             metrics = [part.metric for part in own.claim.parts]
-            terms = [s in METRICS and query_terms(s, R1) for of in metrics for s in sides(of)]
-            is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(metrics)
+            terms = [
+                s in METRICS and query_terms(s, R1) for of in metrics for s in sides(of)
+            ]
+            is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(
+                metrics
+            )
             if is_told and all(terms):
                 steps = [self._step(pair) for pair in here.pairs]
                 found[own.paper, own.claim.id] = Judged(own, here, steps)
@@ -152,14 +175,19 @@ class BoardLayer:
             own, here = (comparisons.sample_of(*of, metric) for of in both)
             if own.values and here.values:
                 samples[row.preset] = stats.differences(here, own)
-        names = [name for name in (pair.comparison.first, pair.comparison.second) if name]
+        names = [
+            name for name in (pair.comparison.first, pair.comparison.second) if name
+        ]
         trained = {row.preset for row in self.here.rows if not row.declared.fuse}
         spread, less = stats.spread(samples, trained), quantity(metric).less_is_better
-        of = stats.compare(names, [samples[n] for n in names], spread, less_is_better=less)
+        of = stats.compare(
+            names, [samples[n] for n in names], spread, less_is_better=less
+        )
         return of.interval or (of.difference, of.difference)  # nothing varies
 
 
 @lru_cache(maxsize=64)
 def board_layers(board: Board) -> list[BoardLayer]:
-    """The layers beside `own` that rows of a board have results for; none of most datasets."""
+    """The layers beside `own` that rows of a board have results for; none of most
+    datasets."""
     return [of for name in board.layers if (of := BoardLayer(name, board)).here.rows]

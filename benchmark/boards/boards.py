@@ -4,13 +4,13 @@ outcome    one declared cell, (dataset, preset, seed), with its record
 row        one preset on a dataset, with the outcomes of all its seeds
 board      one dataset, with the rows of all presets that are run on it
 
-A season declares its cells. Every declared cell is read, and no other; those without a record are
-named, and the rest is shown; a record of other data or another protocol is an error that names the
-command to run.
+A season declares its cells. Every declared cell is read, and no other; those without a
+record are named, and the rest is shown; a record of other data or another protocol is
+an error that names the command to run.
 
-What was tried on validation stands in seasons/<season>/tuning.csv. One row per trial, which
-`rematch tune` writes: the dataset, the preset, the options that were tried, the epoch whose weights
-validation chose (1 is the first), and its rsum (0 to 600).
+What was tried on validation stands in seasons/<season>/tuning.csv. One row per trial,
+which `rematch tune` writes: the dataset, the preset, the options that were tried, the
+epoch whose weights validation chose (1 is the first), and its rsum (0 to 600).
 """
 
 import fcntl
@@ -53,7 +53,8 @@ NAMED = 5  # of the cells that were not run
 OWN_IMAGES = "folder"  # module of datasets/
 COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]  # of tuning.csv
 LOCK = Path(".scratch/tuning.lock")
-QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
+# direction -> what is counted
+QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,9 +63,10 @@ class Outcome:
 
     kept: CellResult
     record: Record  # under a layer of relevance: with other metrics than the kept one
-    trainings: tuple[Provenance, ...] = ()  # its training's; of a fusion, those of all members;
-    # none of an external row
-    of_layer: Scores | None = None  # under a layer of relevance: the ranks of its queries
+    # its training's; of a fusion, those of all members; none of an external row
+    trainings: tuple[Provenance, ...] = ()
+    # under a layer of relevance: the ranks of its queries
+    of_layer: Scores | None = None
 
     @property
     def is_ok(self) -> bool:
@@ -99,22 +101,28 @@ class Outcome:
         return self.kept.scores
 
     def ranks(self, direction: str) -> np.ndarray:
-        """Zero-based rank of every test query of a direction, (Q,), in the split's order."""
+        """Zero-based rank of every test query of a direction, (Q,), in the split's
+        order."""
         return self.scores.best(direction)
 
     @cached_property
     def retrieved(self) -> dict[str, np.ndarray]:
-        """The first items of every query by direction; empty where they are not kept."""
+        """The first items of every query by direction; empty where they are not
+        kept."""
         return self.kept.retrieved if self.kept.has(RETRIEVED) else {}
 
-    def by(self, layer: Mapping[str, LayerPairs], kept_as: str = "") -> "Outcome | None":
-        """The outcome by a layer of relevance, by its directions: from the ranks of all right items
-        where they are kept under the name of the layer, else from the first answers to each query,
-        which tell R@K and rsum. None without both."""
+    def by(
+        self, layer: Mapping[str, LayerPairs], kept_as: str = ""
+    ) -> "Outcome | None":
+        """The outcome by a layer of relevance, by its directions: from the ranks of all
+        right items where they are kept under the name of the layer, else from the first
+        answers to each query, which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
         for way, pairs in layer.items():
             found = self.scores.ranks.get(results.of_layer(way, kept_as))
-            if found is None or not np.array_equal(found.counts, pairs.counts[pairs.queries]):
+            if found is None or not np.array_equal(
+                found.counts, pairs.counts[pairs.queries]
+            ):
                 if way not in self.retrieved:  # and what is kept is of other judgements
                     return None
                 found, is_whole = pairs.first_right(self.retrieved[way]), False
@@ -122,14 +130,18 @@ class Outcome:
         return self._with(ranks, () if is_whole else (*rsum_terms(ranks), "rsum"))
 
     def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
-        """The outcome by `own`, on the queries of a layer alone. None without ranks of them."""
+        """The outcome by `own`, on the queries of a layer alone. None without ranks of
+        them."""
         if not layer.keys() <= self.scores.ranks.keys():
             return None
         ranks = self.scores.ranks
-        return self._with({way: ranks[way].at(of.counts > 0) for way, of in layer.items()})
+        return self._with(
+            {way: ranks[way].at(of.counts > 0) for way, of in layer.items()}
+        )
 
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
-        """With the metrics that follow from other ranks, or those that are known of them."""
+        """With the metrics that follow from other ranks, or those that are known of
+        them."""
         found = retrieval_metrics(ranks)
         found = {name: found[name] for name in known or found}
         record = self.record.model_copy(update={"metrics": found})
@@ -141,7 +153,8 @@ class Row:
     """One preset on a dataset, over all its seeds."""
 
     preset: str
-    declared: Preset  # of methods/*.yaml; a title alone for a method that is no file of it
+    # of methods/*.yaml; a title alone for a method that is no file of it
+    declared: Preset
     outcomes: list[Outcome]  # in the order of the seeds
 
     @property
@@ -179,7 +192,8 @@ class Row:
 
     @property
     def is_own(self) -> bool:
-        """Whether the method is a file of the season's, of which no paper prints anything."""
+        """Whether the method is a file of the season's, of which no paper prints
+        anything."""
         return self.method.endswith(".py")
 
     @property
@@ -210,13 +224,18 @@ class Row:
         return next((o.kept.samples for o in of_seed), {})
 
     def values(self, metric: str) -> list:
-        """The metric of every seed with a result; empty if the record of one of them lacks it."""
+        """The metric of every seed with a result; empty if the record of one of them
+        lacks it."""
         records = [outcome.record.metrics for outcome in self.played]
-        return [of[metric] for of in records] if all(metric in of for of in records) else []
+        return (
+            [of[metric] for of in records]
+            if all(metric in of for of in records)
+            else []
+        )
 
     def by_fold(self, metric: str) -> list[list[float]]:
-        """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a result;
-        empty if the record of one of them lacks it."""
+        """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a
+        result; empty if the record of one of them lacks it."""
         folds = self.values("fold_values")
         return [of[metric] for of in folds] if all(metric in of for of in folds) else []
 
@@ -226,16 +245,19 @@ class Row:
         return fmean(values) if values else None
 
     def means(self) -> dict[str, float]:
-        """Every metric that is a number and that all seeds have, as its mean over the seeds."""
+        """Every metric that is a number and that all seeds have, as its mean over the
+        seeds."""
         metrics = self.played[0].record.metrics
-        numbers = [name for name, value in metrics.items() if isinstance(value, int | float)]
+        numbers = [
+            name for name, value in metrics.items() if isinstance(value, int | float)
+        ]
         return {name: self.mean(name) for name in numbers if self.values(name)}
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The images of the queries of a test split, and their groups: an image is one of its own, or
-    belongs to a person."""
+    """The images of the queries of a test split, and their groups: an image is one of
+    its own, or belongs to a person."""
 
     image_of_query: dict[str, np.ndarray]  # direction -> (Q,) in [0, I)
     of_image: np.ndarray  # (I,) in [0, G)
@@ -256,12 +278,14 @@ class Board:
     dataset: str
     card: dict  # of the prepared dataset
     rows: list[Row]
-    own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
-    tried: dict[str, list[str]] = field(default_factory=dict)  # options of trials, by preset
+    # those of the season file
+    own_claims: dict[str, Paper] = field(default_factory=dict)
+    # options of trials, by preset
+    tried: dict[str, list[str]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
-    asked: Mapping[str, LayerPairs] = field(default_factory=dict)  # the layer of relevance by
-    # direction; empty: `own`
+    # the layer of relevance by direction; empty: `own`
+    asked: Mapping[str, LayerPairs] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -282,16 +306,25 @@ class Board:
     @cached_property
     def layers(self) -> dict[str, dict[str, LayerPairs]]:
         """The layers of relevance beside `own`, by name and direction."""
-        return layers_of(prepared_tables.read(self.dataset)) if self.card.get("layers") else {}
+        return (
+            layers_of(prepared_tables.read(self.dataset))
+            if self.card.get("layers")
+            else {}
+        )
 
     def under(self, name: str) -> "Board":
-        """The rows of retrieval by a layer of relevance: its queries, their ranks, and the metrics
-        that follow from these."""
-        return self.judged(self.layers[name], lambda outcome, layer: outcome.by(layer, name))
+        """The rows of retrieval by a layer of relevance: its queries, their ranks, and
+        the metrics that follow from these."""
+        return self.judged(
+            self.layers[name], lambda outcome, layer: outcome.by(layer, name)
+        )
 
     def judged(self, layer: Mapping[str, LayerPairs], judge: Callable) -> "Board":
-        """The rows of retrieval whose outcomes all have one by a layer, as `judge` says."""
-        found = [(row, [judge(o, layer) for o in row.played]) for row in self.retrieval.rows]
+        """The rows of retrieval whose outcomes all have one by a layer, as `judge`
+        says."""
+        found = [
+            (row, [judge(o, layer) for o in row.played]) for row in self.retrieval.rows
+        ]
         rows = [replace(row, outcomes=of) for row, of in found if of and all(of)]
         queries = {QUERIES[way]: len(pairs.queries) for way, pairs in layer.items()}
         counts = self.card["counts"] | {"test": self.card["counts"]["test"] | queries}
@@ -312,7 +345,8 @@ class Board:
 
     @property
     def folds(self) -> int:
-        """How many consecutive parts of the test split are ranked on their own as well; 1: none."""
+        """How many consecutive parts of the test split are ranked on their own as well;
+        1: none."""
         return self.card.get("folds", 1)
 
     def test_queries(self, task: str) -> int:
@@ -335,19 +369,27 @@ class Board:
 
     @property
     def ranked(self) -> list[Row]:
-        """The rows with a result: retrieval, highest mean rsum first, then localisation, highest
-        mean R@1 first; season order on ties."""
+        """The rows with a result: retrieval, highest mean rsum first, then
+        localisation, highest mean R@1 first; season order on ties."""
         rows = [row for row in self.rows if row.played]
-        return sorted(rows, key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])))
+        return sorted(
+            rows,
+            key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])),
+        )
 
 
 def read_boards(params: Params) -> list[Board]:
-    """One board per dataset with a cell that was run; the others are named on stderr. Raises
-    UserError where none was run, and for one that was run with other data or another protocol."""
+    """One board per dataset with a cell that was run; the others are named on stderr.
+    Raises UserError where none was run, and for one that was run with other data or
+    another protocol."""
     cells = params.cells | params.fusions | params.brought
     with corrected_by(f"rematch play {params.season}"):
-        kept = {name: results.read_kept(params.season, name) for name in params.datasets}
-    missing = [key for key, cell in cells.items() if not _was_run(cell, kept[cell.dataset])]
+        kept = {
+            name: results.read_kept(params.season, name) for name in params.datasets
+        }
+    missing = [
+        key for key, cell in cells.items() if not _was_run(cell, kept[cell.dataset])
+    ]
     do = f"rematch play {params.season}"
     if missing and len(missing) == len(cells):
         first = cells[missing[0]]
@@ -357,10 +399,16 @@ def read_boards(params: Params) -> list[Board]:
         some = ", ".join(missing[:NAMED]) + ", ..." * (len(missing) > NAMED)
         told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
         print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
-    boards, known, trials = [], presets() | own_presets(params.methods), read_trials(params.season)
+    boards, known, trials = (
+        [],
+        presets() | own_presets(params.methods),
+        read_trials(params.season),
+    )
     known |= corrected_presets(params.corrections, known)
     for dataset in params.datasets:
-        of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
+        of_dataset = {
+            key: cell for key, cell in cells.items() if cell.dataset == dataset
+        }
         if of_dataset.keys() <= set(missing):
             continue
         card = prepared_tables.read_card(dataset)
@@ -395,13 +443,17 @@ def _was_run(cell: Cell | Fusion | Brought, kept: Mapping[str, CellResult]) -> b
 
 
 def _members(cell: Cell | Fusion | Brought) -> list[str]:
-    """What the results of the dataset call the cells that a fusion is of; of others none."""
+    """What the results of the dataset call the cells that a fusion is of; of others
+    none."""
     folders = dict.fromkeys(cell.members) if isinstance(cell, Fusion) else ()
     return ["/".join(Path(folder).parts[-2:]) for folder in folders]
 
 
 def _outcome(
-    params: Params, cell: Cell | Fusion | Brought, card: dict, kept: Mapping[str, CellResult]
+    params: Params,
+    cell: Cell | Fusion | Brought,
+    card: dict,
+    kept: Mapping[str, CellResult],
 ) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
     where, counted = RESULTS / params.season / cell.dataset, card["counts"]["test"]
@@ -430,16 +482,20 @@ def _outcome(
             expected["phrases"] = counted.get("phrases", 0)
         for name, value in expected.items():
             if (found := getattr(record, name)) != value:
-                raise UserError(f"{where}: {cell.name}: {name}", repr(value), repr(found))
+                raise UserError(
+                    f"{where}: {cell.name}: {name}", repr(value), repr(found)
+                )
         if result.costs is None:
-            raise UserError(where.with_name(COSTS), f"the costs of {cell.name}", "nothing")
+            raise UserError(
+                where.with_name(COSTS), f"the costs of {cell.name}", "nothing"
+            )
     trained = [kept[member] for member in _members(cell)] or [result]
     costs = [each.costs.training for each in trained if each.costs]
     trainings = tuple(filter(None, costs))
     return Outcome(kept=result, record=record, trainings=trainings)
 
 
-# Trials on validation -----------------------------------------------------------------------------
+# Trials on validation -----------------------------------------------------------------
 
 
 def trials_file(season: str) -> Path:
@@ -447,28 +503,34 @@ def trials_file(season: str) -> Path:
 
 
 def read_trials(season: str) -> pd.DataFrame:
-    """The trials of a season, in the order of the file; none where there is no file. Raises
-    UserError for a damaged file and for other columns."""
+    """The trials of a season, in the order of the file; none where there is no file.
+    Raises UserError for a damaged file and for other columns."""
     file = trials_file(season)
     if not file.is_file():
         return pd.DataFrame(columns=COLUMNS)
     trials = read_csv(file, str).fillna("")
     if list(trials.columns) != COLUMNS:
         expected = f"the columns {', '.join(COLUMNS)}"
-        raise UserError(file, expected, ", ".join(trials.columns), "correct its first line")
+        raise UserError(
+            file, expected, ", ".join(trials.columns), "correct its first line"
+        )
     try:
         return trials.astype({"epoch": int, "val_rsum": float})
     except ValueError as error:
-        raise UserError(file, "numbers as epoch and val_rsum", error, "correct the row") from error
+        raise UserError(
+            file, "numbers as epoch and val_rsum", error, "correct the row"
+        ) from error
 
 
 def add_trial(season: str, trial: dict) -> None:
-    """Write one more row; rows are kept in the order of their presets, one of those that were tried
-    twice. Trials that end together wait for each other."""
+    """Write one more row; rows are kept in the order of their presets, one of those
+    that were tried twice. Trials that end together wait for each other."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
+        trials = pd.concat(
+            [read_trials(season), pd.DataFrame([trial], columns=COLUMNS)]
+        )
         trials = trials.drop_duplicates(["dataset", "preset", "options"])
         trials = trials.sort_values(["dataset", "preset"], kind="stable")
         write_text(trials_file(season), trials.to_csv(index=False, lineterminator="\n"))
@@ -480,10 +542,12 @@ def spelt(options: dict[str, Option]) -> str:
 
 
 def is_taken(options: str, cell: Cell | Record) -> bool:
-    """Whether a cell is trained with the options of a trial, in any order and in one spelling:
-    1e-05 may stand in the row as 0.00001, True as true."""
+    """Whether a cell is trained with the options of a trial, in any order and in one
+    spelling: 1e-05 may stand in the row as 0.00001, True as true."""
     words = [word.partition("=") for word in options.split()]
-    return all(_value(text) == _value(str(cell.options.get(key))) for key, _, text in words)
+    return all(
+        _value(text) == _value(str(cell.options.get(key))) for key, _, text in words
+    )
 
 
 def _value(text: str) -> str | float:

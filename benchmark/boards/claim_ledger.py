@@ -1,9 +1,11 @@
-"""What seasons say on the claims, as data, and the ledger: every claim with what all seasons say.
+"""What seasons say on the claims, as data, and the ledger: every claim with what all
+seasons say.
 
-A report writes reports/<season>/claims.json; the ledger reads these files and no records, so that
-no season depends on another. A season's verdict on a dataset is a finding. The group of a claim
-follows from its findings on photographs: one that is undecided does not change the group, so a
-group need not be what every finding says. Drawings are a test of the machinery.
+A report writes reports/<season>/claims.json; the ledger reads these files and no
+records, so that no season depends on another. A season's verdict on a dataset is a
+finding. The group of a claim follows from its findings on photographs: one that is
+undecided does not change the group, so a group need not be what every finding says.
+Drawings are a test of the machinery.
 """
 
 from collections.abc import Sequence
@@ -25,7 +27,12 @@ from benchmark.stats.verdicts import MOST_SEEDS, SHARES, Conclusion, Size, two_d
 FILE = "claims.json"
 DRAWN = "drawn"  # split of a dataset that the code draws
 HOLDS = Conclusion.HOLDS
-FAILED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE, Conclusion.NO_DIFFERENCE)
+FAILED = (
+    Conclusion.REVERSED,
+    Conclusion.BETTER,
+    Conclusion.WORSE,
+    Conclusion.NO_DIFFERENCE,
+)
 UNPLAYABLE = "about what this project cannot measure"
 ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
@@ -33,7 +40,7 @@ PLAYABLE = "that could be run, and was not yet"
 BEYOND = f"over {MOST_SEEDS} seeds or {round(1 / SHARES[-1], -2):,.0f} times the images"
 OUTCOMES = ("reversed", "undecided now", "decided now", "kept", "still undecided")
 
-# A season's claims.json ---------------------------------------------------------------------------
+# A season's claims.json ---------------------------------------------------------------
 
 
 class Compared(Strict):
@@ -57,7 +64,8 @@ class Compared(Strict):
     seeds_beside: int = 0  # further trainings that these images need
     remedy: str = ""  # what would decide it where no number of seeds or images would
     controls: "list[Compared]" = []  # the same comparison in other set-ups
-    withheld: Conclusion | None = None  # of an undecided one against its paper without a control
+    # of an undecided one against its paper without a control
+    withheld: Conclusion | None = None
 
 
 class Finding(Strict):
@@ -70,15 +78,18 @@ class Finding(Strict):
     is_elsewhere: bool  # the sentence names another dataset: shown, not counted
     cautions: list[str]  # flags.said of what speaks against trusting it
     parts: list[Compared]  # those that were run
-    decisive: int | None  # the part whose conclusion is that of the claim; None: none was run
+    # the part whose conclusion is that of the claim; None: none was run
+    decisive: int | None
     on_test_set: Conclusion | None = None  # for other trainings; None in older reports
-    layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}  # of relevance, beside `own`: the
-    # conclusions on their queries and directions alone, by `own` and by the layer, and whether it
-    # changes the verdict
+    # of relevance, beside `own`: the conclusions on their queries and directions alone,
+    # by `own` and by the layer, and whether it changes the verdict
+    layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}
     place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
-    is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
+    # in the ledger: by the code, no photographs
+    is_drawn: bool = Field(False, exclude=True)
     title: str = Field("", exclude=True)  # in the ledger: the dataset
-    level: float = Field(0.0, exclude=True)  # in the ledger: of the best row in retrieval
+    # in the ledger: of the best row in retrieval
+    level: float = Field(0.0, exclude=True)
 
     @property
     def compared(self) -> Compared:
@@ -88,7 +99,9 @@ class Finding(Strict):
     def part_like(self, other: Compared) -> Compared | None:
         """The part that compares the same; None where it was not run."""
         same = (other.first, other.second, other.metric)
-        return next((p for p in self.parts if (p.first, p.second, p.metric) == same), None)
+        return next(
+            (p for p in self.parts if (p.first, p.second, p.metric) == same), None
+        )
 
     @property
     def is_withheld(self) -> bool:
@@ -97,10 +110,13 @@ class Finding(Strict):
 
     @property
     def needs(self) -> str:
-        """What would decide an undecided test: seeds, or else images, or else what its parts lack.
-        The part that needs most decides; one that alone may deny it comes first."""
+        """What would decide an undecided test: seeds, or else images, or else what its
+        parts lack. The part that needs most decides; one that alone may deny it comes
+        first."""
         parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
-        denying = [p for p in parts if p.withheld or p.difference < 0 and (p.seeds or p.images)]
+        denying = [
+            p for p in parts if p.withheld or p.difference < 0 and (p.seeds or p.images)
+        ]
         parts = [self.compared] if denying else parts
         if parts and all(part.seeds for part in parts):
             seeds = max(part.seeds for part in parts)
@@ -125,8 +141,11 @@ class Place(Strict):
 
     @property
     def knows(self) -> list[str]:
-        """Its flags that say that it knows more than others, such as the other test queries."""
-        return [name for name in map(flags.NAMES.get, flags.FLATTERED) if name in self.flags]
+        """Its flags that say that it knows more than others, such as the other test
+        queries."""
+        return [
+            name for name in map(flags.NAMES.get, flags.FLATTERED) if name in self.flags
+        ]
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of
@@ -156,10 +175,12 @@ class Made(Strict):
 
     seeds: list[int]
     trainings: int
-    epochs: list[int]  # of the shortest and of the longest training; empty: there is none
+    # of the shortest and of the longest training; empty: there is none
+    epochs: list[int]
     images: int  # of the training split
     hours: float  # of all trainings, one after the other
-    settings: list[str]  # in which times were measured; tables of costs count them from 1
+    # in which times were measured; tables of costs count them from 1
+    settings: list[str]
     commits: list[str]  # of the code
 
 
@@ -184,8 +205,8 @@ class SeasonClaims(Strict):
 
 
 def read_seasons(folder: Path, season: str = "*") -> list[SeasonClaims]:
-    """Every <season>/claims.json of a folder, by name, or of one season. Raises UserError for one
-    that is none."""
+    """Every <season>/claims.json of a folder, by name, or of one season. Raises
+    UserError for one that is none."""
     seasons = []
     for path in sorted(folder.glob(f"{season}/{FILE}")):
         with corrected_by(f"rematch report --season {path.parent.name}"):
@@ -193,12 +214,12 @@ def read_seasons(folder: Path, season: str = "*") -> list[SeasonClaims]:
     return seasons
 
 
-# The ledger ---------------------------------------------------------------------------------------
+# The ledger ---------------------------------------------------------------------------
 
 
 class Group(StrEnum):
-    """What the tests on photographs together say on a claim, with its mark in the matrix: it holds
-    if it holds in one test or more and fails in none."""
+    """What the tests on photographs together say on a claim, with its mark in the
+    matrix: it holds if it holds in one test or more and fails in none."""
 
     REPLICATED = "holds", "●"
     SMALLER = "holds, by less than printed", "◐"  # the interval, in a test that holds
@@ -228,9 +249,10 @@ class LedgerRow:
     paper: str
     claim: Claim
     findings: list[Finding] = field(default_factory=list)  # where it was tested
-    alike: list[Finding] = field(default_factory=list)  # the same comparison on data that the
-    # sentence is not about: shown, not counted
-    lacks: dict[str, list[str]] = field(default_factory=dict)  # why it was not -> in which seasons
+    # the same comparison on data that the sentence is not about: shown, not counted
+    alike: list[Finding] = field(default_factory=list)
+    # why it was not -> in which seasons
+    lacks: dict[str, list[str]] = field(default_factory=dict)
 
     @cached_property
     def photographs(self) -> list[Finding]:
@@ -268,7 +290,8 @@ class LedgerRow:
 
     @property
     def needs(self) -> str:
-        """What would decide an undecided claim: of the first test, whose mark comes first."""
+        """What would decide an undecided claim: of the first test, whose mark comes
+        first."""
         return self.findings[0].needs if self.findings else ""
 
     def is_in_part(self, finding: Finding) -> bool:
@@ -286,13 +309,15 @@ class LedgerRow:
         """Why it was not run: one reason, or that of each season."""
         if len(self.lacks) == 1:
             return next(iter(self.lacks))
-        return "; ".join(f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items())
+        return "; ".join(
+            f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items()
+        )
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
-    """A row for every claim of every paper, by group, then in the order of the papers; a season's
-    own claims are left out. Tests on photographs come first, then those on the strongest features:
-    their strength is the level of the best row on them."""
+    """A row for every claim of every paper, by group, then in the order of the papers;
+    a season's own claims are left out. Tests on photographs come first, then those on
+    the strongest features: their strength is the level of the best row on them."""
     rows = {
         (name, claim.id): LedgerRow(paper=name, claim=claim)
         for name, paper in papers().items()
@@ -300,15 +325,24 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
     }
     for season in seasons:
         for data in season.datasets:
-            where = {"place": f"{data.title} ({season.season})", "is_drawn": data.split == DRAWN}
-            levels = [leader.best.mean for leader in data.leaders if leader.task == "retrieval"]
+            where = {
+                "place": f"{data.title} ({season.season})",
+                "is_drawn": data.split == DRAWN,
+            }
+            levels = [
+                leader.best.mean
+                for leader in data.leaders
+                if leader.task == "retrieval"
+            ]
             where |= {"title": data.title, "level": max(levels, default=0.0)}
             for finding in data.claims:
                 row = rows.get((finding.paper, finding.id))
                 if row and finding.parts:
                     findings = row.alike if finding.is_elsewhere else row.findings
                     findings.append(finding.model_copy(update=where))
-                elif row and season.season not in row.lacks.setdefault(finding.reason, []):
+                elif row and season.season not in row.lacks.setdefault(
+                    finding.reason, []
+                ):
                     row.lacks[finding.reason].append(season.season)
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
@@ -334,8 +368,8 @@ class Again(NamedTuple):
 
 
 def judged_again(rows: Sequence[LedgerRow]) -> list[Again]:
-    """The claims with tests on several features of the same photographs: of these tests the one on
-    the strongest features, and that on the next weaker ones."""
+    """The claims with tests on several features of the same photographs: of these tests
+    the one on the strongest features, and that on the next weaker ones."""
     found = []
     for row in (row for row in rows if row.group != Group.UNCOUNTED):
         for title in dict.fromkeys(finding.title for finding in row.photographs):

@@ -1,15 +1,16 @@
 """Which claims of the papers hold on a dataset.
 
-A part of a claim is about presets, a quantity and a margin. Where the dataset has folds, what a
-paper says of 1,000 images of MSCOCO is about them. The presets are compared (comparisons), and the
-interval and p say what is concluded (stats.verdicts), twice: for other images and other trainings,
-which is the verdict, and for other trainings on this test set, which is what papers say. Holm's
-adjustment is over the claims of a paper that count on the dataset: a sentence about another dataset
-is shown, and neither counted nor adjusted with. A verdict against a paper stands if the controls of
-its part, the same comparison in another set-up, are against it, too; without one it is undecided.
-Why a claim is not run at all, or nothing is concluded from a comparison: see flags. What a season
-says on them all is written to reports/<season>/claims.json (claim_ledger), with DIGITS significant
-digits.
+A part of a claim is about presets, a quantity and a margin. Where the dataset has
+folds, what a paper says of 1,000 images of MSCOCO is about them. The presets are
+compared (comparisons), and the interval and p say what is concluded (stats.verdicts),
+twice: for other images and other trainings, which is the verdict, and for other
+trainings on this test set, which is what papers say. Holm's adjustment is over the
+claims of a paper that count on the dataset: a sentence about another dataset is shown,
+and neither counted nor adjusted with. A verdict against a paper stands if the controls
+of its part, the same comparison in another set-up, are against it, too; without one it
+is undecided. Why a claim is not run at all, or nothing is concluded from a comparison:
+see flags. What a season says on them all is written to reports/<season>/claims.json
+(claim_ledger), with DIGITS significant digits.
 """
 
 import math
@@ -49,12 +50,14 @@ from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
 from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
 
-READERS = {  # dataset of a place -> modules of datasets/ that read the same images and captions
+# dataset of a place -> modules of datasets/ that read the same images and captions
+READERS = {
     "flickr30k": ("flickr30k", "flickr30k_entities"),
     "mscoco_1k": ("mscoco",),
     "mscoco_5k": ("mscoco",),
 }
-RELEASE = "CUHK-PEDES"  # of the papers, of those that cuhk_pedes reads; no other has the option
+# of the papers, of those that cuhk_pedes reads; no other has the option
+RELEASE = "CUHK-PEDES"
 FOLDED = "mscoco_1k"  # the papers print means over folds of 1,000 images
 OF_THE_LEVEL = 0.1  # a margin is no larger a share of the better score
 POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
@@ -67,13 +70,16 @@ class Verdict:
 
     paper: str  # name of its file
     claim: Claim
-    is_elsewhere: bool  # the sentence names another dataset: this is the same comparison here
-    pairs: list[Pair] = field(default_factory=list)  # of each part that was run; none: not run
+    # the sentence names another dataset: this is the same comparison here
+    is_elsewhere: bool
+    # of each part that was run; none: not run
+    pairs: list[Pair] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a test of the claim, among those that are counted and adjusted for."""
+        """Whether it is a test of the claim, among those that are counted and adjusted
+        for."""
         return not self.is_elsewhere and not self.claim.uncounted
 
     @property
@@ -90,7 +96,11 @@ class Verdict:
     def on_test_set(self) -> Conclusion:
         """For other trainings on this test set."""
         conclusions = [pair.on_test_set for pair in self.pairs]
-        return min(conclusions, key=WORST_FIRST.index) if conclusions else Conclusion.NOT_RUN
+        return (
+            min(conclusions, key=WORST_FIRST.index)
+            if conclusions
+            else Conclusion.NOT_RUN
+        )
 
     @property
     def reason(self) -> str:
@@ -105,12 +115,18 @@ class Verdict:
 
 
 def verdicts(board: Board) -> list[Verdict]:
-    """One verdict for every claim of every paper, in their order; then of the season's own."""
+    """One verdict for every claim of every paper, in their order; then of the season's
+    own."""
     sources = papers() | board.own_claims
-    return [verdict for name, paper in sources.items() for verdict in _of_paper(board, name, paper)]
+    return [
+        verdict
+        for name, paper in sources.items()
+        for verdict in _of_paper(board, name, paper)
+    ]
 
 
-verdicts_on = lru_cache(maxsize=64)(verdicts)  # the same, once for all pages of a report
+# the same, once for all pages of a report
+verdicts_on = lru_cache(maxsize=64)(verdicts)
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
@@ -123,7 +139,9 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
     """With the adjustment over the claims of the paper that were run and count."""
     asked, parts_of = [], {}
     for claim in paper.claims:
-        lacks = [flags.not_run(board, claim, _here(board, part)) for part in claim.parts]
+        lacks = [
+            flags.not_run(board, claim, _here(board, part)) for part in claim.parts
+        ]
         run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
         pairs = [_asked(board, paper, part, claim.unfair) for part in run]
         missing = list(dict.fromkeys(lack for lack in lacks if lack))
@@ -131,15 +149,24 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
         presets = dict.fromkeys(preset for part in run for preset in part.presets)
         of_claim = flags.claim_flags(board, presets, pairs)
         is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
-        facts = {"paper": name, "claim": claim, "is_elsewhere": is_elsewhere, "pairs": pairs}
-        asked.append(Verdict(**facts, flags=[*(in_part if pairs else missing[:1]), *of_claim]))
+        facts = {
+            "paper": name,
+            "claim": claim,
+            "is_elsewhere": is_elsewhere,
+            "pairs": pairs,
+        }
+        asked.append(
+            Verdict(**facts, flags=[*(in_part if pairs else missing[:1]), *of_claim])
+        )
         parts_of[claim.id] = run
     judged = iter(rules.judge([v.pairs for v in asked if v.pairs and v.is_counted]))
     verdicts = []
     for verdict in asked:
         pairs, run = [], parts_of[verdict.claim.id]
         if verdict.pairs:
-            pairs = next(judged) if verdict.is_counted else rules.judge([verdict.pairs])[0]
+            pairs = (
+                next(judged) if verdict.is_counted else rules.judge([verdict.pairs])[0]
+            )
         if name != OWN:
             facts = zip(run, pairs, strict=True)
             pairs = [_controlled(board, paper, verdict.claim, *of) for of in facts]
@@ -156,21 +183,28 @@ def _here(board: Board, part: Part) -> Part:
 def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
     """The comparison of a part, with what it says about it and what is printed."""
     first, second = [*map(board.row, part.presets), None][:2]
-    metric, is_half = quantity(part.metric), part.metric == "rsum" and len(board.ways) == 1
+    metric, is_half = (
+        quantity(part.metric),
+        part.metric == "rsum" and len(board.ways) == 1,
+    )
     comparison = comparisons.compare(board, first, second, _here(board, part).metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     of_paper = effects(paper, part)
     values = None if is_half else of_paper
-    difference = values and (values[0] - values[1]) * (-1 if metric.less_is_better else 1)
+    difference = values and (values[0] - values[1]) * (
+        -1 if metric.less_is_better else 1
+    )
     if values and is_time(part.metric):
-        # Times of other machines are compared as shares: half of the printed share that the first
-        # preset saves, of what the second takes here.
+        # Times of other machines are compared as shares: half of the printed share that
+        # the first preset saves, of what the second takes here.
         share = abs(1 - values[0] / values[1])
         margin = share / 2 * (sum(comparison.seconds) / len(comparison.seconds))
     else:
         level = None  # the better mean, where both are of recalls
         if second and len(sides(part.metric)) == 1 and metric.unit == "%":
-            level = max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
+            level = max(
+                float(np.mean(of)) for of in (comparison.firsts, comparison.seconds)
+            )
         shown = of_paper if part.kind == "far" else values
         margin = margin_of(part, shown, is_half, level)
     return Pair(
@@ -182,13 +216,19 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
     )
 
 
-def _controlled(board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair) -> Pair:
-    """A comparison that is against its paper, with its controls, which have the printed numbers of
-    the part; undecided where none was run, or one is not against the paper."""
+def _controlled(
+    board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair
+) -> Pair:
+    """A comparison that is against its paper, with its controls, which have the
+    printed numbers of the part; undecided where none was run, or one is not against
+    the paper."""
     if pair.conclusion not in FAILED and pair.on_test_set not in FAILED:
         return pair
     facts = {"printed": effects(paper, part) or []}
-    others = [part.model_copy(update=facts | {"presets": presets}) for presets in part.controls]
+    others = [
+        part.model_copy(update=facts | {"presets": presets})
+        for presets in part.controls
+    ]
     asked = [
         [_asked(board, paper, other, claim.unfair)]
         for other in others
@@ -208,20 +248,24 @@ def _controlled(board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair
 
 
 def margin_of(
-    part: Part, printed: Sequence[float] | None, is_half: bool = False, level: float | None = None
+    part: Part,
+    printed: Sequence[float] | None,
+    is_half: bool = False,
+    level: float | None = None,
 ) -> float:
     """How much a claim counts as no difference: points of its metric.
 
-    A difference that is claimed is one of at least half of what the paper prints; but of no more
-    than a point per recall, so that effects which the paper found large are not "none" when they
-    are half as large. A difference that is denied is one of more than a point per recall, or, where
-    the paper prints more and calls it none, of more than twice that. Either way, no more than a
-    tenth of the better score: a point is little to a recall of 60 and nearly all of a recall of 1.
-    What is claimed to be far behind has to lack half of the printed share of the better score.
-    Means of scores have the scale of their model, so that no difference of them is too small.
+    A difference that is claimed is one of at least half of what the paper prints; but
+    of no more than a point per recall, so that effects which the paper found large are
+    not "none" when they are half as large. A difference that is denied is one of more
+    than a point per recall, or, where the paper prints more and calls it none, of more
+    than twice that. Either way, no more than a tenth of the better score: a point is
+    little to a recall of 60 and nearly all of a recall of 1. What is claimed to be far
+    behind has to lack half of the printed share of the better score. Means of scores
+    have the scale of their model, so that no difference of them is too small.
 
-    `printed` are both values. `is_half`: rsum has a single direction, and half of the recalls.
-    `level` is the better score where it is a recall or a sum of them.
+    `printed` are both values. `is_half`: rsum has a single direction, and half of the
+    recalls. `level` is the better score where it is a recall or a sum of them.
     """
     unit, less = quantity(part.metric).unit, quantity(part.metric).less_is_better
     if unit in ("score", "correlation"):
@@ -230,7 +274,9 @@ def margin_of(
     if part.kind == "far":
         return abs(difference) / max(printed) / 2 * level
     recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
-    points = POINTS_OF_A_RECALL * recalls / (2 if is_half else 1) if unit == "%" else 0.0
+    points = (
+        POINTS_OF_A_RECALL * recalls / (2 if is_half else 1) if unit == "%" else 0.0
+    )
     most = math.inf if level is None else OF_THE_LEVEL * level
     if part.kind == "ordered":
         half = abs(difference) / 2 or points
@@ -247,16 +293,17 @@ def is_dataset(board: Board, place: str) -> bool:
 
 
 def is_same(paper: Paper, board: Board, place: str) -> bool:
-    """Whether the test images of the board are those that the paper measured at the place."""
+    """Whether the test images of the board are those that the paper measured at the
+    place."""
     dataset, split = place.split("/")
     is_partition = board.card["split"] == paper.paper.splits.get(dataset)
     return is_dataset(board, place) and is_partition and split == "test"
 
 
 def metric_at(board: Board, place: str | None, metric: str) -> str:
-    """The metric of the board's records that corresponds to a paper's metric at a place: the mean
-    over folds where the place has folds, the board has folds, and the metric is declared on them;
-    else the metric itself."""
+    """The metric of the board's records that corresponds to a paper's metric at a
+    place: the mean over folds where the place has folds, the board has folds, and the
+    metric is declared on them; else the metric itself."""
     is_folded = place is not None and place.startswith(f"{FOLDED}/") and board.folds > 1
     if not is_folded:
         return metric
@@ -264,7 +311,7 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
     return MINUS.join(folded)
 
 
-# For the ledger -----------------------------------------------------------------------------------
+# For the ledger -----------------------------------------------------------------------
 
 
 def season_claims(
@@ -282,7 +329,9 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
         made=made(board),
-        leaders=[leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
+        leaders=[
+            leader(of) for of in (board.retrieval, board.localisation) if of.ranked
+        ],
         claims=[
             Finding(
                 paper=verdict.paper,
@@ -291,13 +340,19 @@ def _measured(board: Board, layers: Sequence) -> Measured:
                 on_test_set=verdict.on_test_set,
                 reason=verdict.reason,
                 is_elsewhere=verdict.is_elsewhere,
-                cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
+                cautions=[
+                    flags.said(flag) for flag in verdict.flags if not flag.blocks
+                ],
                 parts=[compared(pair) for pair in verdict.pairs],
-                decisive=verdict.pairs.index(verdict.decisive) if verdict.pairs else None,
+                decisive=verdict.pairs.index(verdict.decisive)
+                if verdict.pairs
+                else None,
                 layers={
                     layer.name: (of.own.conclusion, of.here.conclusion, of.is_changed)
                     for layer in layers
-                    if (of := layer.judged_claims.get((verdict.paper, verdict.claim.id)))
+                    if (
+                        of := layer.judged_claims.get((verdict.paper, verdict.claim.id))
+                    )
                 },
             )
             for verdict in verdicts_on(board)
@@ -325,10 +380,14 @@ def leader(board: Board) -> Leader:
     ranked, rivals = board.ranked, comparisons.rivals(board)
     metric = RANKED_BY[ranked[0].task]
     is_alone = metric == "rsum" and len(board.ways) == 1
-    places = [_place(board, row, metric, of) for row, of in zip(ranked, rivals, strict=True)]
+    places = [
+        _place(board, row, metric, of) for row, of in zip(ranked, rivals, strict=True)
+    ]
     return Leader(
         task=ranked[0].task,
-        metric=f"rsum of {board.ways[0]} alone" if is_alone else quantity(metric).heading,
+        metric=f"rsum of {board.ways[0]} alone"
+        if is_alone
+        else quantity(metric).heading,
         is_compared=comparisons.is_compared(board),
         places=places,
     )
@@ -336,8 +395,12 @@ def leader(board: Board) -> Leader:
 
 def _place(board: Board, row: Row, metric: str, rivals: list[int]) -> Place:
     ends = comparisons.interval(board, row, metric)
-    low, high = ends or comparisons.interval_over_images(board, row, metric) or (None, None)
-    told = {flags.NAMES[flag.letter]: flag.sentence for flag in flags.row_flags(board, row)}
+    low, high = (
+        ends or comparisons.interval_over_images(board, row, metric) or (None, None)
+    )
+    told = {
+        flags.NAMES[flag.letter]: flag.sentence for flag in flags.row_flags(board, row)
+    }
     facts = {"title": row.title, "mean": _rounded(row.mean(metric)), "rivals": rivals}
     facts |= {"low": _rounded(low), "high": _rounded(high), "flags": told}
     return Place(**facts, is_of_these_trainings=ends is None and low is not None)
@@ -347,7 +410,8 @@ def compared(pair: Pair) -> Compared:
     """A part of a claim that was run, with its controls."""
     comparison, metric = pair.comparison, quantity(pair.comparison.metric)
     low, high = comparison.interval or (None, None)
-    # No p where the verdict does not rest on it, as where an interval within the margin decides.
+    # No p where the verdict does not rest on it, as where an interval within the margin
+    # decides.
     is_asserted = pair.conclusion == pair.rule.asserted(comparison.difference)
     limit = pair.limit or Limit(None, None)
     return Compared(

@@ -1,14 +1,14 @@
 """What a board's records say about a metric: intervals of rows and differences of two.
 
-Recalls, rsum and whatever else is declared with `of_queries` are means over queries: their images
-are the units, each with all its captions and phrases; images of one group, such as those of a
-person, together. S has resamples of its own. Every other metric, times among them, varies with its
-trainings only.
+Recalls, rsum and whatever else is declared with `of_queries` are means over queries:
+their images are the units, each with all its captions and phrases; images of one group,
+such as those of a person, together. S has resamples of its own. Every other metric,
+times among them, varies with its trainings only.
 
-Every training counts. Trainings of two rows are paired if they are shared, as those of a fusion
-and of its members; equal seed numbers pair nothing else. What a training adds to the spread comes
-from all rows of the dataset (stats.comparisons); of times, mean scores and correlations, which do
-not vary alike, from the row itself.
+Every training counts. Trainings of two rows are paired if they are shared, as those of
+a fusion and of its members; equal seed numbers pair nothing else. What a training adds
+to the spread comes from all rows of the dataset (stats.comparisons); of times, mean
+scores and correlations, which do not vary alike, from the row itself.
 """
 
 import json
@@ -41,13 +41,16 @@ def measure(outcome: Outcome, metric: str) -> float | None:
         both = measure(outcome, first), measure(outcome, *second)
         return None if None in both else both[0] - both[1]
     if metric in SAMPLED:
-        # Standardised image features have lost the correlation that they have before training.
+        # Standardised image features have lost the correlation that they have before
+        # training.
         is_standardised = record.image_features.get("settings", {}).get("standardise")
         is_lost = is_standardised and metric.startswith("correlation")
         return None if is_lost else record.sampled.get(metric)
     if metric == PER_EPOCH.name:  # not where nothing was trained for this cell alone
         epochs = record.history.get("epoch")
-        return PER_EPOCH.compute(outcome.training_seconds, max(epochs)) if epochs else None
+        return (
+            PER_EPOCH.compute(outcome.training_seconds, max(epochs)) if epochs else None
+        )
     if METRICS[metric] in TIMES:
         of_training = outcome.trainings[0].seconds if outcome.trainings else {}
         seconds = (of_training | outcome.scoring.seconds).get(metric)
@@ -66,8 +69,8 @@ def values(row: Row, metric: str) -> list[float]:
 
 
 def is_coarse(row: Row) -> bool:
-    """Whether the bins of S cannot be trusted: it lies above 1 - KS, which bounds the true
-    overlap, or half and double the bins give another S."""
+    """Whether the bins of S cannot be trusted: it lies above 1 - KS, which bounds the
+    true overlap, or half and double the bins give another S."""
     if not row.has_scores:
         return False
     if row.mean("overlap_s") > row.mean("one_minus_ks") + SLACK:
@@ -77,9 +80,11 @@ def is_coarse(row: Row) -> bool:
 
 
 def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
-    """95% interval of a row: of the mean of its trainings, for other images and trainings.
+    """95% interval of a row: of the mean of its trainings, for other images and
+    trainings.
 
-    None where nothing is known of other trainings, and where there is no `interval_over_images`.
+    None where nothing is known of other trainings, and where there is no
+    `interval_over_images`.
     """
     part = seed_part(board, row, metric)
     over_images = interval_over_images(board, row, metric)
@@ -91,7 +96,9 @@ def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
     return max(low, lowest), min(high, highest)
 
 
-def interval_over_images(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
+def interval_over_images(
+    board: Board, row: Row, metric: str
+) -> tuple[float, float] | None:
     """95% interval of the mean of these very trainings, had other images been drawn.
 
     None where the metric was not measured, or varies with its trainings only.
@@ -109,15 +116,21 @@ def interval_over_images(board: Board, row: Row, metric: str) -> tuple[float, fl
 
 
 def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
-    """The spread that the mean of the row's trainings inherits; None: it is not known."""
+    """The spread that the mean of the row's trainings inherits; None: it is not
+    known."""
     count = len(usable(row, metric))
     if not count:
         return None
-    return spread_of(board, row.task, metric).part(_varies_as(board, row, metric), count)
+    return spread_of(board, row.task, metric).part(
+        _varies_as(board, row, metric), count
+    )
 
 
-def compare(board: Board, first: Row, second: Row | None, metric: str) -> Comparison | None:
-    """The difference of two rows; of one row, its difference of two metrics against zero.
+def compare(
+    board: Board, first: Row, second: Row | None, metric: str
+) -> Comparison | None:
+    """The difference of two rows; of one row, its difference of two metrics against
+    zero.
 
     None where a row does not have the metric.
     """
@@ -130,7 +143,9 @@ def compare(board: Board, first: Row, second: Row | None, metric: str) -> Compar
         samples,
         spread_of(board, first.task, metric),
         varies_as=[_varies_as(board, row, metric) for row in rows],
-        is_shared=bool(frozenset.intersection(*(trainings_of(board, row) for row in rows))),
+        is_shared=bool(
+            frozenset.intersection(*(trainings_of(board, row) for row in rows))
+        ),
         less_is_better=quantity(metric).less_is_better,
         metric=metric,
         titles=(first.title, second.title if second else ""),
@@ -139,12 +154,17 @@ def compare(board: Board, first: Row, second: Row | None, metric: str) -> Compar
 
 @lru_cache(maxsize=4096)
 def usable(row: Row, metric: str) -> dict[int, Outcome]:
-    """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
+    """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over
+    queries."""
     return {
         outcome.record.seed: outcome
         for outcome in row.played
         if measure(outcome, metric) is not None
-        and all(t.ranks in outcome.scores.ranks for s in sides(metric) for t in _terms(outcome, s))
+        and all(
+            t.ranks in outcome.scores.ranks
+            for s in sides(metric)
+            for t in _terms(outcome, s)
+        )
     }
 
 
@@ -152,14 +172,19 @@ def usable(row: Row, metric: str) -> dict[int, Outcome]:
 def sample_of(board: Board, row: Row, metric: str) -> Sample:
     """The metric of every training that can be used.
 
-    Its noise is None where that of one is not known: of times, MedR, means of scores, and S of
-    records without resamples. The noise of a difference is the difference of the noises.
+    Its noise is None where that of one is not known: of times, MedR, means of scores,
+    and S of records without resamples. The noise of a difference is the difference of
+    the noises.
     """
     outcomes, first, *second = usable(row, metric), *sides(metric)
-    measured = {seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()}
+    measured = {
+        seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()
+    }
     noise, units = {}, 0
     for seed, outcome in outcomes.items():
-        parts = [_noise(board.whole or board, outcome, side) for side in (first, *second)]
+        parts = [
+            _noise(board.whole or board, outcome, side) for side in (first, *second)
+        ]
         if any(part is None for part in parts):
             return Sample(measured, None)
         noise[seed] = parts[0] - parts[1] if second else parts[0]
@@ -171,12 +196,13 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
 
 @lru_cache(maxsize=4096)
 def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
-    """What each group of images does to a metric of one cell, (G,) as significance.deviations. For
-    S, (T,) deviations of its resamples, whose squares add up to its variance likewise; all cells of
-    a dataset share their resamples."""
+    """What each group of images does to a metric of one cell, (G,) as
+    significance.deviations. For S, (T,) deviations of its resamples, whose squares add
+    up to its variance likewise; all cells of a dataset share their resamples."""
     if metric == "overlap_s":
         replicates_T = outcome.scores.replicates
-        # A resample that is NaN, as one of a single group, is so for every cell: it adds nothing.
+        # A resample that is NaN, as one of a single group, is so for every cell: it
+        # adds nothing.
         is_finite_T = np.isfinite([] if replicates_T is None else replicates_T)
         if is_finite_T.sum() < 2:
             return None
@@ -191,7 +217,9 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
         group_Q = board.groups.of_queries(terms[0].direction)
         if len(ranks) != len(group_Q):
             expected = f"the {len(group_Q)} queries of the test split"
-            raise UserError(f"{outcome.kept.place}: {direction}", expected, len(ranks), "dvc repro")
+            raise UserError(
+                f"{outcome.kept.place}: {direction}", expected, len(ranks), "dvc repro"
+            )
         values_Q = sum(term.of_queries(ranks) for term in terms)
         noise.append(significance.deviations(values_Q, group_Q, board.groups.count))
     return sum(noise) if noise else None
@@ -207,35 +235,40 @@ def _terms(outcome: Outcome, metric: str) -> list[Metric]:
 
 @lru_cache(maxsize=512)
 def spread_of(board: Board, task: str, metric: str) -> Spread:
-    """The spread of trainings of a metric, over all rows of the task; of those whose trainings
-    are the same, one counts."""
+    """The spread of trainings of a metric, over all rows of the task; of those whose
+    trainings are the same, one counts."""
     rows = [row for row in board.rows if row.task == task and row.played]
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
     if _is_of_its_own(metric):
         several = {p: sample for p, sample in samples.items() if len(sample.values) > 1}
-        own = {preset: comparisons.variance_of(sample) for preset, sample in several.items()}
+        own = {
+            preset: comparisons.variance_of(sample)
+            for preset, sample in several.items()
+        }
         return Spread(pooled=None, own=own)
     trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
     return comparisons.spread(samples, trained)
 
 
 def _is_of_its_own(metric: str) -> bool:
-    """Whether the spread of a row says nothing of that of another: other work beside a training
-    slows that training alone, and scores have the scale of their method."""
+    """Whether the spread of a row says nothing of that of another: other work beside a
+    training slows that training alone, and scores have the scale of their method."""
     return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
 
 
 def _varies_as(board: Board, row: Row, metric: str) -> str:
-    """The preset whose spread counts for a row: of those whose trainings are the same, one."""
+    """The preset whose spread counts for a row: of those whose trainings are the same,
+    one."""
     return row.preset if _is_of_its_own(metric) else _alike(board, row)
 
 
 @lru_cache(maxsize=4096)
 def trainings_of(board: Board, row: Row) -> frozenset[str]:
-    """The presets whose trainings gave the scores: itself, of a fusion its members, and of one
-    that only scores differently the one that it starts from. Of presets whose trainings are the
-    same, as where papers differ in what is equal here, one of them."""
+    """The presets whose trainings gave the scores: itself, of a fusion its members,
+    and of one that only scores differently the one that it starts from. Of presets
+    whose trainings are the same, as where papers differ in what is equal here, one
+    of them."""
     declared = row.declared
     if declared.fuse:
         members = {member.partition(":")[0] for member in declared.fuse.of}
@@ -244,17 +277,20 @@ def trainings_of(board: Board, row: Row) -> frozenset[str]:
     else:
         return frozenset({_alike(board, row)})
     rows = {member: known(board, member) for member in members}
-    return frozenset(t for m, of in rows.items() for t in (trainings_of(board, of) if of else {m}))
+    return frozenset(
+        t for m, of in rows.items() for t in (trainings_of(board, of) if of else {m})
+    )
 
 
 def known(board: Board, preset: str) -> Row | None:
-    """The row of a start or of a member, which may be of another task than the board."""
+    """The row of a start or of a member, which may be of another task than the
+    board."""
     return (board.whole or board).row(preset)
 
 
 def _alike(board: Board, row: Row) -> str:
-    """Of the presets whose trainings are the same the one with the most of them, the first on
-    ties."""
+    """Of the presets whose trainings are the same the one with the most of them, the
+    first on ties."""
     training = _training(row)
     same_task = [of for of in board.rows if of.task == row.task and of.played]
     alike = [of for of in same_task if training and _training(of) == training]
@@ -263,33 +299,44 @@ def _alike(board: Board, row: Row) -> str:
 
 @lru_cache(maxsize=1024)
 def _training(row: Row) -> str:
-    """What decided the row's own trainings, but for the seed; "": the records do not say."""
-    facts = {"options": row.record.options, "start": row.declared.start, "method": row.method}
+    """What decided the row's own trainings, but for the seed; "": the records do not
+    say."""
+    facts = {
+        "options": row.record.options,
+        "start": row.declared.start,
+        "method": row.method,
+    }
     facts["identity"] = row.record.trainings.get(row.preset)
     return json.dumps(facts, sort_keys=True) if facts["identity"] else ""
 
 
 @lru_cache(maxsize=64)
 def rivals(board: Board) -> list[list[int]]:
-    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do not differ.
+    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
+    not differ.
 
-    All pairs are compared for other images and other trainings, with Holm's adjustment over all of
-    them. Two differ only in the order in which they stand; not where nothing is known of other
-    trainings, and not where the test queries are too few for any conclusion.
+    All pairs are compared for other images and other trainings, with Holm's adjustment
+    over all of them. Two differ only in the order in which they stand; not where
+    nothing is known of other trainings, and not where the test queries are too few for
+    any conclusion.
     """
     ranked, p_values = board.ranked, []
     for first, second in combinations(ranked, 2):
         is_small = board.is_small(first.task)
         of = None if is_small else compare(board, first, second, RANKED_BY[first.task])
-        is_told = of and of.estimate and of.difference > 0 and not of.is_of_these_trainings
+        is_told = (
+            of and of.estimate and of.difference > 0 and not of.is_of_these_trainings
+        )
         p_values.append(of.estimate.p() if is_told else 1.0)
-    alike_RR = ~significance.apart(p_values, len(ranked)) & ~np.eye(len(ranked), dtype=bool)
+    alike_RR = ~significance.apart(p_values, len(ranked)) & ~np.eye(
+        len(ranked), dtype=bool
+    )
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
 def is_compared(board: Board) -> bool:
-    """Whether any two of `board.ranked`, of one task, could differ significantly: the test queries
-    are enough, and something is known of other trainings."""
+    """Whether any two of `board.ranked`, of one task, could differ significantly: the
+    test queries are enough, and something is known of other trainings."""
     ranked = board.ranked
     if len(ranked) < 2 or board.is_small(ranked[0].task):
         return False
@@ -298,8 +345,8 @@ def is_compared(board: Board) -> bool:
 
 
 def named_twins(card: dict) -> frozenset[str]:
-    """Files of the test images that the card names as twins of one in another split: of those of
-    the nearest pairs."""
+    """Files of the test images that the card names as twins of one in another split: of
+    those of the nearest pairs."""
     leakage = card.get("leakage", {})
     near = [names[:2] for names in leakage.get("near_pictures", [])]
     names = [name for names in (*leakage.get("pictures", []), *near) for name in names]
@@ -314,17 +361,24 @@ def twins_in_all(card: dict) -> int:
 
 
 def without_twins(board: Board, row: Row, metric: str) -> float | None:
-    """A mean over queries, or rsum, over the queries of test images without a named twin in another
-    split; mean over the seeds. None where no query is left. What is left out may still be found,
-    since a cell keeps ranks and no scores."""
+    """A mean over queries, or rsum, over the queries of test images without a named
+    twin in another split; mean over the seeds. None where no query is left. What is
+    left out may still be found, since a cell keeps ranks and no scores."""
     is_kept, images_of, values = _without_twin(board), board.groups.image_of_query, []
     for outcome in row.played:
         terms = query_terms(metric, outcome.record.metrics)
         kept = [is_kept[images_of[term.direction]] for term in terms]
         if not terms or not all(of_term.any() for of_term in kept):
             return None
-        ranks = [outcome.scores.ranks[t.ranks].at(of) for t, of in zip(terms, kept, strict=True)]
-        values.append(sum(float(t.of_queries(r).mean()) for t, r in zip(terms, ranks, strict=True)))
+        ranks = [
+            outcome.scores.ranks[t.ranks].at(of)
+            for t, of in zip(terms, kept, strict=True)
+        ]
+        values.append(
+            sum(
+                float(t.of_queries(r).mean()) for t, r in zip(terms, ranks, strict=True)
+            )
+        )
     return fmean(values)
 
 

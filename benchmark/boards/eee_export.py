@@ -1,10 +1,12 @@
-"""A board as files of Every Eval Ever, schema 0.3.0: one for each row, with the means of its seeds.
+"""A board as files of Every Eval Ever, schema 0.3.0: one for each row, with the means
+of its seeds.
 
     data/rematch-<season>/rematch/<preset>/<uuid>.json
 
-The name is made of the content, so that equal results give one name. `score_details.details` has
-the value of every seed, `uncertainty.confidence_interval` the 95% interval of the mean; `method`
-says for what it is. What a metric's range does not bound is "Infinity", as the schema has it.
+The name is made of the content, so that equal results give one name.
+`score_details.details` has the value of every seed, `uncertainty.confidence_interval`
+the 95% interval of the mean; `method` says for what it is. What a metric's range does
+not bound is "Infinity", as the schema has it.
 """
 
 import hashlib
@@ -47,16 +49,27 @@ def _log(board: Board, row: Row, season: str) -> dict:
     record, card, model = row.record, board.card, f"{NAME}/{row.preset}"
     deployed = "unknown" if row.is_external else "self_deployed"
     of_model = {"deployment_type": deployed, "model_availability": "unknown"}
-    of_model |= {"method": record.method, "options": json.dumps(record.options, sort_keys=True)}
+    of_model |= {
+        "method": record.method,
+        "options": json.dumps(record.options, sort_keys=True),
+    }
     departures = [sentence(departure) for departure in record.departures]
     of_model["deviations_from_the_paper"] = json.dumps(departures)
     of_model["seeds"] = json.dumps([outcome.record.seed for outcome in row.played])
     commits = json.dumps(sorted({facts.git_commit for facts in row.costs}))
     of_library = {"protocol": str(record.protocol_version), "commits": commits}
-    relation = "other" if row.is_external else "first_party" if row.is_own else "third_party"
+    relation = (
+        "other" if row.is_external else "first_party" if row.is_own else "third_party"
+    )
     engine = row.outcomes[0].scoring.packages.get("torch", "unknown")
-    of_data = {key: str(card[key]) for key in ("source", "licence", "split", "manifest")}
-    source = {"dataset_name": board.title, "source_type": "other", "additional_details": of_data}
+    of_data = {
+        key: str(card[key]) for key in ("source", "licence", "split", "manifest")
+    }
+    source = {
+        "dataset_name": board.title,
+        "source_type": "other",
+        "additional_details": of_data,
+    }
     metrics = [METRICS[n] for n in row.means() if n in METRICS and METRICS[n].in_tables]
     return {
         "schema_version": SCHEMA,
@@ -94,7 +107,10 @@ def _log(board: Board, row: Row, season: str) -> dict:
 
 
 def _config(metric: Metric) -> dict:
-    ends = (end if isfinite(end) else f"{end}".replace("inf", "Infinity") for end in metric.range)
+    ends = (
+        end if isfinite(end) else f"{end}".replace("inf", "Infinity")
+        for end in metric.range
+    )
     return {
         "evaluation_description": metric.formula,
         "metric_id": f"{NAME}.{metric.name}",
@@ -107,13 +123,22 @@ def _config(metric: Metric) -> dict:
 
 
 def _score(board: Board, row: Row, metric: str) -> dict:
-    details = {f"seed_{o.record.seed}": str(o.record.metrics[metric]) for o in row.played}
+    details = {
+        f"seed_{o.record.seed}": str(o.record.metrics[metric]) for o in row.played
+    }
     score = {"score": row.mean(metric), "details": details}
     ends, method = comparisons.interval(board, row, metric), FOR_BOTH
     if ends is None:
         ends, method = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
     if ends is None or not all(map(isfinite, ends)):
         return score
-    interval = {"lower": ends[0], "upper": ends[1], "confidence_level": LEVEL, "method": method}
+    interval = {
+        "lower": ends[0],
+        "upper": ends[1],
+        "confidence_level": LEVEL,
+        "method": method,
+    }
     images = board.card["counts"]["test"]["images"]
-    return score | {"uncertainty": {"confidence_interval": interval, "num_samples": images}}
+    return score | {
+        "uncertainty": {"confidence_interval": interval, "num_samples": images}
+    }

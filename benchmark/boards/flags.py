@@ -1,7 +1,7 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
-Derived when a report is made, so that records which are older than a flag have it, too. Nothing is
-concluded where a flag blocks. docs/statistics.md has a table of all flags.
+Derived when a report is made, so that records which are older than a flag have it, too.
+Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,15 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.core.departures import Aspect, Departure, sentence
 from benchmark.core.records import Record
-from benchmark.papers.printed_tables import Claim, Part, is_time, quantity, sides, title_of, unequal
+from benchmark.papers.printed_tables import (
+    Claim,
+    Part,
+    is_time,
+    quantity,
+    sides,
+    title_of,
+    unequal,
+)
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import DENIED, NOTHING_VARIES, ONE_SIDED, Flag, Pair
@@ -22,9 +30,12 @@ ENOUGH = 3  # trainings
 NEAR_CHANCE = 3  # times the rsum of random scores
 NEARLY = 0.98  # of the largest rsum
 BESIDE = " stages at once"
-SHARE, FEWEST, QUARTER = 3, 3, 4  # of the epochs: the last third, or three; the first quarter
+# of the epochs: the last third, or three; the first quarter
+SHARE, FEWEST, QUARTER = 3, 3, 4
 TOLERANCE = 0.01  # a gain of less than this share of the best value is none
-STARTS_ALIKE = "the method sets a seed itself, so that every training starts from the same weights"
+STARTS_ALIKE = (
+    "the method sets a seed itself, so that every training starts from the same weights"
+)
 IN_ORDER = (  # of what departs: how the flag of features lists it
     (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
     (Aspect.GRID_REGIONS,),
@@ -32,7 +43,8 @@ IN_ORDER = (  # of what departs: how the flag of features lists it
     (Aspect.WORD_VECTORS,),
     (Aspect.TEXT_VECTORS,),
 )
-FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those that do come first
+# letter -> name, and what helps where it blocks a verdict; those that do come first
+FLAGS = {
     "N": ("near chance", "a row above chance"),
     "D": ("below its start", "fine-tuning that improves on its start"),
     "S": (f"fewer than {ENOUGH} seeds", f"{ENOUGH} seeds"),
@@ -67,7 +79,8 @@ FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those tha
 NAMES = {letter: name for letter, (name, _) in FLAGS.items()}
 BLOCKING = {letter: remedy for letter, (_, remedy) in FLAGS.items() if remedy}
 OF_ROWS = "NDGVTX4CEAJ"  # letters of rows that count against a verdict on them
-FLATTERED = "X4"  # letters of rows that know more than others: the best without them is named, too
+# letters of rows that know more than others: the best without them is named, too
+FLATTERED = "X4"
 FROM_PAPER = "FG"  # of rows with a paper
 
 
@@ -86,8 +99,8 @@ def letters(flags: Iterable[Flag], among: Iterable[str] = tuple(NAMES)) -> str:
 def row_flags(board: Board, row: Row) -> list[Flag]:
     """What a reader must know of a row, gravest first.
 
-    A row without a paper cannot differ from it, and an external row is one set of scores: no number
-    of trainings is too few.
+    A row without a paper cannot differ from it, and an external row is one set of
+    scores: no number of trainings is too few.
     """
     texts = _of_record(row) | _of_trainings(board, row)
     twins, within = comparisons.twins_in_all(board.card), board.card.get("twins", {})
@@ -101,7 +114,9 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
     rsum, ways = row.mean("rsum"), len(board.ways) if row.task == "retrieval" else 1
     most = ways * 100 * len(SUMMED_K)
     if rsum is not None and rsum >= NEARLY * most:  # no published result is as good
-        texts["V"] = f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
+        texts["V"] = (
+            f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
+        )
     without = FROM_PAPER * (not row.has_paper) + "S" * row.is_external
     shown = [letter for letter in NAMES if texts.get(letter) and letter not in without]
     return [Flag(letter, texts[letter], blocks=letter == "N") for letter in shown]
@@ -113,14 +128,17 @@ def has_flag(board: Board, row: Row, letter: str) -> bool:
 
 
 def reads_other_words(record: Record) -> bool:
-    """Whether a method, or its text encoder, reads word vectors that the paper does not have."""
+    """Whether a method, or its text encoder, reads word vectors that the paper does not
+    have."""
     aspects = (Aspect.WORD_VECTORS, Aspect.TEXT_VECTORS)
-    return any(each.aspect in aspects and _is_of_features(each) for each in record.departures)
+    return any(
+        each.aspect in aspects and _is_of_features(each) for each in record.departures
+    )
 
 
 def _is_of_features(departure: Departure) -> bool:
-    """Vectors of texts count where they come from word vectors; encoders have a flag of their
-    own."""
+    """Vectors of texts count where they come from word vectors; encoders have a flag of
+    their own."""
     if departure.aspect != Aspect.TEXT_VECTORS:
         return True
     return departure.reads_words and departure.texts != "contextual"
@@ -148,7 +166,8 @@ def _of_record(row: Row) -> dict[str, str]:
 
 
 def _other_features(record: Record) -> list[str]:
-    """Sentences on features of other networks, regions or word vectors than the paper's."""
+    """Sentences on features of other networks, regions or word vectors than the
+    paper's."""
     sentences = []
     for aspects in IN_ORDER:
         for departure in record.departures:
@@ -158,7 +177,8 @@ def _other_features(record: Record) -> list[str]:
 
 
 def _other_encoder(row: Row) -> str:
-    """Name of the sentence vectors that it read; "" where they are of the paper's encoder."""
+    """Name of the sentence vectors that it read; "" where they are of the paper's
+    encoder."""
     folder, own = row.record.text_features.get("encoder", ""), row.declared.sentence
     is_own = not own or not folder or folder.removeprefix("phrases_").startswith(own)
     return "" if is_own else folder
@@ -166,8 +186,13 @@ def _other_encoder(row: Row) -> str:
 
 def _of_trainings(board: Board, row: Row) -> dict[str, str]:
     texts = {}
-    members = [comparisons.known(board, n) for n in sorted(comparisons.trainings_of(board, row))]
-    histories = [o.record.history for member in members if member for o in member.played]
+    members = [
+        comparisons.known(board, n)
+        for n in sorted(comparisons.trainings_of(board, row))
+    ]
+    histories = [
+        o.record.history for member in members if member for o in member.played
+    ]
     rose = "still improved at the end"
     early = "were best in the first quarter of their epochs, and fell"
     for letter, tells, what in (("C", is_rising, rose), ("E", is_early, early)):
@@ -192,8 +217,12 @@ def _of_trainings(board: Board, row: Row) -> dict[str, str]:
     commits = [facts.git_commit for facts in row.costs]
     if any("unknown" in commit or not commit for commit in commits):
         texts["K"] = "the commit of its code is not known"
-    of_seed = {o.record.seed: o.trainings[0].git_commit for o in row.played if o.trainings}
-    added = [str(seed) for seed, of in of_seed.items() if of != next(iter(of_seed.values()))]
+    of_seed = {
+        o.record.seed: o.trainings[0].git_commit for o in row.played if o.trainings
+    }
+    added = [
+        str(seed) for seed, of in of_seed.items() if of != next(iter(of_seed.values()))
+    ]
     if added:
         why = "another commit than the first seed, so maybe trained after results were seen"
         texts["A"] = f"seed{'s' * (len(added) > 1)} {', '.join(added)}: {why}"
@@ -201,7 +230,8 @@ def _of_trainings(board: Board, row: Row) -> dict[str, str]:
 
 
 def _by_result(row: Row) -> dict[tuple, list[int]]:
-    """The seeds of a row by their ranks; those whose ranks are not kept are left out."""
+    """The seeds of a row by their ranks; those whose ranks are not kept are left
+    out."""
     seeds: dict[tuple, list[int]] = {}
     for outcome in row.played:
         ranks = outcome.scores.ranks
@@ -223,11 +253,11 @@ def listed(seeds: Sequence[int]) -> str:
 
 
 def gain(history: dict[str, list]) -> float | None:
-    """How much the validation rsum rose over the last third of the epochs, by a straight line, as a
-    share of its best value; None for fewer than two epochs.
+    """How much the validation rsum rose over the last third of the epochs, by a
+    straight line, as a share of its best value; None for fewer than two epochs.
 
-    Epochs before the last change of the learning rate are left out where three or more follow it:
-    the rise at the change itself says nothing of what comes.
+    Epochs before the last change of the learning rate are left out where three or more
+    follow it: the rise at the change itself says nothing of what comes.
     """
     values_E = np.array(history.get("val_rsum", []), dtype=float)
     count = len(values_E)
@@ -243,14 +273,16 @@ def gain(history: dict[str, list]) -> float | None:
 
 
 def is_rising(history: dict[str, list]) -> bool | None:
-    """Whether the training would have gone on improving; None: it has too few epochs to tell."""
+    """Whether the training would have gone on improving; None: it has too few epochs to
+    tell."""
     rise = gain(history)
     return None if rise is None else rise > TOLERANCE
 
 
 def is_early(history: dict[str, list]) -> bool | None:
-    """Whether the best epoch lies in the first quarter and validation fell afterwards, as where the
-    rate is too high or the model over-fits; None: it has too few epochs to tell."""
+    """Whether the best epoch lies in the first quarter and validation fell afterwards,
+    as where the rate is too high or the model over-fits; None: it has too few epochs to
+    tell."""
     values_E = np.array(history.get("val_rsum", []), dtype=float)
     if len(values_E) < QUARTER or values_E.max() <= 0:
         return None
@@ -259,18 +291,24 @@ def is_early(history: dict[str, list]) -> bool | None:
 
 
 def _from_start(board: Board, row: Row) -> dict[int, tuple[float, float]]:
-    """The best validation rsum of each training, and that of what it goes on from, by seed."""
+    """The best validation rsum of each training, and that of what it goes on from, by
+    seed."""
     start = comparisons.known(board, row.declared.start) if row.declared.start else None
     if start is None:
         return {}
-    histories = [{o.record.seed: o.record.history for o in of.played} for of in (row, start)]
-    after, before = ({s: of[s]["val_rsum"] for s in of if "val_rsum" in of[s]} for of in histories)
+    histories = [
+        {o.record.seed: o.record.history for o in of.played} for of in (row, start)
+    ]
+    after, before = (
+        {s: of[s]["val_rsum"] for s in of if "val_rsum" in of[s]} for of in histories
+    )
     seeds = sorted(after.keys() & before.keys())
     return {seed: (max(after[seed]), max(before[seed])) for seed in seeds}
 
 
 def _near_chance(board: Board, row: Row) -> str:
-    """Of random scores 1, 5 and 10 of N images are ranked that high, in both directions."""
+    """Of random scores 1, 5 and 10 of N images are ranked that high, in both
+    directions."""
     rsum, ways = row.mean("rsum"), len(board.ways)
     if row.task != "retrieval" or not row.played or rsum is None:
         return ""
@@ -280,7 +318,10 @@ def _near_chance(board: Board, row: Row) -> str:
         images *= len(layer.queries) / int(layer.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
         images = choices_of(board.groups.of_image)
-    of_mean, ends = near_chance(rsum, ways, images), comparisons.interval(board, row, "rsum")
+    of_mean, ends = (
+        near_chance(rsum, ways, images),
+        comparisons.interval(board, row, "rsum"),
+    )
     if of_mean or not ends or not near_chance(ends[0], ways, images):
         return of_mean
     below = f"reaches below {NEAR_CHANCE} times random scores"
@@ -288,21 +329,23 @@ def _near_chance(board: Board, row: Row) -> str:
 
 
 def choices_of(group_of_image: np.ndarray) -> float:
-    """How many images there are for each relevant one, over captions that search them: all, or
-    fewer where several images of a group are relevant."""
+    """How many images there are for each relevant one, over captions that search them:
+    all, or fewer where several images of a group are relevant."""
     sizes = np.bincount(group_of_image)
     return float(sizes.sum() ** 2 / np.square(sizes).sum())
 
 
 def chance(ways: int, images: float) -> float:
-    """The rsum of random scores, with these directions and so many images for each relevant one."""
+    """The rsum of random scores, with these directions and so many images for each
+    relevant one."""
     return ways * 100 * sum(min(k, images) for k in SUMMED_K) / images
 
 
 def near_chance(rsum: float, ways: int, images: float) -> str:
-    """What is said of an rsum that is near that of random scores, with these directions and so many
-    images for each that is relevant; "" of a better one. Of few images many are right by chance:
-    there, the rsum must only be nearer to perfect scores than to random ones."""
+    """What is said of an rsum that is near that of random scores, with these directions
+    and so many images for each that is relevant; "" of a better one. Of few images many
+    are right by chance: there, the rsum must only be nearer to perfect scores than to
+    random ones."""
     by_chance = chance(ways, images)
     half_way = (by_chance + ways * 100 * len(SUMMED_K)) / 2
     is_near = rsum < min(NEAR_CHANCE * by_chance, half_way)
@@ -311,9 +354,9 @@ def near_chance(rsum: float, ways: int, images: float) -> str:
 
 
 def time_settings(row: Row) -> list[str]:
-    """Machine, how its processor computes, device, threads and versions, of all trainings and
-    scorings, and how many stages ran at once; several where seeds were run on different ones:
-    their times cannot be compared."""
+    """Machine, how its processor computes, device, threads and versions, of all
+    trainings and scorings, and how many stages ran at once; several where seeds were
+    run on different ones: their times cannot be compared."""
     texts = set()
     for outcome in row.played:
         fingerprint = outcome.record.numerics.get("fingerprint", "unknown")
@@ -348,14 +391,22 @@ def _lack(board: Board, claim: Claim, part: Part) -> str:
         if not comparisons.usable(row, part.metric):
             return f"{quantity(part.metric).heading} of {row.title} was not measured"
         for name, wanted in claim.settings.items():
-            trained = [comparisons.known(board, p) for p in comparisons.trainings_of(board, row)]
+            trained = [
+                comparisons.known(board, p)
+                for p in comparisons.trainings_of(board, row)
+            ]
             options = [of.record.options if of else {} for of in trained]
-            found = {str(of.get(name, "another")) for of in options if of.get(name) != wanted}
+            found = {
+                str(of.get(name, "another")) for of in options if of.get(name) != wanted
+            }
             if found:
-                return f"{row.title} was played with {' and '.join(sorted(found))} {name}"
+                return (
+                    f"{row.title} was played with {' and '.join(sorted(found))} {name}"
+                )
     if claim.weights:
-        # A claim about trained weights is not tested with random ones, nor, where one side alone
-        # reads word vectors, with vectors that were trained on the captions at hand.
+        # A claim about trained weights is not tested with random ones, nor, where one
+        # side alone reads word vectors, with vectors that were trained on the captions
+        # at hand.
         if random := [row.title for row in rows if has_flag(board, row, "T")]:
             return f"{' and '.join(random)} was played with a random text encoder"
         trained_rows = [row for row in rows if not row.is_own]
@@ -377,23 +428,33 @@ def _lack(board: Board, claim: Claim, part: Part) -> str:
 
 
 def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | None:
-    """Why nothing can be concluded from a comparison, whatever its numbers; None: it can. `unfair`
-    is what the entry of its claim says."""
-    rows = [board.row(preset) for preset in (comparison.first, comparison.second) if preset]
+    """Why nothing can be concluded from a comparison, whatever its numbers; None: it
+    can. `unfair` is what the entry of its claim says."""
+    rows = [
+        board.row(preset) for preset in (comparison.first, comparison.second) if preset
+    ]
     of_times, task = is_time(comparison.metric), rows[0].task
-    settings = {text for row in rows for text in time_settings(row)} if of_times else set()
+    settings = (
+        {text for row in rows for text in time_settings(row)} if of_times else set()
+    )
     trained = [] if of_times else rows
     poor = [row.title for row in trained if has_flag(board, row, "N")]
     fallen = [row.title for row in trained if has_flag(board, row, "D")]
     other = [row.title for row in trained if has_flag(board, row, "G")]
     if board.is_small(task):
-        said = "L", f"nothing can be concluded from {board.test_queries(task)} test queries"
+        said = (
+            "L",
+            f"nothing can be concluded from {board.test_queries(task)} test queries",
+        )
     elif comparison.difference == 0 and is_identical(*rows):
         said = "M", "identical results"
     elif any(BESIDE in text for text in settings):
         said = "Y", "timed beside other stages"
     elif len(settings) > 1:
-        said = "Y", f"timed in {len(settings)} settings, of machine, threads or versions"
+        said = (
+            "Y",
+            f"timed in {len(settings)} settings, of machine, threads or versions",
+        )
     elif poor:
         said = "N", f"{' and '.join(poor)} barely trained"
     elif len(rows) > 1 and fallen:
@@ -406,7 +467,9 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
         said = "H", f"{untried} had no trials on validation, its opponent had"
     elif len(trained) > 1 == len(other) and all(row.has_paper for row in trained):
         said = "G", f"{other[0]} has another text encoder than in its paper"
-    elif "overlap_s" in sides(comparison.metric) and any(map(comparisons.is_coarse, rows)):
+    elif "overlap_s" in sides(comparison.metric) and any(
+        map(comparisons.is_coarse, rows)
+    ):
         coarse = [row.title for row in rows if comparisons.is_coarse(row)]
         said = "Z", f"S of {' and '.join(coarse)} depends on its bins"
     elif not comparison.is_of_these_trainings:
@@ -420,8 +483,11 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
     return Flag(*said, blocks=True)
 
 
-def claim_flags(board: Board, presets: Iterable[str], pairs: Sequence[Pair]) -> list[Flag]:
-    """What of the rows of a claim, then of each comparison, speaks against trusting a verdict."""
+def claim_flags(
+    board: Board, presets: Iterable[str], pairs: Sequence[Pair]
+) -> list[Flag]:
+    """What of the rows of a claim, then of each comparison, speaks against trusting a
+    verdict."""
     rows = [board.row(preset) for preset in presets]
     flags = []
     for letter in OF_ROWS:
@@ -429,7 +495,11 @@ def claim_flags(board: Board, presets: Iterable[str], pairs: Sequence[Pair]) -> 
         flags += [Flag(letter, "; ".join(titles))] if titles else []
     for pair in pairs:
         comparison, texts = pair.comparison, {}
-        rows = [r for name in (comparison.first, comparison.second) if (r := board.row(name))]
+        rows = [
+            r
+            for name in (comparison.first, comparison.second)
+            if (r := board.row(name))
+        ]
         if len(rows) == 2:
             evened = {"Q": _settings(*rows)["Q"]}
             texts = evened | {"H": _trials(board, *rows), "1": unlike_seeds(*rows)}
@@ -438,31 +508,38 @@ def claim_flags(board: Board, presets: Iterable[str], pairs: Sequence[Pair]) -> 
         if pair.rule.kind in DENIED and denied > pair.margin:
             texts["3"] = "the printed difference is more than a tenth of the level here"
         is_known = comparison.interval is None or comparison.doubt.image_count
-        if not is_known and not is_time(comparison.metric):  # of times other images make no sense
+        # of times other images make no sense
+        if not is_known and not is_time(comparison.metric):
             texts["I"] = "the interval is for other trainings only"
         flags += [Flag(letter, text) for letter, text in texts.items() if text]
     return list(dict.fromkeys(flags))
 
 
 def unlike_seeds(first: Row, second: Row) -> str:
-    """Which seeds are compared, where they are not the same; "" where they are, and of external
-    rows, which have none."""
+    """Which seeds are compared, where they are not the same; "" where they are, and of
+    external rows, which have none."""
     of = {row.title: [o.record.seed for o in row.played] for row in (first, second)}
     is_alike = len({frozenset(seeds) for seeds in of.values()}) == 1
     if is_alike or first.is_external or second.is_external:
         return ""
-    return " against ".join(f"{listed(seeds)} of {title}" for title, seeds in of.items())
+    return " against ".join(
+        f"{listed(seeds)} of {title}" for title, seeds in of.items()
+    )
 
 
 def _settings(first: Row, second: Row) -> dict[str, str]:
-    """Of rows that are trained alike, anew or from another one: U, what a season scales to
-    different values; Q, what the paper has different for them, and the season has not."""
+    """Of rows that are trained alike, anew or from another one: U, what a season scales
+    to different values; Q, what the paper has different for them, and the season has
+    not."""
     kinds = {(row.method, bool(row.declared.start)) for row in (first, second)}
     if len(kinds) > 1 or first.declared.fuse or second.declared.fuse:
         return {"U": "", "Q": ""}
     of, declared = (first.record, second.record), (first.declared, second.declared)
     options, in_paper = ([x.options for x in both] for both in (of, declared))
-    scaled = [f"{n} {options[0].get(n)} and {options[1].get(n)}" for n in unequal(*of, *declared)]
+    scaled = [
+        f"{n} {options[0].get(n)} and {options[1].get(n)}"
+        for n in unequal(*of, *declared)
+    ]
     evened = [
         name
         for name in sorted({*of[0].scaled, *of[1].scaled})
@@ -473,30 +550,42 @@ def _settings(first: Row, second: Row) -> dict[str, str]:
 
 
 def _tried(board: Board, row: Row) -> list[str]:
-    """The options of the trials of a row's method; what they gave holds for all its presets."""
+    """The options of the trials of a row's method; what they gave holds for all its
+    presets."""
     presets = [of.preset for of in board.rows if of.method == row.method]
     return [trial for preset in presets for trial in board.tried.get(preset, ())]
 
 
 def _untried(board: Board, first: Row, second: Row) -> str:
-    """Title of the one of two methods without a trial; "" where both or neither had any, and of
-    what has no epochs to be tried."""
+    """Title of the one of two methods without a trial; "" where both or neither had
+    any, and of what has no epochs to be tried."""
     if first.method == second.method:
         return ""
     untried = [row for row in (first, second) if not _tried(board, row)]
-    has_epochs = [any(outcome.record.history for outcome in row.played) for row in untried]
+    has_epochs = [
+        any(outcome.record.history for outcome in row.played) for row in untried
+    ]
     return untried[0].title if has_epochs == [True] else ""
 
 
 def _trials(board: Board, first: Row, second: Row) -> str:
-    """How often, and with which options, each of two methods was tried on validation, where that
-    differs; of one method's rows, which of them its settings were tried on."""
+    """How often, and with which options, each of two methods was tried on
+    validation, where that differs; of one method's rows, which of them its settings
+    were tried on."""
     if first.method == second.method:
         own = [row.title for row in (first, second) if row.preset in board.tried]
         return f"of its method, {own[0]} alone was tried" if len(own) == 1 else ""
     told = {}
     for row in (first, second):
         trials = _tried(board, row)
-        names = sorted({word.partition("=")[0] for trial in trials for word in trial.split()})
-        told[row.title] = f"{len(trials)} trials ({', '.join(names)})" if trials else "no trials"
-    return "; ".join(f"{t}: {of}" for t, of in told.items()) if len({*told.values()}) > 1 else ""
+        names = sorted(
+            {word.partition("=")[0] for trial in trials for word in trial.split()}
+        )
+        told[row.title] = (
+            f"{len(trials)} trials ({', '.join(names)})" if trials else "no trials"
+        )
+    return (
+        "; ".join(f"{t}: {of}" for t, of in told.items())
+        if len({*told.values()}) > 1
+        else ""
+    )

@@ -1,14 +1,15 @@
-"""Short trainings on drawn scenes are as good as those of ten seeds were: `pytest benchmark/`.
+"""Short trainings on drawn scenes are as good as those of ten seeds were: `pytest
+benchmark/`.
 
-A method that got a tenth worse is caught, an unlucky seed is not. What ten seeds gave stands in
-short_trainings.json, and is written anew by
+A method that got a tenth worse is caught, an unlucky seed is not. What ten seeds gave
+stands in short_trainings.json, and is written anew by
 
     python -m benchmark.checks.test_short_trainings
 
-Scenes, features and vectors are the same in all trainings: seeds differ in the weights they start
-from, in batches and in dropout. Negatives are all of a batch, since the hardest alone teach little
-at first. The instance loss learns nothing in so few steps: dual_path is judged by its records
-alone, and so are the methods of phrases and CCA.
+Scenes, features and vectors are the same in all trainings: seeds differ in the weights
+they start from, in batches and in dropout. Negatives are all of a batch, since the
+hardest alone teach little at first. The instance loss learns nothing in so few steps:
+dual_path is judged by its records alone, and so are the methods of phrases and CCA.
 """
 
 import tempfile
@@ -34,7 +35,8 @@ from benchmark.train import selection
 from benchmark.train.resumable_loop import Run
 
 KNOWN = Path(__file__).with_name("short_trainings.json")
-FOLDS, GALLERY = 4, 120  # test scenes of a fold: many queries, few scenes to choose from
+# test scenes of a fold: many queries, few scenes to choose from
+FOLDS, GALLERY = 4, 120
 SCENES = shapes.Options(train=240, val=1, test=FOLDS * GALLERY)
 GRID = 4  # cells of a picture, by side
 SURE = 0.99  # probability that a sound method passes
@@ -44,12 +46,17 @@ SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4, "hard_negatives": False}
 VSE = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
 VSE |= {"epochs": 8, "decay_after": 6, "hard_negatives": False}
 BRANCHES = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "epochs": 15}
-TRAININGS = {  # name -> method, its options, and as many fresh trainings as catch a tenth less
+# name -> method, its options, and as many fresh trainings as catch a tenth less
+TRAININGS = {
     "scan_t2i": ("scan", SCAN, 4),
     "scan_i2t": ("scan", SCAN | {"direction": "i2t"}, 4),
     "vse": ("vse", VSE, 4),
     "two_branch": ("two_branch_embedding", BRANCHES | {"learning_rate": 1e-3}, 6),
-    "cyclematch": ("cyclematch", BRANCHES | {"top_k": 10, "decay_every": 9, "dropout": 0.2}, 4),
+    "cyclematch": (
+        "cyclematch",
+        BRANCHES | {"top_k": 10, "decay_every": 9, "dropout": 0.2},
+        4,
+    ),
 }
 
 
@@ -89,8 +96,9 @@ def rsum(name: str, seed: int) -> float:
 
 @cache
 def scenes(image: str, text: str) -> tuple[SplitInputs, SplitInputs, int]:
-    """Training and test scenes as a method takes them, and how many words or numbers describe
-    texts. Cells are standardised by the training scenes, and words counted there."""
+    """Training and test scenes as a method takes them, and how many words or numbers
+    describe texts. Cells are standardised by the training scenes, and words counted
+    there."""
     drawn_of = {split: drawn(split) for split in ("train", "test")}
     cells, texts, _ = drawn_of["train"]
     mean, deviation = cells.mean((0, 1)), cells.std((0, 1))
@@ -101,7 +109,10 @@ def scenes(image: str, text: str) -> tuple[SplitInputs, SplitInputs, int]:
         if text == "sentence":  # unit vectors: which words a caption has
             has = torch.zeros(len(values), len(vocabulary)).scatter_(1, values, 1.0)
             has[:, :3] = 0.0  # padding and the frame
-            values, lengths = has / has.norm(dim=1, keepdim=True), torch.ones_like(lengths)
+            values, lengths = (
+                has / has.norm(dim=1, keepdim=True),
+                torch.ones_like(lengths),
+            )
         splits.append(
             SplitInputs(
                 images=images if image == "regions" else images.flatten(1),
@@ -116,8 +127,8 @@ def scenes(image: str, text: str) -> tuple[SplitInputs, SplitInputs, int]:
 
 
 def drawn(split: str) -> tuple[Tensor, list[str], Tensor]:
-    """Cells (I, GRID ** 2, 6) of the scenes: mean and deviation of each colour; their captions,
-    and the scene of each caption."""
+    """Cells (I, GRID ** 2, 6) of the scenes: mean and deviation of each colour; their
+    captions, and the scene of each caption."""
     tables, picture = shapes.read(Path(), SCENES), shapes.pictures(Path(), SCENES)
     ids = tables.images["image_id"][tables.images["split"] == split].tolist()
     rows = tables.captions[tables.captions["image_id"].isin(ids)]
@@ -132,8 +143,9 @@ def drawn(split: str) -> tuple[Tensor, list[str], Tensor]:
 
 
 def lowest(rsums: list[float], fresh: int) -> float:
-    """The mean of `fresh` more trainings lies below it by chance with probability 1 - SURE:
-    one-sided bound of the mean of new values of the same normal distribution (Student's t)."""
+    """The mean of `fresh` more trainings lies below it by chance with probability 1 -
+    SURE: one-sided bound of the mean of new values of the same normal distribution
+    (Student's t)."""
     spread = np.std(rsums, ddof=1) * (1 / len(rsums) + 1 / fresh) ** 0.5
     return float(np.mean(rsums) - t.ppf(SURE, len(rsums) - 1) * spread)
 
@@ -143,9 +155,13 @@ def test_fresh_trainings_are_as_good_as_ten_seeds_were(name):
     known, fresh = read_json(KNOWN)[name], TRAININGS[name][2]
     bound = lowest(known, fresh)
     assert 0.9 * np.mean(known) < bound, "a tenth less is caught"
-    assert (min(known) + (fresh - 1) * np.mean(known)) / fresh >= bound, "one unlucky seed is not"
+    assert (min(known) + (fresh - 1) * np.mean(known)) / fresh >= bound, (
+        "one unlucky seed is not"
+    )
     assert np.mean([rsum(name, 100 + seed) for seed in range(fresh)]) >= bound
 
 
 if __name__ == "__main__":
-    write_json(KNOWN, {n: [round(rsum(n, seed), 2) for seed in range(10)] for n in TRAININGS})
+    write_json(
+        KNOWN, {n: [round(rsum(n, seed), 2) for seed in range(10)] for n in TRAININGS}
+    )

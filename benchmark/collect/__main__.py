@@ -1,8 +1,9 @@
-"""Stage: the cells of a dataset -> what git keeps of them, in results/<season>/<dataset>/.
+"""Stage: the cells of a dataset -> what git keeps of them, in
+results/<season>/<dataset>/.
 
-Where a cell gave what is kept of it, its costs stay those that are kept: they tell of the run that
-the results come from, and a repetition changes no file. A cell that was not run here stays as it
-is; one that the season does not have any more is left out.
+Where a cell gave what is kept of it, its costs stay those that are kept: they tell of
+the run that the results come from, and a repetition changes no file. A cell that was
+not run here stays as it is; one that the season does not have any more is left out.
 """
 
 import argparse
@@ -31,8 +32,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def collect(params: Params, dataset: str, only: Iterable[str] | None = None) -> None:
-    """Collect the cells of a dataset, or those with the keys `only`. Raises UserError for a new
-    result whose costs are not here."""
+    """Collect the cells of a dataset, or those with the keys `only`. Raises UserError
+    for a new result whose costs are not here."""
     folder = RESULTS / params.season / dataset
     chosen = set(params.everything if only is None else only)
     with alone(lock_of(str(folder)), f"collect {folder}"):
@@ -46,14 +47,18 @@ def collect(params: Params, dataset: str, only: Iterable[str] | None = None) -> 
         results.write_folder(folder, cells)
 
 
-def _collected(params: Params, cell: Cell | Fusion, kept: CellResult | None) -> CellResult:
+def _collected(
+    params: Params, cell: Cell | Fusion, kept: CellResult | None
+) -> CellResult:
     """The result of a cell with its costs."""
     folder = Path(cell.folder)
     result = results.read_cell(folder, cell.inside)
     if kept and kept.costs and is_same(result.record, kept.record):
         costs = kept.costs
     else:
-        with corrected_by(f"python -m benchmark.evaluate {cell.key} --season {params.season}"):
+        with corrected_by(
+            f"python -m benchmark.evaluate {cell.key} --season {params.season}"
+        ):
             costs = results.read_cell_costs(Path(cell.costs), folder / RECORD)
     return replace(result, costs=costs)
 

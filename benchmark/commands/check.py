@@ -1,13 +1,15 @@
-"""Try a method file on small made-up data: what holds of what a method promises (the contract).
+"""Try a method file on small made-up data: what holds of what a method promises (the
+contract).
 
     rematch check path/to/mine.py
 
-Every preset beside the file is tried, and its defaults; of a method by name, all its presets. No
-season and no dataset is needed.
+Every preset beside the file is tried, and its defaults; of a method by name, all its
+presets. No season and no dataset is needed.
 
-Mistakes are found, not intent. Not seen: what the method reads from disk, such as captions
-of the test split; a generator with a seed of its own; whether its loss is a paper's; what it
-does with larger data only. Read the code of a method that you do not know.
+Mistakes are found, not intent. Not seen: what the method reads from disk, such as
+captions of the test split; a generator with a seed of its own; whether its loss is a
+paper's; what it does with larger data only. Read the code of a method that you do not
+know.
 """
 
 import argparse
@@ -25,7 +27,13 @@ import torch._dynamo  # it replaces functions of torch where it is first used
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
-from benchmark.commands.learning import Pairing, Training, learned, pairing_of, side_names
+from benchmark.commands.learning import (
+    Pairing,
+    Training,
+    learned,
+    pairing_of,
+    side_names,
+)
 from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Ended, Trial
 from benchmark.contracts.methods import Captions, Inputs, Phase
 from benchmark.core.devices import make_deterministic
@@ -50,7 +58,9 @@ NOT_SEEN = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("method", help="the path of a .py file, or a method of methods/")
+    parser.add_argument(
+        "method", help="the path of a .py file, or a method of methods/"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -82,7 +92,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def check(trial: Trial) -> list[Ended]:
-    """Try every promise. Without a model that can be built and scores, the rest is not tried."""
+    """Try every promise. Without a model that can be built and scores, the rest is not
+    tried."""
     before = _state()
     _try_parts(trial)
     if all(is_kept for _, is_kept, _ in trial.ended):
@@ -97,10 +108,16 @@ def check(trial: Trial) -> list[Ended]:
 
 
 def _try_parts(trial: Trial) -> None:
-    with trial.promise("the options are of Config, and inputs says what it takes") as notes:
+    with trial.promise(
+        "the options are of Config, and inputs says what it takes"
+    ) as notes:
         config, takes = trial.config, trial.takes
-        _check(type(config).__dataclass_params__.frozen, "Config is not frozen: add frozen=True")
-        configured(trial.module, asdict(config), "Config")  # defaults are in their ranges, too
+        _check(
+            type(config).__dataclass_params__.frozen,
+            "Config is not frozen: add frozen=True",
+        )
+        # defaults are in their ranges, too
+        configured(trial.module, asdict(config), "Config")
         try:
             TypeAdapter(Inputs).validate_python(vars(takes))
         except ValidationError as error:
@@ -109,24 +126,40 @@ def _try_parts(trial: Trial) -> None:
         told = f"expected one of {', '.join(known)}, found {suggested(sentence, known)}"
         _check(sentence in (None, *known), f"the preset's sentence: {told}")
         notes.append(f"{takes.image} and {takes.text} for {takes.task}")
-    with trial.promise("the recipe is a list of phases with one learning rate per epoch") as notes:
+    with trial.promise(
+        "the recipe is a list of phases with one learning rate per epoch"
+    ) as notes:
         phases = trial.module.recipe(trial.config)
         for number, phase in enumerate(phases, 1):
             _check(isinstance(phase, Phase), f"phase {number} is {phase!r:.60}")
             told, rates = f"phase {number}", len(phase.learning_rates)
-            _check(phase.epochs == rates, f"{told}: {phase.epochs} epochs, {rates} learning rates")
+            _check(
+                phase.epochs == rates,
+                f"{told}: {phase.epochs} epochs, {rates} learning rates",
+            )
             _check(any(phase.learning_rates), f"{told}: all its learning rates are 0")
             is_long_enough = phase.batch_size > 1 and phase.epochs > 0
-            _check(is_long_enough, f"{told}: less than an epoch, or than two rows a batch")
+            _check(
+                is_long_enough, f"{told}: less than an epoch, or than two rows a batch"
+            )
         is_given = trial.takes.fit or (trial.row and trial.row.start)
         _check(phases or is_given, "it has no phase, and nothing is fitted")
-        notes.append(f"phases: {len(phases)}, epochs: {sum(phase.epochs for phase in phases)}")
-    with trial.promise("the Model can be built, and its phases find its parameters") as notes:
+        notes.append(
+            f"phases: {len(phases)}, epochs: {sum(phase.epochs for phase in phases)}"
+        )
+    with trial.promise(
+        "the Model can be built, and its phases find its parameters"
+    ) as notes:
         model, is_one = begun(trial.built, 0)
-        _check(not is_one, "every seed starts from the same weights: it sets a seed itself")
+        _check(
+            not is_one, "every seed starts from the same weights: it sets a seed itself"
+        )
         _check_no_seed("Model", trial.built)
         lost = list(_unregistered(model))
-        _check(not lost, f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter")
+        _check(
+            not lost,
+            f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter",
+        )
         for phase in trial.module.recipe(trial.config):
             optimiser_of(model, phase)
         notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
@@ -134,7 +167,10 @@ def _try_parts(trial: Trial) -> None:
         scores = _scored(trial, trial.model())
         _check(scores.std() > 0, "all scores are equal")
         is_fine = scores.dtype in (torch.float32, torch.float64)
-        _check(is_fine, f"scores are {scores.dtype}: equal ones count against it; use float32")
+        _check(
+            is_fine,
+            f"scores are {scores.dtype}: equal ones count against it; use float32",
+        )
         notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
@@ -145,11 +181,15 @@ def _try_scores(trial: Trial) -> None:
         _check_no_seed("scoring", lambda: pairing_of(trial, model))
         _check_again(trial, model)
     if takes.text not in VECTORS:
-        with trial.promise("padding changes no score, and captions without words do no harm"):
+        with trial.promise(
+            "padding changes no score, and captions without words do no harm"
+        ):
             captions, whole = trial.captions(CAPTIONS), _scored(trial, model)
             behind = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
             wider = torch.nn.functional.pad(captions.values, behind)
-            again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
+            again = _scored(
+                trial, model, Captions(values=wider, lengths=captions.lengths)
+            )
             _check_equal(again, whole, "scores of wider captions")
             captions.values[3], captions.lengths[3] = 0, 1
             _scored(trial, model, captions)
@@ -160,10 +200,16 @@ def _try_scores(trial: Trial) -> None:
                 _check_gradients(model, model.loss(batch))
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
         texts = trial.captions(CAPTIONS)
-        images, encoded = model.encode_images(trial.images(IMAGES)), model.encode_captions(texts)
+        images, encoded = (
+            model.encode_images(trial.images(IMAGES)),
+            model.encode_captions(texts),
+        )
         if takes.scores:
             parts = _called(model, "scores", images, encoded)
-            _check(tuple(parts) == takes.scores, f"scores are {tuple(parts)}, not {takes.scores}")
+            _check(
+                tuple(parts) == takes.scores,
+                f"scores are {tuple(parts)}, not {takes.scores}",
+            )
         if takes.caption_similarity:
             shape = tuple(_called(model, "caption_similarity", encoded, encoded).shape)
             _check(shape == (CAPTIONS, CAPTIONS), f"caption_similarity gives {shape}")
@@ -173,7 +219,9 @@ def _try_scores(trial: Trial) -> None:
             _check(len(weights) == IMAGES, "attention: not one row per pair")
             for row, length in zip(weights, texts.lengths, strict=True):
                 sums = row[:length].sum(1)
-                _check_equal(sums, torch.ones_like(sums), "attention of a word, and a sum of 1,")
+                _check_equal(
+                    sums, torch.ones_like(sums), "attention of a word, and a sum of 1,"
+                )
 
 
 def _try_training(trial: Trial) -> None:
@@ -183,10 +231,15 @@ def _try_training(trial: Trial) -> None:
             with trial.promise("pairs that it was fitted to score higher than others"):
                 _check_learned(pairing_of(trial, trial.model().eval()))
         return
-    with trial.promise("the loss is named, finite numbers with a gradient, in half precision too"):
+    with trial.promise(
+        "the loss is named, finite numbers with a gradient, in half precision too"
+    ):
         model, batch = trial.model(), trial.batch([0, 1, 2, 3, 0, 1, 2, 3], phases)
         terms = model.loss(batch)
-        _check(isinstance(terms, dict), f"found {type(terms).__name__}, not a dict of terms")
+        _check(
+            isinstance(terms, dict),
+            f"found {type(terms).__name__}, not a dict of terms",
+        )
         for name, term in terms.items():
             _check(not term.dim() and term.isfinite(), f"{name} is {term!r:.60}")
         _check_gradients(model, terms)  # of which there must be some
@@ -196,7 +249,9 @@ def _try_training(trial: Trial) -> None:
             terms = model.loss(batch)
             _scored(trial, model)
         _check_gradients(model, terms)
-    with trial.promise("a loss leaves modes, seeds, frozen parameters and its batch as they were"):
+    with trial.promise(
+        "a loss leaves modes, seeds, frozen parameters and its batch as they were"
+    ):
         _check_loss_leaves(trial, phases)
     with trial.promise("a batch of one image's captions alone does no harm"):
         model = trial.model()
@@ -209,7 +264,9 @@ def _try_training(trial: Trial) -> None:
                 drawn = drawn.repeat_interleave(phase.captions_per_image)
             optimiser = optimiser_of(model, phase)
             terms = model.loss(trial.batch(drawn.tolist(), [phase]))
-            _check_gradients(model, {name: terms[name] for name in phase.terms or terms})
+            _check_gradients(
+                model, {name: terms[name] for name in phase.terms or terms}
+            )
             for name, parameter in model.named_parameters():
                 if parameter.grad is not None and parameter.grad.any():
                     moved.add(name)
@@ -229,13 +286,17 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
         training, pairing = learned(trial, phases)
         _check(training.falls, training.note)
         notes.append(training.note)
-        trained = [(n, x) for n, x in training.model.named_parameters() if x.requires_grad]
+        trained = [
+            (n, x) for n, x in training.model.named_parameters() if x.requires_grad
+        ]
         lacking = [name for name, x in trained if x.grad is None]
         if lacking:
             notes.append(f"no gradient for {', '.join(lacking)}")
     if training is None:
         return
-    with trial.promise("its loss follows from images and captions, and trains what encodes them"):
+    with trial.promise(
+        "its loss follows from images and captions, and trains what encodes them"
+    ):
         _check_sides(trial, phases, training, moved | training.moved())
     if training.falls:  # else nothing was learned
         with trial.promise("the pairs that it learned score higher than others"):
@@ -252,8 +313,8 @@ def _check_sides(
     training: Training,
     moved: set[str],
 ) -> None:
-    """Raises BrokenError for a loss that one side has no part in, and where no step moves
-    what encodes a side, though that is not frozen."""
+    """Raises BrokenError for a loss that one side has no part in, and where no step
+    moves what encodes a side, though that is not frozen."""
     model, batch = training.model, training.batch
     counted = {term for phase in phases for term in phase.terms}
     if not all(phase.terms for phase in phases):
@@ -296,25 +357,35 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
         texts = _called(model, "encode_captions", captions)
         for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
             kind = type(encoding).__name__
-            _check(isinstance(encoding, tuple), f"an encoding is {kind}, not a tuple of tensors")
+            _check(
+                isinstance(encoding, tuple),
+                f"an encoding is {kind}, not a tuple of tensors",
+            )
             kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
             _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
             sizes = {len(x) for x in encoding}
             _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
         scores = _called(model, "similarity", images, texts)
     shape = tuple(scores.shape)
-    _check(shape == (IMAGES, CAPTIONS), f"{shape} scores for {IMAGES} x {CAPTIONS} pairs")
-    _check(scores.isfinite().all(), f"{int((~scores.isfinite()).sum())} are NaN or infinite")
+    _check(
+        shape == (IMAGES, CAPTIONS), f"{shape} scores for {IMAGES} x {CAPTIONS} pairs"
+    )
+    _check(
+        scores.isfinite().all(),
+        f"{int((~scores.isfinite()).sum())} are NaN or infinite",
+    )
     state = model.state_dict()
     changed = {name for name, x in state.items() if not x.equal(before[name])}
-    message = f"scoring changes {_few(changed)}: a later score may follow from earlier ones"
+    message = (
+        f"scoring changes {_few(changed)}: a later score may follow from earlier ones"
+    )
     _check(not changed, message)
     return scores
 
 
 def _called(model: nn.Module, name: str, *given: object) -> object:
-    """What a method of the model gives. Raises BrokenError where the call leaves another
-    mode, other frozen parameters or other numbers in what it is given."""
+    """What a method of the model gives. Raises BrokenError where the call leaves
+    another mode, other frozen parameters or other numbers in what it is given."""
     modes = {part: module.training for part, module in model.named_modules()}
     frozen, tensors = _frozen(model), list(_tensors(given))
     copies = [x.clone() for x in tensors]
@@ -322,7 +393,9 @@ def _called(model: nn.Module, name: str, *given: object) -> object:
     for part, module in model.named_modules():
         mode = "training" if module.training else "evaluation"
         is_left = modes.get(part, module.training) == module.training
-        _check(is_left, f"{name} leaves {part or 'the Model'} in {mode} mode: set it back")
+        _check(
+            is_left, f"{name} leaves {part or 'the Model'} in {mode} mode: set it back"
+        )
     _check_frozen(name, frozen, model)
     for x, copy in zip(tensors, copies, strict=True):
         is_left = x.nan_to_num(nan=torch.inf).equal(copy.nan_to_num(nan=torch.inf))
@@ -362,8 +435,8 @@ def _few(names: set[str]) -> str:
 
 
 def _check_no_seed(name: str, call: Callable[[], object]) -> None:
-    """Raises BrokenError where a generator is at the same place after a call, whatever seed
-    was there before it."""
+    """Raises BrokenError where a generator is at the same place after a call, whatever
+    seed was there before it."""
     places = []
     for seed in (1, 2):
         seed_all(seed)
@@ -377,7 +450,9 @@ def _check_no_seed(name: str, call: Callable[[], object]) -> None:
         )
     for library, place in places[0].items():
         is_free = place != places[1][library]
-        _check(is_free, f"{name} sets {library}'s seed: every training would have this one")
+        _check(
+            is_free, f"{name} sets {library}'s seed: every training would have this one"
+        )
 
 
 def _trained(trial: Trial, phases: list[Phase], steps: int) -> Training:
@@ -389,14 +464,18 @@ def _trained(trial: Trial, phases: list[Phase], steps: int) -> Training:
 
 
 def _check_again(trial: Trial, model: nn.Module) -> None:
-    """Score a made-up split, and again as `evaluate` does: by a model with the same weights, of a
-    file that is loaded anew, in other batches and another order."""
-    other = Trial(method_of(trial.module.__file__), trial.options, trial.row).model(seed=7)
+    """Score a made-up split, and again as `evaluate` does: by a model with the same
+    weights, of a file that is loaded anew, in other batches and another order."""
+    other = Trial(method_of(trial.module.__file__), trial.options, trial.row).model(
+        seed=7
+    )
     other.load_state_dict(model.state_dict())
     captions, contexts = trial.captions(CAPTIONS), None
     if trial.takes.text == "contextual":
         contexts = captions.values.flatten(0, 1)
-        captions = replace(captions, values=torch.arange(len(contexts)).view(CAPTIONS, WORDS))
+        captions = replace(
+            captions, values=torch.arange(len(contexts)).view(CAPTIONS, WORDS)
+        )
     inputs = SplitInputs(
         images=trial.images(IMAGES),
         captions=captions,
@@ -419,11 +498,14 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
 
 
 def _unregistered(model: nn.Module) -> Iterator[str]:
-    """Names of lists and dicts with parameters or modules that torch does not know of."""
+    """Names of lists and dicts with parameters or modules that torch does not know
+    of."""
     for prefix, module in model.named_modules():
         for name, value in vars(module).items():
             inside = value.values() if isinstance(value, dict) else value
-            is_some = isinstance(value, list | tuple | dict) and not name.startswith("_")
+            is_some = isinstance(value, list | tuple | dict) and not name.startswith(
+                "_"
+            )
             if is_some and any(isinstance(x, nn.Module | nn.Parameter) for x in inside):
                 yield f"{prefix}.{name}".removeprefix(".")
             if isinstance(value, Tensor) and value.requires_grad:
@@ -431,8 +513,9 @@ def _unregistered(model: nn.Module) -> Iterator[str]:
 
 
 def _state() -> dict[str, object]:
-    """What a file or a model can change for all that this process computes: settings and seeds,
-    threads, files of the working folder with their times, and names of libraries."""
+    """What a file or a model can change for all that this process computes: settings
+    and seeds, threads, files of the working folder with their times, and names of
+    libraries."""
     owners = (torch, Tensor, nn, nn.functional, nn.init, torch.optim, np)
     state = {
         "torch's default dtype": torch.get_default_dtype(),
@@ -445,8 +528,12 @@ def _state() -> dict[str, object]:
         "Python's seed": random.getstate(),
         "the working folder": Path.cwd(),
     }
-    state |= {f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon}
-    state |= {f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")}
+    state |= {
+        f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon
+    }
+    state |= {
+        f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")
+    }
     return {what: str(value) for what, value in state.items()} | {
         f"{owner.__name__}.{name}": value
         for owner in owners
@@ -472,7 +559,9 @@ def _check(holds: object, told: str) -> None:
 
 def _check_gradients(model: nn.Module, terms: dict[str, Tensor]) -> None:
     sum(terms.values()).backward()
-    gradients = {name: x.grad for name, x in model.named_parameters() if x.grad is not None}
+    gradients = {
+        name: x.grad for name, x in model.named_parameters() if x.grad is not None
+    }
     _check(gradients, "no parameter gets a gradient")
     for name, gradient in gradients.items():
         _check(gradient.isfinite().all(), f"the gradient of {name} is not finite")
@@ -480,4 +569,6 @@ def _check_gradients(model: nn.Module, terms: dict[str, Tensor]) -> None:
 
 def _check_equal(found: Tensor, expected: Tensor, what: str) -> None:
     is_equal = torch.allclose(found, expected, **CLOSE)
-    _check(is_equal, f"{what} differ by up to {float((found - expected).abs().max()):.3g}")
+    _check(
+        is_equal, f"{what} differ by up to {float((found - expected).abs().max()):.3g}"
+    )

@@ -21,21 +21,29 @@ SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first", help="a preset of the season, or a row that `score` added")
+    parser.add_argument(
+        "first", help="a preset of the season, or a row that `score` added"
+    )
     parser.add_argument("second")
     parser.add_argument("--dataset", help="default: the only one where both were run")
     parser.add_argument("--direction", choices=("t2i", "i2t"), default="t2i")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="all queries, as .parquet")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="all queries, as .parquet"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
     names = (arguments.first, arguments.second)
     if names[0] == names[1]:
-        raise UserError("compare", "two presets", f"{names[0]} twice", "name another one")
+        raise UserError(
+            "compare", "two presets", f"{names[0]} twice", "name another one"
+        )
     if arguments.out and arguments.out.suffix != ".parquet":
         raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
-    boards = {board.dataset: board for board in read_boards(read_params(arguments.season))}
+    boards = {
+        board.dataset: board for board in read_boards(read_params(arguments.season))
+    }
     both = [board for board in boards.values() if all(map(board.row, names))]
     if arguments.dataset is None and len(both) != 1 < len(boards):
         found = f"{len(both)} of {', '.join(boards)}"
@@ -52,11 +60,15 @@ def main(arguments: argparse.Namespace) -> None:
             queries.to_parquet(part, index=False)
     steps = queries["step"]
     won, lost = (steps > 0).sum(), (steps < 0).sum()
-    print(f"of {len(queries)} queries: {won} won, {lost} lost, {len(queries) - won - lost} equal")
+    print(
+        f"of {len(queries)} queries: {won} won, {lost} lost, {len(queries) - won - lost} equal"
+    )
     print("\nmoved most: position with the first, with the second, query")
     order = steps.sort_values(kind="stable").index
     for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
-        print(f"{1 + query.first:8.1f} {1 + query.second:8.1f}  {printable(query.text)[:LONGEST]}")
+        print(
+            f"{1 + query.first:8.1f} {1 + query.second:8.1f}  {printable(query.text)[:LONGEST]}"
+        )
 
 
 def verdict(board: Board, first: Row, second: Row) -> str:
@@ -67,24 +79,33 @@ def verdict(board: Board, first: Row, second: Row) -> str:
 
 
 def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataFrame:
-    """The queries of a direction, in the order of the split: query (its id), text (of a caption, or
-    the captions of an image), first and second (0-based ranks, means over the common seeds), step
-    (above zero: the first finds it sooner; from 1 to 3 is as far as from 10 to 30).
+    """The queries of a direction, in the order of the split: query (its id), text (of a
+    caption, or the captions of an image), first and second (0-based ranks, means over
+    the common seeds), step (above zero: the first finds it sooner; from 1 to 3 is as
+    far as from 10 to 30).
 
     Raises UserError where the rows share no seed with ranks of the direction.
     """
     of_seed = {outcome.record.seed: outcome for outcome in second.played}
-    pairs = [(o, of_seed[o.record.seed]) for o in first.played if o.record.seed in of_seed]
+    pairs = [
+        (o, of_seed[o.record.seed]) for o in first.played if o.record.seed in of_seed
+    ]
     pairs = [pair for pair in pairs if all(direction in o.scores.ranks for o in pair)]
     if not pairs:
         where = f"{first.preset}, {second.preset}"
-        raise UserError(where, f"a seed of both with ranks of {direction}", "none", "choose others")
+        raise UserError(
+            where, f"a seed of both with ranks of {direction}", "none", "choose others"
+        )
     captions = data.captions[data.captions["split"] == "test"]
     texts = captions.set_index("caption_id")["text"]
     if direction == "i2t":
         texts = captions.groupby("image_id", sort=False)["text"].agg(" | ".join)
     ids = results.test_queries(data)[direction]
     queries = pd.DataFrame({"query": ids, "text": texts.loc[ids].to_numpy()})
-    for name, outcomes in zip(("first", "second"), zip(*pairs, strict=True), strict=True):
-        queries[name] = np.mean([outcome.ranks(direction) for outcome in outcomes], axis=0)
+    for name, outcomes in zip(
+        ("first", "second"), zip(*pairs, strict=True), strict=True
+    ):
+        queries[name] = np.mean(
+            [outcome.ranks(direction) for outcome in outcomes], axis=0
+        )
     return queries.assign(step=np.log1p(queries["second"]) - np.log1p(queries["first"]))

@@ -126,13 +126,17 @@ def _other_queries(first: Result, second: Result) -> UserError:
     queries = [list(index.unique("query")) for index in alone]
     if pairs := respelled(*queries):
         evidence = f"{pairs[0][0]!r} and {pairs[0][1]!r} ({len(pairs)} such)"
-        return UserError(names, "the same names of queries", evidence, "name them alike")
+        return UserError(
+            names, "the same names of queries", evidence, "name them alike"
+        )
     parts = [
         f"{len(of_side)} in {result.name} alone, as {of_side[0]!r}"
         for result, of_side in zip((first, second), queries, strict=True)
         if of_side
     ]
-    advice = "leave out what one side lacks, or add it: a value, or an empty rank if not "
+    advice = (
+        "leave out what one side lacks, or add it: a value, or an empty rank if not "
+    )
     advice += "found"
     return UserError(names, "the same queries", ", ".join(parts), advice)
 
@@ -158,7 +162,9 @@ def _check_scale(first: Result, second: Result) -> None:
     evidence = " and ".join(f"{_range(x)} in {x.name}" for x in (first, second))
     advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
     if is_whole(first) or is_whole(second):
-        advice += "if whole numbers are ranks, compare these with ranks, in columns rank; "
+        advice += (
+            "if whole numbers are ranks, compare these with ranks, in columns rank; "
+        )
     advice += AS_THEY_ARE
     raise UserError(_names(first, second), "values on one scale", evidence, advice)
 

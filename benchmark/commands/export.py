@@ -1,4 +1,5 @@
-"""Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, TREC files.
+"""Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, TREC
+files.
 
 rematch export                                       the names of all tables
 rematch export flickr8k/leaderboard --format latex   one table
@@ -25,7 +26,17 @@ from benchmark.report.tables import FORMATS
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params
 
-COLUMNS = ["season", "dataset", "preset", "seed", "layer", "direction", "query", "cluster", "rank"]
+COLUMNS = [
+    "season",
+    "dataset",
+    "preset",
+    "seed",
+    "layer",
+    "direction",
+    "query",
+    "cluster",
+    "rank",
+]
 EEE = "eee"
 
 
@@ -33,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="default: list their names")
     parser.add_argument("--format", choices=(*FORMATS, EEE), default="csv")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"of --format {EEE}")
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="a .parquet of all ranks")
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help="a .parquet of all ranks"
+    )
     parser.add_argument("--trec", type=Path, metavar="FOLDER")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
@@ -45,14 +58,22 @@ def main(arguments: argparse.Namespace) -> None:
         expected = f"--format {EEE} with --out FOLDER, and nothing else"
         raise UserError("export", expected, "other options", "remove or add them")
     if arguments.queries and arguments.queries.suffix != ".parquet":
-        raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")
+        raise UserError(
+            "--queries", "a .parquet file", arguments.queries.name, "name it so"
+        )
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:
-            write_trec(board.outcomes, prepared_tables.read(board.dataset), arguments.trec)
+            write_trec(
+                board.outcomes, prepared_tables.read(board.dataset), arguments.trec
+            )
         print(arguments.trec)
     elif is_eee:
-        files = [f for board in boards for f in write_eee(board, params.season, arguments.out)]
+        files = [
+            f
+            for board in boards
+            for f in write_eee(board, params.season, arguments.out)
+        ]
         print(f"{arguments.out}: {len(files)} files")
     elif arguments.queries:
         rows = every_rank(boards)
@@ -61,8 +82,13 @@ def main(arguments: argparse.Namespace) -> None:
         print(f"{arguments.queries}: {len(rows)} ranks")
     else:
         tables, name = tables_of(params, boards), arguments.table
-        # A name without its place, such as two_branch/4, stands for the tables of all places.
-        chosen = [of for known, of in tables.items() if name in (known, known.partition(" ")[0])]
+        # A name without its place, such as two_branch/4, stands for the tables of all
+        # places.
+        chosen = [
+            of
+            for known, of in tables.items()
+            if name in (known, known.partition(" ")[0])
+        ]
         if name and not chosen:
             found, do = suggested(name, tables), "rematch export prints all names"
             raise UserError("table", "the name of a table", found, do)
@@ -70,8 +96,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def every_rank(boards: list[Board]) -> pd.DataFrame:
-    """One row per cell with a result, direction and query; the cluster is the query's image, or the
-    person or other group that its image belongs to."""
+    """One row per cell with a result, direction and query; the cluster is the query's
+    image, or the person or other group that its image belongs to."""
     tables = [pd.DataFrame(columns=COLUMNS)]
     for board in boards:
         queries = queries_of(prepared_tables.read(board.dataset))

@@ -1,15 +1,17 @@
-"""Make a season of your own images: read a folder, check it, and write a season file for it.
+"""Make a season of your own images: read a folder, check it, and write a season file
+for it.
 
     rematch init DIR
 
-DIR holds the images and one annotation file: .csv, .tsv, .txt or .jsonl (image and caption, or
-Hugging Face's metadata), or a .json: a list, Karpathy's, COCO's captions or TextCaps. Else it holds
-Hugging Face's image folders or .parquet files, .tar files of WebDataset, a .txt beside each image,
-or a corpus, queries and qrels: docs/datasets.md has all of them in one table. The season
-gets presets of several methods with a budget that fits the number of captions, and a test split
-that is large enough for verdicts where there are enough images; a validation split is taken from
-train where there is none. All is checked before anything is written, a refused `init` leaves
-nothing behind, and the new season becomes the active one. Run it in the clone of Rematch.
+DIR holds the images and one annotation file: .csv, .tsv, .txt or .jsonl (image and
+caption, or Hugging Face's metadata), or a .json: a list, Karpathy's, COCO's captions or
+TextCaps. Else it holds Hugging Face's image folders or .parquet files, .tar files of
+WebDataset, a .txt beside each image, or a corpus, queries and qrels: docs/datasets.md
+has all of them in one table. The season gets presets of several methods with a budget
+that fits the number of captions, and a test split that is large enough for verdicts
+where there are enough images; a validation split is taken from train where there is
+none. All is checked before anything is written, a refused `init` leaves nothing behind,
+and the new season becomes the active one. Run it in the clone of Rematch.
 """
 
 import argparse
@@ -42,7 +44,8 @@ from benchmark.season.parameters import Season, SentenceEncoder, module_of
 from benchmark.season.resolving import resolve
 
 TEMPLATE = Path(__file__).with_name("init_season.yaml.j2")
-LEAST_TRAINED = 0.25  # share of the images that a larger test split must leave to train on
+# share of the images that a larger test split must leave to train on
+LEAST_TRAINED = 0.25
 STEPS = {"two_branch_embedding": 600, "scan": 300, "dual_path": 600, "cyclematch": 400}
 STEPS |= {"projection": 600}
 BATCH, MOST_EPOCHS = 64, 60
@@ -76,7 +79,11 @@ class Counted:
     def told(self) -> str:
         whose = "of the annotations" if self.has_splits else "by a hash of the paths"
         text = f"split {whose}: {self.test} to test, {self.val} to validate"
-        text += " (taken from train: the annotations have no val)" if self.val_is_taken else ""
+        text += (
+            " (taken from train: the annotations have no val)"
+            if self.val_is_taken
+            else ""
+        )
         if not self.is_conclusive:
             text += f". Nothing can be concluded from {self.test} test images: "
             text += f"{MIN_TEST_QUERIES} are needed"
@@ -85,16 +92,25 @@ class Counted:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="with the images and their captions")
-    parser.add_argument("--name", help="of the dataset and the season; default: the folder's")
-    parser.add_argument("--captions", help="the annotation file, where there are several")
-    parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
+    parser.add_argument(
+        "--name", help="of the dataset and the season; default: the folder's"
+    )
+    parser.add_argument(
+        "--captions", help="the annotation file, where there are several"
+    )
+    parser.add_argument(
+        "--weights-dir", help="folder of pretrained image networks (*.pth)"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
     folder, captions = arguments.folder, arguments.captions
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
     if not (arguments.name or plain):
-        expected, do = "a name with Latin letters or digits", "give the season one with --name NAME"
+        expected, do = (
+            "a name with Latin letters or digits",
+            "give the season one with --name NAME",
+        )
         raise UserError(folder, expected, repr(folder.resolve().name), do)
     name = files.season_name(arguments.name or plain)
     files.check_project()  # elsewhere, this would begin a second project
@@ -103,7 +119,9 @@ def main(arguments: argparse.Namespace) -> None:
         do = f"choose another with --name, or: rematch season {name} --weights-dir DIR"
         raise UserError(path, "no such season yet", "one", do)
     if not folder.is_dir():
-        raise UserError(folder, "a folder with images and captions", "none", "check the path")
+        raise UserError(
+            folder, "a folder with images and captions", "none", "check the path"
+        )
     weights_dir = arguments.weights_dir or files.read_local().weights_dir
     if weights_dir:  # without one they are downloaded
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
@@ -127,11 +145,17 @@ def main(arguments: argparse.Namespace) -> None:
         try:
             print("\n".join(prepare(params, name)))
         except UserError as error:  # told of the user's folder, not of the link to it
-            item = error.where.removeprefix(f"{name}: ").replace(f"data/raw/{name}/", "")
+            item = error.where.removeprefix(f"{name}: ").replace(
+                f"data/raw/{name}/", ""
+            )
             do = f"{error.do.removesuffix(' and fetch again') or 'correct it'}, then init again"
-            raise UserError(f"{folder}: {item}", error.expected, error.found, do) from error
+            raise UserError(
+                f"{folder}: {item}", error.expected, error.found, do
+            ) from error
         write_text(path, text)
-        for note in read_json(prepared_tables.CARDS / name / "card.json")["leakage"]["notes"]:
+        for note in read_json(prepared_tables.CARDS / name / "card.json")["leakage"][
+            "notes"
+        ]:
             print(note)
         season.activate(name, arguments.weights_dir)
     print(f"{path}: what is run; edit it, then: rematch season {name}")
@@ -158,7 +182,11 @@ def count(folder: Path, captions: str | None) -> Counted:
     try:
         tables = reader.read(folder, options)
     except UserError as error:
-        where = error.where if error.where.startswith(str(folder)) else f"{folder}: {error.where}"
+        where = (
+            error.where
+            if error.where.startswith(str(folder))
+            else f"{folder}: {error.where}"
+        )
         raise UserError(where, error.expected, error.found, error.do) from error
     images, texts = tables.images, len(tables.captions)
     if reader.has_splits(folder, options):
@@ -170,12 +198,17 @@ def count(folder: Path, captions: str | None) -> Counted:
     groups = images["group"].nunique()
     val = max(1, round(groups / 10))
     enough = groups - val - MIN_TEST_QUERIES >= LEAST_TRAINED * groups
-    test = max(round(groups / 10), MIN_TEST_QUERIES) if enough else max(1, round(groups / 5))
+    test = (
+        max(round(groups / 10), MIN_TEST_QUERIES)
+        if enough
+        else max(1, round(groups / 5))
+    )
     return Counted(len(images), texts, False, val, test)
 
 
 def offers(weights_dir: Path) -> list[str]:
-    """Settings of strong encoders whose weights and libraries are there, and what they cost."""
+    """Settings of strong encoders whose weights and libraries are there, and what they
+    cost."""
     lines = []
     with suppress(UserError):
         timm_cnn.whereabouts(STRONG, weights_dir)
@@ -183,16 +216,23 @@ def offers(weights_dir: Path) -> list[str]:
         lines.append(f"image: {settings}  # some 16 images a second on one core")
     for path in sorted(weights_dir.glob("*/model.safetensors")):
         with suppress(UserError):
-            folder = transformer.whereabouts(SentenceEncoder(weights=str(path.parent))).name
+            folder = transformer.whereabouts(
+                SentenceEncoder(weights=str(path.parent))
+            ).name
             lines.append(f"sentence: {{transformer: {{weights: {folder}}}}}")
             lines[-1] += "  # with sentence_of; some 70 captions a second on one core"
     return lines
 
 
 def season_text(
-    name: str, folder: Path, captions: str | None, counted: Counted, stronger: Sequence[str] = ()
+    name: str,
+    folder: Path,
+    captions: str | None,
+    counted: Counted,
+    stronger: Sequence[str] = (),
 ) -> str:
-    """The season file, with comments: the papers' recipes, scaled where there are few captions."""
+    """The season file, with comments: the papers' recipes, scaled where there are few
+    captions."""
     options: dict[str, object] = {"captions": captions} if captions else {}
     if counted.val_is_taken:
         options |= {"val": counted.val}
@@ -200,7 +240,10 @@ def season_text(
         options |= {"val": counted.val, "test": counted.test}
     trained = counted.trained
     batch = min(BATCH, max(2, trained // 4))
-    epochs = {m: max(3, min(MOST_EPOCHS, round(n * batch / trained))) for m, n in STEPS.items()}
+    epochs = {
+        m: max(3, min(MOST_EPOCHS, round(n * batch / trained)))
+        for m, n in STEPS.items()
+    }
     environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["quoted"] = lambda value: json.dumps(value, default=str)
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(

@@ -1,26 +1,28 @@
 """Judge a claim on any two results, query by query: verdict, margin, interval and p.
 
-rematch judge a.csv b.csv --claim "A > B"
-rematch judge a.parquet b.parquet --claim "A not better than B by rsum" --margin 3
-rematch judge a.run b0.run,b1.run,b2.run --qrels FILE --metric r10
-rematch judge flickr8k:scan_t2i_avg flickr8k:vse_official --pair flickr8k:vse flickr8k:cca
+rematch judge a.csv b.csv --claim "A > B" rematch judge a.parquet b.parquet --claim "A
+not better than B by rsum" --margin 3 rematch judge a.run b0.run,b1.run,b2.run --qrels
+FILE --metric r10 rematch judge flickr8k:scan_t2i_avg flickr8k:vse_official --pair
+flickr8k:vse flickr8k:cca
 
-A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value (hits, 0 and 1
-or 0 and 100, or any number), or query and rank (of the best relevant item, from 0; empty or -1: not
-found). It may have direction (i2t, t2i, ...), cluster (what is drawn anew, such as the image of a
-caption; default: the query), seed (default: 0), layer, dataset and gallery. With --qrels it is a
-TREC run. Either is one file, or one per seed with commas between; FILE:PRESET is a row of a table
-that `export --queries` wrote, whose other rows tell how far trainings lie apart. Else it is
+A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value
+(hits, 0 and 1 or 0 and 100, or any number), or query and rank (of the best relevant
+item, from 0; empty or -1: not found). It may have direction (i2t, t2i, ...), cluster
+(what is drawn anew, such as the image of a caption; default: the query), seed (default:
+0), layer, dataset and gallery. With --qrels it is a TREC run. Either is one file, or
+one per seed with commas between; FILE:PRESET is a row of a table that `export
+--queries` wrote, whose other rows tell how far trainings lie apart. Else it is
 SEASON:PRESET, with all its seeds.
 
-Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC";
-where less is better, claim "B > A".
-Every further --pair is asked the same, and p is adjusted for all of them by Holm.
+Claims are "A > B", the default, "A = B", and "A not better than B", and may end with
+"by METRIC"; where less is better, claim "B > A". Every further --pair is asked the
+same, and p is adjusted for all of them by Holm.
 
-Results that can be read in two ways are refused until an option decides. --first-rank, --order and
---scale take one value for both sides, or two with a comma, the first for A (and each C), the second
-for B (and each D): --first-rank 1,0. Judgements (--qrels) are TREC's lines of query 0 item score,
-or BEIR's table with the columns query-id, corpus-id and score.
+Results that can be read in two ways are refused until an option decides. --first-rank,
+--order and --scale take one value for both sides, or two with a comma, the first for A
+(and each C), the second for B (and each D): --first-rank 1,0. Judgements (--qrels) are
+TREC's lines of query 0 item score, or BEIR's table with the columns query-id, corpus-id
+and score.
 """
 
 import argparse
@@ -73,7 +75,11 @@ from benchmark.stats.verdicts import Flag, Pair, Rule
 
 KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
 CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
-DECLARED = {name.removeprefix(f"{of.direction}_") for name, of in METRICS.items() if of.direction}
+DECLARED = {
+    name.removeprefix(f"{of.direction}_")
+    for name, of in METRICS.items()
+    if of.direction
+}
 R1 = "r1"  # what is judged of ranks in one direction
 LONGEST = 600  # letters of a note
 LEAST_P = 1e-300  # smaller ones are printed as such
@@ -81,25 +87,45 @@ Row = tuple[Board, BoardRow]  # of a preset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first", metavar="A", help="a table, a TREC run, or SEASON:PRESET")
+    parser.add_argument(
+        "first", metavar="A", help="a table, a TREC run, or SEASON:PRESET"
+    )
     parser.add_argument("second", metavar="B")
-    parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("C", "D"))
-    parser.add_argument("--claim", default="A > B", help="such as 'A not better than B by rsum'")
+    parser.add_argument(
+        "--pair", nargs=2, action="append", default=[], metavar=("C", "D")
+    )
+    parser.add_argument(
+        "--claim", default="A > B", help="such as 'A not better than B by rsum'"
+    )
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
     parser.add_argument(
         "--margin", type=float, metavar="X", help="differences up to X count as none"
     )
     parser.add_argument("--layer", default=OWN, help="of relevance")
-    parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgements, of TREC runs")
+    parser.add_argument(
+        "--qrels", type=Path, metavar="FILE", help="judgements, of TREC runs"
+    )
     add = parser.add_argument_group("where two readings are possible").add_argument
-    add("--first-rank", metavar="N", help="0 or 1: what the first place is called in tables")
-    add("--order", metavar="COLUMN", help="scores or ranks: what orders the items of a run")
+    add(
+        "--first-rank",
+        metavar="N",
+        help="0 or 1: what the first place is called in tables",
+    )
+    add(
+        "--order",
+        metavar="COLUMN",
+        help="scores or ranks: what orders the items of a run",
+    )
     scale = "multiply values by X; 1: both sides are right as they are"
     add("--scale", metavar="X", help=scale)
     unanswered = "queries to which a run has no answer count as not found, however many"
     add("--count-unanswered", action="store_true", help=unanswered)
-    parser.add_argument("--dataset", help="of presets; default: the only one that has them")
-    parser.add_argument("--out", type=Path, action="append", default=[], help="a .md or .json file")
+    parser.add_argument(
+        "--dataset", help="of presets; default: the only one that has them"
+    )
+    parser.add_argument(
+        "--out", type=Path, action="append", default=[], help="a .md or .json file"
+    )
     add_season(parser)
 
 
@@ -122,7 +148,9 @@ def main(arguments: argparse.Namespace) -> None:
     unused = [name for name, value in of_presets.items() if value and Result in kinds]
     if len(kinds) > 1 or unused:
         found = unused[0] if unused else "one of each"
-        raise UserError("judge", "files, or presets, and options of these", found, "choose")
+        raise UserError(
+            "judge", "files, or presets, and options of these", found, "choose"
+        )
     others = [read(name, arguments, alike) for name, alike in beside(readings).items()]
     everything = [*given.values(), *others]
     put = []
@@ -148,15 +176,17 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def read_claim(arguments: argparse.Namespace) -> bool:
-    """Whether the claim names B first; its kind and metric become arguments. Raises UserError for
-    what is no claim on A and B."""
+    """Whether the claim names B first; its kind and metric become arguments. Raises
+    UserError for what is no claim on A and B."""
     match = CLAIM.fullmatch(arguments.claim)
     first, sign, second, by = match.groups() if match else [None] * 4
     if first == second:  # or no claim at all
         do = f"say one of {', '.join(KINDS)}"
         raise UserError("--claim", "a claim on A and B", short(arguments.claim), do)
     if by and arguments.metric not in (None, by):
-        raise UserError("--metric", f"{by}, as the claim says", arguments.metric, "name one")
+        raise UserError(
+            "--metric", f"{by}, as the claim says", arguments.metric, "name one"
+        )
     arguments.kind, arguments.metric = KINDS[sign], by or arguments.metric
     return first == "B"
 
@@ -167,8 +197,8 @@ def read_claim(arguments: argparse.Namespace) -> bool:
 def readings_of(
     asked: Sequence[Sequence[str]], arguments: argparse.Namespace
 ) -> dict[str, Reading]:
-    """How each result is to be read, by its name: in each pair the first as A, the second
-    as B. Raises UserError for options that say no such thing."""
+    """How each result is to be read, by its name: in each pair the first as A, the
+    second as B. Raises UserError for options that say no such thing."""
     first_ranks = per_side("--first-rank", arguments.first_rank, first_rank, "0 or 1")
     orders = per_side("--order", arguments.order, Order, " or ".join(Order))
     scales = per_side("--scale", arguments.scale, factor, "a number above 0")
@@ -223,24 +253,34 @@ def read(name: str, arguments: argparse.Namespace, reading: Reading) -> Result |
     if arguments.qrels and arguments.layer == OWN:
         return read_runs(name, read_qrels(arguments.qrels), reading)
     if arguments.qrels:
-        raise UserError("--layer", "a table that has it", "--qrels, which are one", "choose")
+        raise UserError(
+            "--layer", "a table that has it", "--qrels, which are one", "choose"
+        )
     if Path(name).suffix.lower() in TABLES or parts_of(name)[1]:
         return read_table(name, arguments.layer, arguments.metric, reading)
     if is_file(name):
         raise unreadable(name)
     reading.refuse_all_but(name)
     season, _, preset = name.rpartition(":")
-    boards = {of.dataset: of for of in boards_of(season or arguments.season, arguments.layer)}
+    boards = {
+        of.dataset: of for of in boards_of(season or arguments.season, arguments.layer)
+    }
     if not boards:
         do = "choose another with --layer"
-        raise UserError(f"{name}: layer", f"judgements as {arguments.layer}", "none", do)
+        raise UserError(
+            f"{name}: layer", f"judgements as {arguments.layer}", "none", do
+        )
     if arguments.dataset:
         boards = {arguments.dataset: entry(boards, arguments.dataset, "dataset")}
-    rows = [(board, row) for board in boards.values() for row in board.rows if row.played]
+    rows = [
+        (board, row) for board in boards.values() for row in board.rows if row.played
+    ]
     entry({row.preset: row for _, row in rows}, preset, "preset")
     first, *others = [(board, row) for board, row in rows if row.preset == preset]
     if others:
-        raise UserError("--dataset", "one dataset", f"{preset} on {len(others) + 1}", "name it")
+        raise UserError(
+            "--dataset", "one dataset", f"{preset} on {len(others) + 1}", "name it"
+        )
     return first
 
 
@@ -251,9 +291,13 @@ def unreadable(name: str) -> UserError:
     advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
     advice += "add --qrels to a TREC run"
     if ending == ".json":
-        advice = "means, as in results of MTEB, cannot be judged: write query and value of "
+        advice = (
+            "means, as in results of MTEB, cannot be judged: write query and value of "
+        )
         advice += "each query in a .csv, or one object per line in a .jsonl"
-    return UserError(name, expected, f"a {ending} file" if ending else "no ending", advice)
+    return UserError(
+        name, expected, f"a {ending} file" if ending else "no ending", advice
+    )
 
 
 def is_trained(name: str) -> bool:
@@ -262,7 +306,11 @@ def is_trained(name: str) -> bool:
     if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
         return False
     _, declared = presets().get(preset, (None, None))
-    return declared is None or not declared.fuse and declared.options.get("trains", True) is True
+    return (
+        declared is None
+        or not declared.fuse
+        and declared.options.get("trains", True) is True
+    )
 
 
 def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
@@ -286,33 +334,53 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 def boards_of(season: str | None, layer: str) -> list[Board]:
     """The boards of a season that have a layer of relevance, by it; read once."""
     boards = read_boards(read_params(season))
-    return boards if layer == OWN else [of.under(layer) for of in boards if layer in of.layers]
+    return (
+        boards
+        if layer == OWN
+        else [of.under(layer) for of in boards if layer in of.layers]
+    )
 
 
-# Judging ------------------------------------------------------------------------------------------
+# Judging ------------------------------------------------------------------------------
 
 
 def of_season(
     first: Row, second: Row, arguments: argparse.Namespace
 ) -> tuple[Pair, str, int, list[str]]:
-    """A pair of presets as their report puts it, what is drawn anew, how many queries there are,
-    and what a reader must know. All rows of the board tell how far trainings lie apart."""
+    """A pair of presets as their report puts it, what is drawn anew, how many queries
+    there are, and what a reader must know. All rows of the board tell how far trainings
+    lie apart."""
     (board, row), (other, against) = first, second
-    metric, names = arguments.metric or RANKED_BY[row.task], [row.preset, against.preset]
+    metric, names = (
+        arguments.metric or RANKED_BY[row.task],
+        [row.preset, against.preset],
+    )
     if lacking := [side for side in sides(metric) if side not in METRICS]:
-        raise UserError("--metric", "a metric", suggested(lacking[0], METRICS), "correct it")
-    comparison = of_boards.compare(board, row, against, metric) if board is other else None
+        raise UserError(
+            "--metric", "a metric", suggested(lacking[0], METRICS), "correct it"
+        )
+    comparison = (
+        of_boards.compare(board, row, against, metric) if board is other else None
+    )
     if comparison is None:
-        expected, do = f"{metric} of both on one dataset", "choose other presets, or another metric"
+        expected, do = (
+            f"{metric} of both on one dataset",
+            "choose other presets, or another metric",
+        )
         raise UserError(", ".join(names), expected, "none", do)
     rule = _rule(metric, comparison, len(board.ways) == 1, arguments)
-    pair = Pair(comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison))
+    pair = Pair(
+        comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison)
+    )
     notes = map(flags.said, flags.claim_flags(board, names, [pair]))
     return pair, "images", board.test_queries(row.task), list(notes)
 
 
 def of_files(
-    first: Result, second: Result, given: Sequence[Result], arguments: argparse.Namespace
+    first: Result,
+    second: Result,
+    given: Sequence[Result],
+    arguments: argparse.Namespace,
 ) -> tuple[Pair, str, int, list[str]]:
     """The same of results from anywhere, which can be compared. The seeds of all that
     are given on the same queries tell how far trainings lie apart. Raises UserError for
@@ -345,16 +413,25 @@ def of_files(
     reach = reach_of(both, kind, terms)
     if np.abs(left_G).max() * len(left_G) <= ROUNDING * reach:  # all clusters alike
         facts |= {"reach": reach, "units": int(clusters)}
-    comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
+    comparison = comparisons.compare(
+        names, [samples[name] for name in names], spread, **facts
+    )
     if comparison.is_of_these_trainings:
         why = "nothing is known of other trainings"
-        notes.append(f"{why}: the verdict is for these very ones, and for other queries alone")
+        notes.append(
+            f"{why}: the verdict is for these very ones, and for other queries alone"
+        )
     if not metric and arguments.margin is None:
-        notes.append("margin 0, as the scale of the values is not known: --margin gives another")
+        notes.append(
+            "margin 0, as the scale of the values is not known: --margin gives another"
+        )
     if isinstance(comparison.estimate, Constant):
         alike = "the difference is the same for all"
         notes.append(f"{alike}: p is that of the exact sign test")
-    runs = [sorted(of.to_numpy().tobytes() for _, of in table.table.items()) for table in both]
+    runs = [
+        sorted(of.to_numpy().tobytes() for _, of in table.table.items())
+        for table in both
+    ]
     if runs[0] == runs[1]:
         blocked = Flag("M", "identical results", blocks=True)
     elif queries < MIN_TEST_QUERIES or clusters < ENOUGH:
@@ -366,8 +443,9 @@ def of_files(
 
 
 def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[Metric]]:
-    """The key of a metric, its name as it was asked for, and the means over queries that
-    add up to it. Raises UserError for one that does not follow from ranks of the best."""
+    """The key of a metric, its name as it was asked for, and the means over queries
+    that add up to it. Raises UserError for one that does not follow from ranks of the
+    best."""
     ways = list(result.table.index.unique("direction"))
     shown = asked or (R1 if len(ways) == 1 else "rsum")
     metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
@@ -407,14 +485,21 @@ def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
         if value_at(last, term) > np.ptp(term.range) / 2:
             count = int((result.table == last).sum(axis=None))
             expected = "ranks up to its K of all queries"
-            evidence = f"rank {last}, the last one, in {count} rows: a hit, or not found?"
-            advice = "leave it empty if not found, or add a column depth: how many items "
+            evidence = (
+                f"rank {last}, the last one, in {count} rows: a hit, or not found?"
+            )
+            advice = (
+                "leave it empty if not found, or add a column depth: how many items "
+            )
             advice += "were listed"
-            raise UserError(f"{result.name}: {term.heading}", expected, evidence, advice)
+            raise UserError(
+                f"{result.name}: {term.heading}", expected, evidence, advice
+            )
 
 
 def common_depth(both: Sequence[Result]) -> int | None:
-    """How many places of both sides are known where something was not found; None: all."""
+    """How many places of both sides are known where something was not found; None:
+    all."""
     depths = [x.depth for x in both if np.isinf(x.table).any(axis=None)]
     return min(depths, default=None)
 
@@ -429,9 +514,11 @@ def reach_of(both: Sequence[Result], kind: Kind, terms: Sequence[Metric]) -> flo
     return float(np.ptp(values))
 
 
-def sampled(result: Result, kind: Kind, terms: Sequence[Metric], cut: int | None = None) -> Sample:
-    """The mean of each seed. Ranks from `cut` count as not found. Raises UserError for a
-    metric beyond the ranks that are known."""
+def sampled(
+    result: Result, kind: Kind, terms: Sequence[Metric], cut: int | None = None
+) -> Sample:
+    """The mean of each seed. Ranks from `cut` count as not found. Raises UserError for
+    a metric beyond the ranks that are known."""
     codes = pd.Series(pd.factorize(result.facts["cluster"])[0], result.facts.index)
     table = result.percent if kind == Kind.HITS else result.table
     if not terms:
@@ -451,46 +538,72 @@ def sampled(result: Result, kind: Kind, terms: Sequence[Metric], cut: int | None
             # The next item may be the one that was not evidence, and a hit.
             if np.abs(nearest_Q - of_seed[seed]).max() > np.ptp(term.range) / 2:
                 evidence = f"queries not found among the first {end}"
-                advice = "name a metric of fewer items, or add a column depth: how many "
+                advice = (
+                    "name a metric of fewer items, or add a column depth: how many "
+                )
                 advice += "items were listed"
                 heading = term.heading.split(" ", 1)[1]
-                raise UserError(f"{result.name}: {heading}", "ranks to its K", evidence, advice)
+                raise UserError(
+                    f"{result.name}: {heading}", "ranks to its K", evidence, advice
+                )
         means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
     return comparisons.sample_of_queries(means)
 
 
-def _rule(metric: str, of: Comparison, is_half: bool, arguments: argparse.Namespace) -> Rule:
-    """With the margin of a difference that nobody printed, if none is given; 0 without a metric."""
+def _rule(
+    metric: str, of: Comparison, is_half: bool, arguments: argparse.Namespace
+) -> Rule:
+    """With the margin of a difference that nobody printed, if none is given; 0 without
+    a metric."""
     margin = arguments.margin
     if margin is None and metric:
         is_share = len(sides(metric)) == 1 and quantity(metric).unit == "%"
-        level = max(float(np.mean(runs)) for runs in (of.firsts, of.seconds)) if is_share else None
+        level = (
+            max(float(np.mean(runs)) for runs in (of.firsts, of.seconds))
+            if is_share
+            else None
+        )
         part = Part(presets=["a", "b"], kind=arguments.kind, metric=metric)
         margin = margin_of(part, None, is_half and "rsum" in metric, level)
     return Rule(kind=arguments.kind, margin=margin or 0.0)
 
 
-# Telling ------------------------------------------------------------------------------------------
+# Telling ------------------------------------------------------------------------------
 
 
 def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
-    """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS significant
-    digits, as in claims.json."""
+    """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
+    significant digits, as in claims.json."""
     found = []
     judged = verdicts.judge([[pair] for pair, *_ in put])
     for (pair,), (_, unit, queries, notes) in zip(judged, put, strict=True):
         of, doubt, limit = pair.comparison, pair.comparison.doubt, pair.limit
         low, high = of.interval or (None, None)
-        numbers = {"difference": of.difference, "low": low, "high": high, "margin": pair.margin}
+        numbers = {
+            "difference": of.difference,
+            "low": low,
+            "high": high,
+            "margin": pair.margin,
+        }
         numbers |= {"p": pair.p, "adjusted_p": pair.adjusted_p}
         # What other trainings would change on other queries as well counts as theirs.
         parts = [doubt.interaction + doubt.main, doubt.images + doubt.main]
         numbers["share_of_trainings"] = parts[0] / parts[1] if parts[1] else None
         facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind}
-        facts |= {"metric": of.metric, "conclusion": pair.conclusion, "reason": pair.reason}
-        facts |= {key: n if n is None else float(f"{n:.{DIGITS}g}") for key, n in numbers.items()}
+        facts |= {
+            "metric": of.metric,
+            "conclusion": pair.conclusion,
+            "reason": pair.reason,
+        }
+        facts |= {
+            key: n if n is None else float(f"{n:.{DIGITS}g}")
+            for key, n in numbers.items()
+        }
         facts |= {"queries": queries, "unit": unit, "units": doubt.image_count}
-        facts |= {"seeds": of.trainings, "is_of_these_trainings": of.is_of_these_trainings}
+        facts |= {
+            "seeds": of.trainings,
+            "is_of_these_trainings": of.is_of_these_trainings,
+        }
         facts |= {"on_test_set": pair.on_test_set, "limit": limit and limit._asdict()}
         facts |= {"decides": limit and limited(limit, unit), "pairs": len(put)}
         found.append(facts | {"notes": [note[:LONGEST] for note in notes]})
@@ -498,11 +611,15 @@ def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
 
 
 def lines(found: dict) -> list[str]:
-    """A verdict, and what there is to say of it, as sentences without their full stops."""
+    """A verdict, and what there is to say of it, as sentences without their full
+    stops."""
     unit, share = found["unit"], found["share_of_trainings"]
     compared = f"{found['first']} {SIGNS[found['kind']]} {found['second']}"
     said = [f"{compared} by {found['metric']}: {found['conclusion']}"]
-    numbers = [f"difference {found['difference']:+.4g}", f"margin {found['margin']:.4g}"]
+    numbers = [
+        f"difference {found['difference']:+.4g}",
+        f"margin {found['margin']:.4g}",
+    ]
     if found["low"] is not None:
         numbers.insert(1, f"95% interval [{found['low']:.4g}, {found['high']:.4g}]")
     if found["p"] is not None:
@@ -518,7 +635,9 @@ def lines(found: dict) -> list[str]:
     seeds = " and ".join(map(str, found["seeds"]))
     said.append(f"{found['queries']} queries, {found['units']} {unit}, seeds: {seeds}")
     if share is not None and not found["is_of_these_trainings"]:
-        said.append(f"limited by {unit} to {1 - share:.0%}, by trainings to {share:.0%}")
+        said.append(
+            f"limited by {unit} to {1 - share:.0%}, by trainings to {share:.0%}"
+        )
     return [*said, *found["notes"]]
 
 

@@ -1,4 +1,5 @@
-"""What a method learns of a few made-up pairs: whether they score highest, or others do.
+"""What a method learns of a few made-up pairs: whether they score highest, or others
+do.
 
 Shape legend: B = pairs, N = proposals that do not fit.
 """
@@ -30,7 +31,8 @@ class Pairing:
     other: float
     spread: float  # standard deviation of all scores
     lead: float  # that is enough, in such deviations
-    partners: tuple[int, ...] = ()  # of each image the caption in the best other pairing
+    # of each image the caption in the best other pairing
+    partners: tuple[int, ...] = ()
 
     @property
     def is_learned(self) -> bool:
@@ -56,7 +58,9 @@ class Pairing:
 class Training:
     """A training on one batch of made-up pairs."""
 
-    def __init__(self, trial: Trial, phases: list[Phase], rate: float = RATES[0]) -> None:
+    def __init__(
+        self, trial: Trial, phases: list[Phase], rate: float = RATES[0]
+    ) -> None:
         self.trial = trial
         self.model = trial.model(seed=5).train()
         self.batch = trial.batch(list(range(PAIRS)), phases)
@@ -96,8 +100,8 @@ class Training:
 
 
 def learned(trial: Trial, phases: list[Phase]) -> tuple[Training, Pairing]:
-    """A training that lasts until the loss has fallen and the true pairs lead; or one that
-    did not get there, through all phases and with each rate."""
+    """A training that lasts until the loss has fallen and the true pairs lead; or one
+    that did not get there, through all phases and with each rate."""
     for rate in RATES:
         training = Training(trial, phases, rate)
         for phase in phases:
@@ -113,7 +117,8 @@ def learned(trial: Trial, phases: list[Phase]) -> tuple[Training, Pairing]:
 
 @torch.no_grad()
 def pairing_of(trial: Trial, model: nn.Module) -> Pairing:
-    """How a model in evaluation mode scores the pairs that it was trained on or fitted to."""
+    """How a model in evaluation mode scores the pairs that it was trained on or fitted
+    to."""
     if trial.takes.task == "localisation" and not trial.takes.fit:
         return _pairing_of_regions(trial, model)
     count = FITTED if trial.takes.fit else PAIRS
@@ -134,7 +139,8 @@ def pairing_of(trial: Trial, model: nn.Module) -> Pairing:
 
 
 def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
-    """Each phrase with its true region, and with proposals of its image that do not fit."""
+    """Each phrase with its true region, and with proposals of its image that do not
+    fit."""
     batch = trial.batch(list(range(PAIRS)), [])
     true, others = [], []
     for row, image in enumerate(batch.image_of_row.tolist()):
@@ -154,12 +160,16 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
 
 
 def _rows(captions: Captions, rows: slice) -> Captions:
-    return replace(captions, values=captions.values[rows], lengths=captions.lengths[rows])
+    return replace(
+        captions, values=captions.values[rows], lengths=captions.lengths[rows]
+    )
 
 
-def side_names(model: nn.Module, images: Tensor, captions: Captions) -> dict[str, set[str]]:
-    """Names of the trained parameters that encodings of images alone follow from, and those
-    that encodings of captions do. Empty where encodings carry no gradient."""
+def side_names(
+    model: nn.Module, images: Tensor, captions: Captions
+) -> dict[str, set[str]]:
+    """Names of the trained parameters that encodings of images alone follow from, and
+    those that encodings of captions do. Empty where encodings carry no gradient."""
     of_images = _parameters_behind(model, model.encode_images(images))
     of_captions = _parameters_behind(model, model.encode_captions(captions))
     return {"images": of_images - of_captions, "captions": of_captions - of_images}

@@ -1,7 +1,8 @@
-"""Write the pages over all seasons: the ledger of claims, and how methods differ from papers.
+"""Write the pages over all seasons: the ledger of claims, and how methods differ from
+papers.
 
-Reads reports/*/claims.json and the pages beside it, which every report writes; the same files give
-the same bytes.
+Reads reports/*/claims.json and the pages beside it, which every report writes; the same
+files give the same bytes.
 
     reports/README.md     every claim with what photographs say, what drawings say, and the evidence
     reports/papers.svg    how many claims of each paper hold
@@ -26,8 +27,12 @@ from benchmark.report.pages import filled
 from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
 
 ROOT = Path("reports")
-FRONT = Path("README.md")  # of the project; where it has START and END, findings stand between them
-START, END = "<!-- findings: written by `rematch ledger` -->\n", "<!-- end of findings -->"
+# of the project; where it has START and END, findings stand between them
+FRONT = Path("README.md")
+START, END = (
+    "<!-- findings: written by `rematch ledger` -->\n",
+    "<!-- end of findings -->",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,19 +53,26 @@ def write_ledger() -> Path:
         told = START + findings(seasons, ledger(seasons)) + END
         write_text(FRONT, before + told + rest.partition(END)[2])
     paths = sorted([*ROOT.glob("*/papers/*.md"), *ROOT.glob("*/datasets/*.md")])
-    pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    pages = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in paths
+    }
     write_text(ROOT / "fidelity.md", fidelity_page(pages))
     return ROOT / "README.md"
 
 
 def page(seasons: Sequence[SeasonClaims], folder: Path) -> str:
-    """The Markdown of the ledger; writes its figures into the folder. Raises UserError without any
-    season."""
+    """The Markdown of the ledger; writes its figures into the folder. Raises UserError
+    without any season."""
     if not seasons:
-        raise UserError(f"{ROOT}/*/{FILE}", "the report of a season", "none", "run: rematch report")
+        raise UserError(
+            f"{ROOT}/*/{FILE}", "the report of a season", "none", "run: rematch report"
+        )
     rows = ledger(seasons)
     shown = {
-        drawn.name: picture(drawn.alt, figure_style.save(drawn.figure, folder / drawn.name).name)
+        drawn.name: picture(
+            drawn.alt, figure_style.save(drawn.figure, folder / drawn.name).name
+        )
         for drawn in figures_of(rows)
     }
     return ledger_page(seasons, rows, shown)

@@ -23,8 +23,11 @@ def main(arguments: argparse.Namespace) -> None:
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         print(f"{row['name']:{width}}  {row['title']}")
-        for reported in row.get("reported", []):  # table, place, and numbers with their names
-            numbers = [f"{key} {as_printed(v, key)}" for key, v in reported["numbers"].items()]
+        # table, place, and numbers with their names
+        for reported in row.get("reported", []):
+            numbers = [
+                f"{key} {as_printed(v, key)}" for key, v in reported["numbers"].items()
+            ]
             where = f"{reported['table']}, {reported['place']}"
             print(f"{'':{width}}    {where}: {' '.join(numbers)}")
 
@@ -61,7 +64,10 @@ def _datasets() -> list[dict]:
 
     cards = {name: datasets.load(name).card() for name in datasets.names()}
     shown = ("title", "split", "licence", "source")
-    return [{"name": n} | {key: getattr(card, key) for key in shown} for n, card in cards.items()]
+    return [
+        {"name": n} | {key: getattr(card, key) for key in shown}
+        for n, card in cards.items()
+    ]
 
 
 def _seasons() -> list[dict]:
@@ -70,11 +76,17 @@ def _seasons() -> list[dict]:
 
     rows = []
     for name in season_names():
-        with contextlib.chdir(PACKAGE_ROOT):  # a season names methods of its own from there
+        # a season names methods of its own from there
+        with contextlib.chdir(PACKAGE_ROOT):
             params = resolve(name, read_season(name))
         row = {"name": name, "title": params.title, "datasets": sorted(params.datasets)}
         rows.append(row | {"cells": len(params.everything)})
     return rows
 
 
-LISTS = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
+LISTS = {
+    "methods": _methods,
+    "presets": _presets,
+    "datasets": _datasets,
+    "seasons": _seasons,
+}

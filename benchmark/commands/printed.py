@@ -4,8 +4,9 @@ rematch printed 58.6             also 58,6 or 58.60 %; of 0.586 also 58.6
 rematch printed scan             rows of a paper, those with a preset; scan/4: of one of its tables
 rematch printed scan_t2i_avg     the rows of a preset; "VSE++": those of a label, or of a part of it
 
-Below the first row of each preset and place stand the means over the seeds of each season in
-reports/, with their 95% intervals where the prepared data that these need are there.
+Below the first row of each preset and place stand the means over the seeds of each
+season in reports/, with their 95% intervals where the prepared data that these need are
+there.
 """
 
 import argparse
@@ -54,8 +55,8 @@ class Rounded:
 
     @property
     def in_percent(self) -> Self | None:
-        """The same as a percentage, if it may be a fraction; of a single decimal, too many
-        numbers would be it."""
+        """The same as a percentage, if it may be a fraction; of a single decimal, too
+        many numbers would be it."""
         if self.is_percent or self.value >= 1 or self.decimals < 2:
             return None
         return Rounded(100 * self.value, self.decimals - 2)
@@ -91,10 +92,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def show(lines: list[Printed]) -> None:
-    """Print rows of the papers' tables, each with what was measured here in its place."""
+    """Print rows of the papers' tables, each with what was measured here in its
+    place."""
     seen = set()
     for line in lines:
-        told = [f"{METRICS[m].heading} {as_printed(n, m)}" for m, n in line.numbers.items()]
+        told = [
+            f"{METRICS[m].heading} {as_printed(n, m)}" for m, n in line.numbers.items()
+        ]
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
         print(f"{', '.join(names)}{preset}: {', '.join(told)}")
@@ -121,16 +125,26 @@ def nearest(number: Rounded) -> float:
 
 
 def named(wanted: str) -> list[Printed]:
-    """The rows of a paper, table, preset or label. Raises UserError for what is in no table."""
+    """The rows of a paper, table, preset or label. Raises UserError for what is in no
+    table."""
     lines = printed()
     key, names = wanted.casefold(), []
     for line in lines:
-        of = (line.table.partition("/")[0], line.table, line.row.preset or "", line.row.label)
+        of = (
+            line.table.partition("/")[0],
+            line.table,
+            line.row.preset or "",
+            line.row.label,
+        )
         names.append([name.casefold() for name in of])
     named = [line for line, of in zip(lines, names, strict=True) if key in of]
-    named = named or [line for line, of in zip(lines, names, strict=True) if key in " ".join(of)]
+    named = named or [
+        line for line, of in zip(lines, names, strict=True) if key in " ".join(of)
+    ]
     if not key or not named:
-        expected = "a printed number, or a paper, table, preset or label of the papers' tables"
+        expected = (
+            "a printed number, or a paper, table, preset or label of the papers' tables"
+        )
         near = suggested(wanted, [name for of in names for name in of])
         raise UserError("printed", expected, near, "see: rematch list presets")
     return [line for line in named if line.row.preset or key not in papers()]
@@ -146,10 +160,14 @@ def here(line: Printed) -> Iterator[str]:
             board = boards_of(season).get(dataset) if means else None
             row = board and board.row(line.row.preset)
             for metric in line.numbers:
-                if (key := folds + metric if folds + metric in means else metric) in means:
+                if (
+                    key := folds + metric if folds + metric in means else metric
+                ) in means:
                     ends = row and interval_of(board, row, key)
                     number = replace(ends or Number(), value=means[key])
-                    told.append(f"{METRICS[metric].heading} {number}".replace(NO_BREAK, " "))
+                    told.append(
+                        f"{METRICS[metric].heading} {number}".replace(NO_BREAK, " ")
+                    )
             if told:
                 paper = papers()[line.table.partition("/")[0]]
                 differs = obstacles(paper, board, row, line.place) if row else ()
@@ -159,7 +177,8 @@ def here(line: Printed) -> Iterator[str]:
 
 @cache
 def boards_of(season: str) -> dict[str, Board]:
-    """The boards of a season, which intervals need; none where its data are not prepared."""
+    """The boards of a season, which intervals need; none where its data are not
+    prepared."""
     try:
         return {board.dataset: board for board in read_boards(read_params(season))}
     except UserError as error:

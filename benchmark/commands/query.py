@@ -1,4 +1,5 @@
-"""Ask a trained preset: which test images fit a text, or which test captions fit an image.
+"""Ask a trained preset: which test images fit a text, or which test captions fit an
+image.
 
 rematch query scan_t2i_avg "a black dog runs on the beach"
 rematch query scan_t2i_avg --image x.jpg
@@ -22,7 +23,12 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.vocabularies import tokenise
 from benchmark.encode.images import describer, stacked
-from benchmark.evaluate.trained_cells import ModelOnSplit, TrainedCell, model_on_split, trained_cell
+from benchmark.evaluate.trained_cells import (
+    ModelOnSplit,
+    TrainedCell,
+    model_on_split,
+    trained_cell,
+)
 from benchmark.features.standardisation import CONSTANT, Standardiser
 from benchmark.readers.image_files import Folder
 from benchmark.scoring import model_scores
@@ -30,14 +36,19 @@ from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import TRANSFORMER, Cell, FeatureSet, Params
 
 SPLIT = "test"
-SAMPLE = 32  # training images that are encoded again, for the statistics of a standardisation
+# training images that are encoded again, for the statistics of a standardisation
+SAMPLE = 32
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("preset", help="of the season, trained")
     parser.add_argument("text", nargs="?", help="what the images should show")
-    parser.add_argument("--image", type=Path, metavar="FILE", help="an image to find captions for")
-    parser.add_argument("--dataset", help="default: the first that the preset is trained on")
+    parser.add_argument(
+        "--image", type=Path, metavar="FILE", help="an image to find captions for"
+    )
+    parser.add_argument(
+        "--dataset", help="default: the first that the preset is trained on"
+    )
     parser.add_argument("--seed", type=int, help="default: the first")
     parser.add_argument("--top", type=int, default=5, help="how many results")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
@@ -46,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     if (arguments.text is None) == (arguments.image is None):
         found = "neither" if arguments.text is None else "both"
-        raise UserError("query", "a text or --image", found, 'rematch query PRESET "TEXT"')
+        raise UserError(
+            "query", "a text or --image", found, 'rematch query PRESET "TEXT"'
+        )
     if arguments.top < 1:
         raise UserError("--top", "1 or more", arguments.top, "correct it")
     make_deterministic()
@@ -55,10 +68,18 @@ def main(arguments: argparse.Namespace) -> None:
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
         found = f"{trained.takes.task}, {trained.checkpoint.status}"
-        raise UserError(cell.key, "a trained preset of retrieval", found, "choose another")
+        raise UserError(
+            cell.key, "a trained preset of retrieval", found, "choose another"
+        )
     data = prepared_tables.read(cell.dataset)
-    on_split, split = model_on_split(trained, data, SPLIT, pick(params.device)), data.split(SPLIT)
-    images, texts = data.images[["image_id", "file"]], data.captions[["image_id", "text"]]
+    on_split, split = (
+        model_on_split(trained, data, SPLIT, pick(params.device)),
+        data.split(SPLIT),
+    )
+    images, texts = (
+        data.images[["image_id", "file"]],
+        data.captions[["image_id", "text"]],
+    )
     if arguments.image:
         image = Folder(arguments.image.parent)(arguments.image.name)
         scores = score_image(params, trained, on_split, data, image)
@@ -67,7 +88,9 @@ def main(arguments: argparse.Namespace) -> None:
         scores = score_text(params, trained, on_split, data, arguments.text)
         firsts = texts.drop_duplicates("image_id")
         items = images.iloc[split.image_rows].merge(firsts, "left", "image_id")
-    hits = items.assign(score=scores.numpy()).sort_values("score", ascending=False, kind="stable")
+    hits = items.assign(score=scores.numpy()).sort_values(
+        "score", ascending=False, kind="stable"
+    )
     where = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
     print(f"{where}: rank, score, image, caption")
     for rank, hit in enumerate(hits[: arguments.top].itertuples(), 1):
@@ -76,10 +99,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
-    """The first trained cell of the preset, with the dataset and the seed that are named."""
+    """The first trained cell of the preset, with the dataset and the seed that are
+    named."""
     cells: dict[str, dict[str, dict[str, Cell]]] = {}
     for cell in params.cells.values():
-        cells.setdefault(cell.preset, {}).setdefault(cell.dataset, {})[str(cell.seed)] = cell
+        cells.setdefault(cell.preset, {}).setdefault(cell.dataset, {})[
+            str(cell.seed)
+        ] = cell
     datasets = entry(cells, arguments.preset, "trained preset")
     seeds = entry(datasets, arguments.dataset or next(iter(datasets)), "dataset")
     seed = next(iter(seeds)) if arguments.seed is None else str(arguments.seed)
@@ -88,10 +114,14 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
 
 @torch.inference_mode()
 def score_text(
-    params: Params, trained: TrainedCell, on_split: ModelOnSplit, data: Prepared, text: str
+    params: Params,
+    trained: TrainedCell,
+    on_split: ModelOnSplit,
+    data: Prepared,
+    text: str,
 ) -> Tensor:
-    """Scores (I,) of the split's images for a text. Raises UserError for one without a known
-    word."""
+    """Scores (I,) of the split's images for a text. Raises UserError for one without a
+    known word."""
     words = tokenise(text)
     if on_split.vocabulary is None:
         feature_set = _feature_set(params, trained.cell.texts)
@@ -104,27 +134,39 @@ def score_text(
         values, lengths = map(torch.from_numpy, on_split.vocabulary.encode([text]))
     unknown = [word for word in words if word not in known]
     if len(unknown) == len(words):
-        raise UserError("query", "a text with a known word", repr(text), "use words of captions")
+        raise UserError(
+            "query", "a text with a known word", repr(text), "use words of captions"
+        )
     if unknown:
         print(f"not known: {printable(', '.join(unknown))}")
     device = on_split.inputs.device
     captions = Captions(values=values.to(device), lengths=lengths.to(device))
     encoded = on_split.model.encode_captions(captions)
     images = model_scores.encode_images(on_split.model, on_split.inputs)
-    return model_scores.score_pairs(on_split.model.similarity, images, encoded)[:, 0].cpu()
+    return model_scores.score_pairs(on_split.model.similarity, images, encoded)[
+        :, 0
+    ].cpu()
 
 
 @torch.inference_mode()
 def score_image(
-    params: Params, trained: TrainedCell, on_split: ModelOnSplit, data: Prepared, image: Image.Image
+    params: Params,
+    trained: TrainedCell,
+    on_split: ModelOnSplit,
+    data: Prepared,
+    image: Image.Image,
 ) -> Tensor:
     """Scores (C,) of the split's captions for an image."""
     feature_set = _feature_set(params, trained.cell.images)
     fed = image_features(params, feature_set, data, image, trained.takes.image)
     fed = fed.to(on_split.inputs.device)
-    encoded = on_split.model.encode_images(fed.float() if fed.is_floating_point() else fed)
+    encoded = on_split.model.encode_images(
+        fed.float() if fed.is_floating_point() else fed
+    )
     captions = model_scores.encode_captions(on_split.model, on_split.inputs)
-    return model_scores.score_pairs(on_split.model.similarity, encoded, captions)[0].cpu()
+    return model_scores.score_pairs(on_split.model.similarity, encoded, captions)[
+        0
+    ].cpu()
 
 
 def _feature_set(params: Params, folder: str) -> FeatureSet:
@@ -132,8 +174,8 @@ def _feature_set(params: Params, folder: str) -> FeatureSet:
 
 
 def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tensor:
-    """(1, F) float32, or (1, W, F) of tokens, as the feature folder would have it for a caption of
-    another split: the encoder is fitted again to the training captions."""
+    """(1, F) float32, or (1, W, F) of tokens, as the feature folder would have it for a
+    caption of another split: the encoder is fitted again to the training captions."""
     captions = data.captions[data.captions["split"] == "train"]["text"]
     encoder, settings = features.load(feature_set.encoder), feature_set.sentence
     if feature_set.kind == "contexts":
@@ -151,17 +193,25 @@ def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tenso
 
 
 def image_features(
-    params: Params, feature_set: FeatureSet, data: Prepared, image: Image.Image, kind: str
+    params: Params,
+    feature_set: FeatureSet,
+    data: Prepared,
+    image: Image.Image,
+    kind: str,
 ) -> Tensor:
-    """(1, ...) pooled, regions or pixels of an image, as the feature folder would have them.
+    """(1, ...) pooled, regions or pixels of an image, as the feature folder would have
+    them.
 
-    The folder keeps no statistics of its standardisation: they follow from a few training images
-    that are encoded again. Raises UserError for imported features: what made them is not here.
+    The folder keeps no statistics of its standardisation: they follow from a few
+    training images that are encoded again. Raises UserError for imported features: what
+    made them is not here.
     """
     settings = feature_set.image
     if settings.features:
         found = f"{settings.features}, imported"
-        raise UserError("--image", "features that were encoded here", found, "ask with a text")
+        raise UserError(
+            "--image", "features that were encoded here", found, "ask with a text"
+        )
     if kind == "pixels":
         return stacked([image], settings.pixels)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
@@ -172,16 +222,21 @@ def image_features(
         open_image = raw_dataset(params, feature_set.dataset).pictures()
         files = data.images["file"][data.images["split"] == "train"].tolist()[:SAMPLE]
         raw = describe([open_image(file) for file in files])[kind]
-        stored = np.load(Path(feature_set.folder) / f"{kind}.npy", mmap_mode="r")[: len(files)]
+        stored = np.load(Path(feature_set.folder) / f"{kind}.npy", mmap_mode="r")[
+            : len(files)
+        ]
         described = standardised(described, raw, stored)
     return torch.from_numpy(described.astype(np.float16))
 
 
 def standardised(values: np.ndarray, raw: np.ndarray, stored: np.ndarray) -> np.ndarray:
-    """As stored = (raw - mean) / deviation in every channel, the last axis: mean and deviation
-    follow from those of both. A channel that does not vary here has what is stored for it."""
+    """As stored = (raw - mean) / deviation in every channel, the last axis: mean and
+    deviation follow from those of both. A channel that does not vary here has what is
+    stored for it."""
     raw, stored = (x.reshape(-1, x.shape[-1]).astype(np.float64) for x in (raw, stored))
     is_constant = (stored.std(0) < CONSTANT) | (raw.std(0) < CONSTANT)
-    deviation = np.where(is_constant, 1.0, raw.std(0) / np.maximum(stored.std(0), CONSTANT))
+    deviation = np.where(
+        is_constant, 1.0, raw.std(0) / np.maximum(stored.std(0), CONSTANT)
+    )
     scaled = (values - raw.mean(0)) / deviation + stored.mean(0)
     return np.where(is_constant, stored.mean(0), scaled)

@@ -376,7 +376,9 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
         zeros, ones = int((number == 0).sum()), int((number == 1).sum())
         if zeros == 0 and ones >= least:
             lacking = f"none, and 1 in {ones} of {len(number)} rows"
-            advice = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
+            advice = (
+                "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
+            )
             advice += "(1,0: from 1 in A, from 0 in B)"
             expected = "ranks from 0, some of them 0"
             raise UserError(f"{name}: rank", expected, lacking, advice)

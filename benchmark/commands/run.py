@@ -1,7 +1,7 @@
 """Run one cell outside of DVC, from raw data to its metrics.
 
-Its files go to data/cells/run/, its metrics to standard output. The dataset is used as the active
-season sets it, if it does; else with its defaults.
+Its files go to data/cells/run/, its metrics to standard output. The dataset is used as
+the active season sets it, if it does; else with its defaults.
 """
 
 import argparse
@@ -36,7 +36,10 @@ SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add, said = parser.add_argument, "a hyper-parameter of the method; may be given again"
+    add, said = (
+        parser.add_argument,
+        "a hyper-parameter of the method; may be given again",
+    )
     add("preset", nargs="?", help="see: rematch list presets")
     add("--method", help="a method, or the path of your own .py file, as it is")
     add("--dataset", default="shapes")
@@ -49,20 +52,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     if (arguments.preset is None) == (arguments.method is None):
-        raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
+        raise UserError(
+            "run", "either a preset or --method", "both or neither", "name one of them"
+        )
     name, dataset = arguments.preset or Path(arguments.method).stem, arguments.dataset
-    known = presets() if arguments.preset else {name: (name, Preset(title=f"{name}, defaults"))}
+    known = (
+        presets()
+        if arguments.preset
+        else {name: (name, Preset(title=f"{name}, defaults"))}
+    )
     if arguments.method not in (None, name):  # its file, with the presets beside it
         known = own_presets({name: arguments.method})
     if name not in known:
-        found, do = f"no such preset: {suggested(name, known)}", "see: rematch list presets"
-        raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)
+        found, do = (
+            f"no such preset: {suggested(name, known)}",
+            "see: rematch list presets",
+        )
+        raise UserError(
+            f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do
+        )
     needed, options = needs(name, known), dict(map(option, arguments.option))
     trained = [preset for preset in needed if not known[preset][1].fuse]
     # As the active season has them, or the first that does, or by default.
     active = [files.active_season()] if files.PARAMS.is_file() else []
-    declared = (files.read_season(season).datasets for season in active + files.season_names())
-    settings = next((of[dataset] for of in declared if dataset in of), DatasetSettings())
+    declared = (
+        files.read_season(season).datasets for season in active + files.season_names()
+    )
+    settings = next(
+        (of[dataset] for of in declared if dataset in of), DatasetSettings()
+    )
     settings = settings.model_copy(update={"presets": ["*"]})
     season = {
         "title": f"{name} on {dataset}",
@@ -72,10 +90,13 @@ def main(arguments: argparse.Namespace) -> int:
         "options": dict.fromkeys(trained, options) if options else {},
     }
     local = files.read_local()
-    local = local.model_copy(update={"weights_dir": arguments.weights_dir or local.weights_dir})
+    local = local.model_copy(
+        update={"weights_dir": arguments.weights_dir or local.weights_dir}
+    )
     params = files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
-    with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
+    # options have no folder of their own
+    with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):
         run(params, dataset, arguments.source)
         record = read_record(Path(cell.folder))
     if arguments.json:
@@ -92,8 +113,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def run(params: Params, dataset: str, source: Path | None) -> None:
-    """Every step of the pipeline that is not done yet, then training and evaluation; each says on
-    stderr what it is."""
+    """Every step of the pipeline that is not done yet, then training and evaluation;
+    each says on stderr what it is."""
     raw = raw_dataset(params, dataset)
     card = prepared_tables.CARDS / dataset / "card.json"
 
@@ -115,10 +136,16 @@ def run(params: Params, dataset: str, source: Path | None) -> None:
             shutil.rmtree(encoding.folder, ignore_errors=True)
     tables = prepared_tables.read(dataset).sha256
     for encoding in params.feature_sets.values():
-        path, drawn = Path(encoding.folder) / "card.json", encoding.image or encoding.proposals
+        path, drawn = (
+            Path(encoding.folder) / "card.json",
+            encoding.image or encoding.proposals,
+        )
         settings = drawn or encoding.words or encoding.sentence
         made = read_json(path) if path.is_file() else {}
-        if made.get("prepared_sha256") != tables or made["settings"] != settings.model_dump():
+        if (
+            made.get("prepared_sha256") != tables
+            or made["settings"] != settings.model_dump()
+        ):
             if drawn and drawn.network == DRAWN and not drawn_cnn.WEIGHTS.is_file():
                 _say(f"pretrain {DRAWN}, once")
                 drawn_pretraining.main()
@@ -143,7 +170,9 @@ def option(text: str) -> tuple[str, Option]:
     """KEY=VALUE of the command line. Raises UserError for anything else."""
     key, separator, value = text.partition("=")
     if not separator:
-        raise UserError("--option", "KEY=VALUE", repr(text), "name an option and its value")
+        raise UserError(
+            "--option", "KEY=VALUE", repr(text), "name an option and its value"
+        )
     try:
         return key, yaml.safe_load(value)
     except DAMAGED as error:

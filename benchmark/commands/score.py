@@ -1,4 +1,5 @@
-"""Judge embeddings, scores or ranks that were made elsewhere, as a row of a season's leaderboard.
+"""Judge embeddings, scores or ranks that were made elsewhere, as a row of a season's
+leaderboard.
 
     rematch score --dataset pets --items FOLDER       what to embed, in which order
     rematch score --dataset pets --name siglip --images a.npy --captions b.npy
@@ -6,24 +7,26 @@
     rematch score --dataset pets --name other --ranks ranks.csv
     rematch score --dataset mscoco --annotations dataset_coco.json --images a.npy --captions b.npy
 
-The last one needs neither pictures nor a season: of the test split that the annotations name (of a
-folder without splits, of all), with intervals and with each layer of relevance whose files are
-there; no row is written. With --items FOLDER it writes the items of these annotations. --out
-FILE.parquet keeps the rank of every query, for `rematch judge`.
+The last one needs neither pictures nor a season: of the test split that the annotations
+name (of a folder without splits, of all), with intervals and with each layer of
+relevance whose files are there; no row is written. With --items FOLDER it writes the
+items of these annotations. --out FILE.parquet keeps the rank of every query, for
+`rematch judge`.
 
---correct HOW corrects cosines for hubs, with --bank-images and --bank-captions of training and with
---k and --alpha, or --beta, as validation chose them.
+--correct HOW corrects cosines for hubs, with --bank-images and --bank-captions of
+training and with --k and --alpha, or --beta, as validation chose them.
 
-Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or .mat: embeddings
-(N, F) of the test images and captions, or scores (images, captions); of a re-ranker two matrices in
-one file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
-caption_id or the like, the index of pandas, or NAME_ids.txt beside it), else they are in the test
-split's order. Whole numbers other than int8 of both signs need --numbers, which says what they
-stand for. In scores, -inf stands for what was not retrieved.
+Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or .mat:
+embeddings (N, F) of the test images and captions, or scores (images, captions); of a
+re-ranker two matrices in one file, named i2t and t2i. Rows belong to ids where the file
+has some (a column or array image_id, caption_id or the like, the index of pandas, or
+NAME_ids.txt beside it), else they are in the test split's order. Whole numbers other
+than int8 of both signs need --numbers, which says what they stand for. In scores, -inf
+stands for what was not retrieved.
 
-Ranks of the best relevant item are a .csv or .parquet with the columns direction (i2t or t2i),
-query (its id) and rank, from 0 (--first-rank 1: from 1); empty or -1 is "not found" among the first
-that a tool lists (--not-found VALUE: this value, too).
+Ranks of the best relevant item are a .csv or .parquet with the columns direction (i2t
+or t2i), query (its id) and rank, from 0 (--first-rank 1: from 1); empty or -1 is "not
+found" among the first that a tool lists (--not-found VALUE: this value, too).
 """
 
 import argparse
@@ -95,11 +98,17 @@ CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
 ROWS_AT_ONCE = 512  # of a product in double precision
 FAR_APART = 0.1  # of the spread of numbers: more than rounding makes of equal captions
-READINGS = ("numbers", "first_rank", "not_found", "depth")  # options that say how files are read
-NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the size of the gallery
-FILLED, SAMPLED = 0.5, 1 << 20  # share of equal scores that may fill a matrix; scores looked at
+# options that say how files are read
+READINGS = ("numbers", "first_rank", "not_found", "depth")
+# of --not-found: no value; the size of the gallery
+NO_VALUE, ALL_ITEMS = "none", "items"
+# share of equal scores that may fill a matrix; scores looked at
+FILLED, SAMPLED = 0.5, 1 << 20
 HINTS = {  # what to check where scores are as random ones, and where they are far worse
-    "embeddings": ("rows, or give ids ({order})", "are the vectors of one file negated?"),
+    "embeddings": (
+        "rows, or give ids ({order})",
+        "are the vectors of one file negated?",
+    ),
     "scores": (
         "rows (images) and columns (captions), or give ids ({order})",
         "are these distances? The best item must have the greatest score",
@@ -124,8 +133,10 @@ class External(NamedTuple):
     result: Evaluation
     seconds: dict[str, float] = {}
     notes: list[str] = []  # what was taken for granted
-    lost: dict[str, np.ndarray] = {}  # of lists, which best items were not found, (Q,) bool
-    depths: dict[str, int] = {}  # how many items the lists of a direction have, where that is known
+    # of lists, which best items were not found, (Q,) bool
+    lost: dict[str, np.ndarray] = {}
+    # how many items the lists of a direction have, where that is known
+    depths: dict[str, int] = {}
     order: str = ORDER  # which command writes the items in their order
     readings: dict[str, object] = {}  # the options that say how files are read
 
@@ -142,34 +153,61 @@ class Lists:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", required=True, help="one of the season, prepared; or a reader")
-    parser.add_argument("--annotations", type=Path, metavar="FILE", help="needs no season")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="ranks of all queries, .parquet")
+    parser.add_argument(
+        "--dataset", required=True, help="one of the season, prepared; or a reader"
+    )
+    parser.add_argument(
+        "--annotations", type=Path, metavar="FILE", help="needs no season"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="ranks of all queries, .parquet"
+    )
     parser.add_argument("--name", help="what the row is called")
-    parser.add_argument("--images", type=Path, metavar="FILE", help="embeddings of the test images")
-    parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
-    parser.add_argument("--correct", choices=sorted(TAKES), help="the cosines, for hubs")
+    parser.add_argument(
+        "--images", type=Path, metavar="FILE", help="embeddings of the test images"
+    )
+    parser.add_argument(
+        "--captions", type=Path, metavar="FILE", help="and of the test captions"
+    )
+    parser.add_argument(
+        "--correct", choices=sorted(TAKES), help="the cosines, for hubs"
+    )
     for name in ("bank-images", "bank-captions"):
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help="of --correct")
     for name, kind in (("k", int), ("alpha", float), ("beta", float)):
         parser.add_argument(f"--{name}", type=kind, help="of --correct")
-    parser.add_argument("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
-    parser.add_argument("--ranks", type=Path, metavar="FILE", help="of a tool that has only those")
     parser.add_argument(
-        "--depth", type=int, default=0, help="items per query in the lists of --ranks or --matrix"
+        "--matrix", type=Path, metavar="FILE", help="scores (images, captions)"
     )
-    parser.add_argument("--first-rank", type=int, choices=(0, 1), help="of --ranks; default: 0")
+    parser.add_argument(
+        "--ranks", type=Path, metavar="FILE", help="of a tool that has only those"
+    )
+    parser.add_argument(
+        "--depth",
+        type=int,
+        default=0,
+        help="items per query in the lists of --ranks or --matrix",
+    )
+    parser.add_argument(
+        "--first-rank", type=int, choices=(0, 1), help="of --ranks; default: 0"
+    )
     parser.add_argument(
         "--not-found",
         metavar="VALUE",
         help="rank of what was not found; items: the size of the gallery; none: no value",
     )
     parser.add_argument(
-        "--numbers", choices=number_formats.FORMATS, help="what whole numbers of a file stand for"
+        "--numbers",
+        choices=number_formats.FORMATS,
+        help="what whole numbers of a file stand for",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the training, if there are several")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the training, if there are several"
+    )
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
-    parser.add_argument("--items", type=Path, metavar="FOLDER", help="write the test items there")
+    parser.add_argument(
+        "--items", type=Path, metavar="FOLDER", help="write the test items there"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -178,7 +216,9 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.annotations:
         for name in ("season", "name"):
             if getattr(arguments, name):
-                raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
+                raise UserError(
+                    f"--{name}", "no --annotations", "both", "leave one out"
+                )
         data = annotated(arguments.dataset, arguments.annotations)
     else:
         params = season_of(arguments)
@@ -211,7 +251,9 @@ def main(arguments: argparse.Namespace) -> None:
         rows[row.name] = result_of(params.season, row, data, external)
         results.write_external(folder, rows)
         write_brought(params.season, row)
-    earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
+    earlier = ", in the place of the row of this name and seed" * (
+        row.key in params.brought
+    )
     print(f"{folder}/{results.RECORDS}: {row.name}, external {external.given}{earlier}")
     print(f"next: rematch report --season {params.season}, or dvc repro")
 
@@ -242,34 +284,55 @@ def order_of(arguments: argparse.Namespace) -> str:
 
 
 def show(data: Prepared, external: External) -> None:
-    """Print the recalls of both directions by each layer of relevance, and their sum; then every
-    metric with its interval, S, and what a reader must know."""
+    """Print the recalls of both directions by each layer of relevance, and their sum;
+    then every metric with its interval, S, and what a reader must know."""
     metrics, ranks = external.result.metrics, external.result.scores.ranks
-    split, queries, every = data.split(SPLIT), queries_of(data), rsum_terms(("i2t", "t2i"))
-    partial = [name for name, of in data.card.get("layers", {}).items() if of["partial"]]
+    split, queries, every = (
+        data.split(SPLIT),
+        queries_of(data),
+        rsum_terms(("i2t", "t2i")),
+    )
+    partial = [
+        name for name, of in data.card.get("layers", {}).items() if of["partial"]
+    ]
     layers, rows = layers_of(data), []
     images, captions = len(split.image_rows), len(split.caption_rows)
     print(f"{data.card['title']}: {images} images, {captions} captions")
-    for end in dict.fromkeys(name[3:] for name in ranks):  # "", "_fold" or "@" and a layer
-        terms = [(n, METRICS[f"{n[:3]}_r{k}"]) for n in ranks if n[3:] == end for k in SUMMED_K]
+    # "", "_fold" or "@" and a layer
+    for end in dict.fromkeys(name[3:] for name in ranks):
+        terms = [
+            (n, METRICS[f"{n[:3]}_r{k}"])
+            for n in ranks
+            if n[3:] == end
+            for k in SUMMED_K
+        ]
         known = [term for term in terms if end or term[1].name in metrics]
         told = {of[1].name: f"{measured(queries, ranks, [of])[0]:.1f}" for of in known}
         if known == terms:
-            told["rsum"] = "{:.1f} [{:.1f}, {:.1f}]".format(*measured(queries, ranks, terms))
-        rows.append([place_of(end, data), *(told.get(name, "-") for name in (*every, "rsum"))])
+            told["rsum"] = "{:.1f} [{:.1f}, {:.1f}]".format(
+                *measured(queries, ranks, terms)
+            )
+        rows.append(
+            [place_of(end, data), *(told.get(name, "-") for name in (*every, "rsum"))]
+        )
     heads = ["", *(METRICS[name].heading for name in every), "rsum, 95% interval"]
     print(pd.DataFrame(rows, columns=heads).to_string(index=False))
     for name, of_name in ranks.items():
         way, layer = name[:3], name.partition(results.LAYER)[2]
         print(f"{place_of(name, data)}: {way}, {len(of_name)} queries")
-        for metric in (METRICS[f"{way}_{of.name}"] for of in (*RANK_METRICS, *ALL_RANKS)):
+        for metric in (
+            METRICS[f"{way}_{of.name}"] for of in (*RANK_METRICS, *ALL_RANKS)
+        ):
             is_known = metric.name in metrics or of_name.knows_all or name != way
-            is_told = not (metric.needs_all and (of_name.counts == 1).all())  # as R@1, or as MRR
+            # as R@1, or as MRR
+            is_told = not (metric.needs_all and (of_name.counts == 1).all())
             if metric.of_queries is None or not is_told or not is_known:
                 continue
             value, low, high = measured(queries, ranks, [(name, metric)])
             line = f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]"
-            if layer in partial and (recall := re.fullmatch(r"..._r(\d+)", metric.name)):
+            if layer in partial and (
+                recall := re.fullmatch(r"..._r(\d+)", metric.name)
+            ):
                 first = external.result.retrieved[way]
                 judged = layers[layer][way].judged(first)[:, : int(recall[1])]
                 line += f", at most {100 * (judged >= 0).any(1).mean():.2f}"
@@ -281,25 +344,35 @@ def show(data: Prepared, external: External) -> None:
         told = "nobody's judgements are there (docs/datasets.md, layers)"
         notes.append(f"no layer beside own: {told}")
     if partial:
-        told = "people judged some pairs; the others count as wrong, and at most as right"
+        told = (
+            "people judged some pairs; the others count as wrong, and at most as right"
+        )
         notes.append(f"{', '.join(partial)}: {told}")
     print(*notes, *(doubts(external, data) if "rsum" in metrics else ()), sep="\n")
 
 
 def place_of(name: str, data: Prepared) -> str:
-    """The layer of relevance of some ranks, and the gallery where that is not the whole split."""
+    """The layer of relevance of some ranks, and the gallery where that is not the whole
+    split."""
     folds = f", mean of {data.card['folds']} folds" * name.endswith("_fold")
     return f"{name.partition(results.LAYER)[2] or 'own'}{folds}"
 
 
 def measured(
-    queries: dict[str, pd.DataFrame], ranks: dict[str, Ranks], terms: list[tuple[str, Metric]]
+    queries: dict[str, pd.DataFrame],
+    ranks: dict[str, Ranks],
+    terms: list[tuple[str, Metric]],
 ) -> tuple[float, float, float]:
-    """A sum of means over queries, and its 95% interval, had other images been drawn. Terms are
-    metrics of ranks by their names."""
-    groups = pd.Index(pd.concat([queries[name]["cluster"] for name, _ in terms]).unique())
+    """A sum of means over queries, and its 95% interval, had other images been drawn.
+    Terms are metrics of ranks by their names."""
+    groups = pd.Index(
+        pd.concat([queries[name]["cluster"] for name, _ in terms]).unique()
+    )
     means = [
-        (groups.get_indexer(queries[name]["cluster"]), {0: metric.of_queries(ranks[name])})
+        (
+            groups.get_indexer(queries[name]["cluster"]),
+            {0: metric.of_queries(ranks[name])},
+        )
         for name, metric in terms
     ]
     sample, span = sample_of_queries(means), sum(metric.range[1] for _, metric in terms)
@@ -308,8 +381,9 @@ def measured(
 
 
 def annotated(dataset: str, path: Path) -> Prepared:
-    """The test split of annotations that were made elsewhere, as if prepared; of a folder that
-    names no split, or one alone, all of it. Raises UserError for what cannot be read."""
+    """The test split of annotations that were made elsewhere, as if prepared; of a
+    folder that names no split, or one alone, all of it. Raises UserError for what
+    cannot be read."""
     module, raw = datasets.load(dataset), path.parent
     if not is_file(path):
         raise UserError(path, "a file of annotations", "nothing", "correct the path")
@@ -317,10 +391,14 @@ def annotated(dataset: str, path: Path) -> Prepared:
     if path.name.startswith("dataset_"):  # Karpathy's files
         given["annotations"] = "karpathy"
     known = {field.name for field in fields(module.Options)}
-    options = module.Options(**{name: of for name, of in given.items() if name in known})
+    options = module.Options(
+        **{name: of for name, of in given.items() if name in known}
+    )
     if dataset != OWN_IMAGES and path not in (files := module.inventory(raw, options)):
         expected = ", ".join(file.name for file in files)
-        raise UserError(path, f"annotations as {expected}", path.name, "name the file so")
+        raise UserError(
+            path, f"annotations as {expected}", path.name, "name the file so"
+        )
     card = module.card(options)
     if dataset == OWN_IMAGES:
         tables = module.read_for_score(raw, options)
@@ -331,7 +409,9 @@ def annotated(dataset: str, path: Path) -> Prepared:
         expected = card.expected_images.get(SPLIT, "some")
         raise UserError(path, f"{expected} test images", found, "get the whole file")
     captions = tables.captions[tables.captions["image_id"].isin(images["image_id"])]
-    of_test = replace(tables, images=images, captions=captions, regions=tables.regions[:0])
+    of_test = replace(
+        tables, images=images, captions=captions, regions=tables.regions[:0]
+    )
     check_rows(of_test)
     layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
     images, captions = arranged(of_test)
@@ -347,15 +427,20 @@ def annotated(dataset: str, path: Path) -> Prepared:
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
         card=facts
-        | {"layers": {of.name: {"partial": of.partial} for of in layers}, "notes": tables.notes},
+        | {
+            "layers": {of.name: {"partial": of.partial} for of in layers},
+            "notes": tables.notes,
+        },
         folder=Path(dataset),
         **({"judged": judged_table(layers)} if layers else {}),
     )
 
 
-def write_ranks(arguments: argparse.Namespace, data: Prepared, external: External) -> None:
-    """One row per query, direction and layer: the rank of the best right item, -1 where it was not
-    found."""
+def write_ranks(
+    arguments: argparse.Namespace, data: Prepared, external: External
+) -> None:
+    """One row per query, direction and layer: the rank of the best right item, -1 where
+    it was not found."""
     queries, tables = queries_of(data), []
     for name, ranks in external.result.scores.ranks.items():
         best = np.where(external.lost.get(name, False), -1, ranks.best)
@@ -368,9 +453,13 @@ def write_ranks(arguments: argparse.Namespace, data: Prepared, external: Externa
 
 
 def doubts(external: External, data: Prepared) -> Iterator[str]:
-    """What ties and twins cost, and what may be wrong with scores that are as random ones, or far
-    worse."""
-    metrics, ways, hints = external.result.metrics, data.card["ways"], HINTS[external.given]
+    """What ties and twins cost, and what may be wrong with scores that are as random
+    ones, or far worse."""
+    metrics, ways, hints = (
+        external.result.metrics,
+        data.card["ways"],
+        HINTS[external.given],
+    )
     if any((twins := data.card.get("twins", {})).values()):
         yield f"twins in test: {twins['images']} images, {twins['captions']} captions"
     for way in ways:
@@ -387,38 +476,53 @@ def doubts(external: External, data: Prepared) -> Iterator[str]:
 
 
 def write_items(data: Prepared, raw: Path, folder: Path) -> None:
-    """Write images.csv and captions.csv of the test split, in the order of rows without ids. `raw`
-    is the folder of the pictures, where there are some."""
+    """Write images.csv and captions.csv of the test split, in the order of rows without
+    ids. `raw` is the folder of the pictures, where there are some."""
     split, raw = data.split(SPLIT), Path(os.path.abspath(raw))
     images = data.images.iloc[split.image_rows][["image_id", "file"]]
-    paths = [str(raw / file) if (raw / file).is_file() else "" for file in images["file"]]
-    captions = data.captions.iloc[split.caption_rows][["caption_id", "image_id", "text"]]
+    paths = [
+        str(raw / file) if (raw / file).is_file() else "" for file in images["file"]
+    ]
+    captions = data.captions.iloc[split.caption_rows][
+        ["caption_id", "image_id", "text"]
+    ]
     for name, table in (("images", images.assign(path=paths)), ("captions", captions)):
-        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+        write_text(
+            folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n")
+        )
         print(f"{folder / name}.csv: {len(table)} rows")
 
 
 def row_of(params: Params, arguments: argparse.Namespace) -> Brought:
-    """The row that is added, or written again. Raises UserError for a name that is taken."""
+    """The row that is added, or written again. Raises UserError for a name that is
+    taken."""
     if arguments.name is None:
-        raise UserError("--name", "what the row is called", "nothing", "add --name NAME")
+        raise UserError(
+            "--name", "what the row is called", "nothing", "add --name NAME"
+        )
     name, dataset = arguments.name, arguments.dataset
     facts = {"dataset": dataset, "preset": name, "seed": arguments.seed}
     row = checked(Brought, facts, "--name and --seed")
     cells = {**params.cells, **params.fusions}
-    other = {**cells, **params.brought}.get(row.key)  # row b-c on a has the key of row c on a-b
+    # row b-c on a has the key of row c on a-b
+    other = {**cells, **params.brought}.get(row.key)
     is_other = other is not None and (other.dataset, other.preset) != (dataset, name)
-    if is_other or name in {CLAIMS, *presets(), *(cell.preset for cell in cells.values())}:
+    if is_other or name in {
+        CLAIMS,
+        *presets(),
+        *(cell.preset for cell in cells.values()),
+    }:
         expected = "a name that no preset and no other row has"
         raise UserError("--name", expected, repr(name), "give it another name")
     return row
 
 
-# Embeddings, scores, ranks ------------------------------------------------------------------------
+# Embeddings, scores, ranks ------------------------------------------------------------
 
 
 def judge(arguments: argparse.Namespace, data: Prepared) -> External:
-    """The evaluation of what was made elsewhere. Raises UserError for what cannot be judged."""
+    """The evaluation of what was made elsewhere. Raises UserError for what cannot be
+    judged."""
     pair = [path for path in (arguments.images, arguments.captions) if path]
     kinds = [bool(pair), arguments.matrix is not None, arguments.ranks is not None]
     if sum(kinds) != 1 or len(pair) == 1:
@@ -431,10 +535,15 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
             option, found = f"--{name.replace('_', '-')}", arguments.correct or "none"
             raise UserError(option, "a --correct that takes it", found, "leave it out")
     if arguments.correct and not pair:
-        raise UserError("--correct", "--images with --captions", "none", "bring embeddings")
+        raise UserError(
+            "--correct", "--images with --captions", "none", "bring embeddings"
+        )
     if arguments.depth and pair:
         raise UserError(
-            "--depth", "--ranks or --matrix, of which it tells", "none", "remove --depth"
+            "--depth",
+            "--ranks or --matrix, of which it tells",
+            "none",
+            "remove --depth",
         )
     if arguments.numbers and arguments.ranks:
         expected, advice = "--images with --captions, or --matrix", "remove --numbers"
@@ -442,7 +551,9 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
     for name in ("first_rank", "not_found"):
         if vars(arguments)[name] is not None and not arguments.ranks:
             option = f"--{name.replace('_', '-')}"
-            raise UserError(option, "--ranks, of which it tells", "none", f"remove {option}")
+            raise UserError(
+                option, "--ranks, of which it tells", "none", f"remove {option}"
+            )
     order = order_of(arguments)
     try:
         if arguments.ranks:
@@ -456,22 +567,31 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
             )
         elif arguments.matrix:
             external = of_matrix(
-                arguments.matrix, data, arguments.depth, numbers=arguments.numbers, order=order
+                arguments.matrix,
+                data,
+                arguments.depth,
+                numbers=arguments.numbers,
+                order=order,
             )
         else:
             external = of_embeddings(*pair, data, arguments)
     except scoring.RefusedError as error:
         where = ", ".join(map(str, pair)) or arguments.matrix
-        raise UserError(where, "scores that can be ranked", error, "compute them again") from error
+        raise UserError(
+            where, "scores that can be ranked", error, "compute them again"
+        ) from error
     options = {name: vars(arguments)[name] for name in READINGS}
-    readings = {name: value for name, value in options.items() if value not in (None, 0)}
+    readings = {
+        name: value for name, value in options.items() if value not in (None, 0)
+    }
     return external._replace(order=order, readings=readings)
 
 
 def of_embeddings(
     images: Path, captions: Path, data: Prepared, to: argparse.Namespace | None = None
 ) -> External:
-    """By their cosines, corrected if `to` says how; other scores are given as a matrix."""
+    """By their cosines, corrected if `to` says how; other scores are given as a
+    matrix."""
     roles, split, notes = ("images", "captions"), data.split(SPLIT), []
     numbers, order = (to.numbers, order_of(to)) if to else (None, ORDER)
     if to and to.correct:
@@ -506,15 +626,24 @@ def of_embeddings(
             raise UserError(rows.path, expected, "one column for each", "transpose it")
         at = places(rows, names, what, repeats=split.image_of_caption, do=order)
         if not rows.ids and len(at) < of[0]:
-            notes.append(f"{rows.path}: one row per caption; the equal ones of an image count once")
+            notes.append(
+                f"{rows.path}: one row per caption; the equal ones of an image count once"
+            )
         vectors.append(_units(rows.values[at], rows.path, names[0]))
     first, second = vectors
     if first.shape[1] != second.shape[1]:
         expected = f"vectors of {first.shape[1]} numbers, as of the images"
-        raise UserError(captions, expected, second.shape[1], "bring both from the same model")
+        raise UserError(
+            captions, expected, second.shape[1], "bring both from the same model"
+        )
     if np.array_equal(first, second):
-        found, do = "the same numbers twice", f"name the file of the captions, not {captions}"
-        raise UserError("--images, --captions", "vectors of images and of captions", found, do)
+        found, do = (
+            "the same numbers twice",
+            f"name the file of the captions, not {captions}",
+        )
+        raise UserError(
+            "--images, --captions", "vectors of images and of captions", found, do
+        )
     started = perf_counter()
     matrix = _cosines(first, second)
     notes += _doubts_on_equal_captions(data, second, captions)
@@ -530,11 +659,16 @@ def of_embeddings(
 
 
 def _parameters(given: argparse.Namespace) -> dict[str, float]:
-    """The numbers that --correct takes. Raises UserError where they or a bank are missing."""
+    """The numbers that --correct takes. Raises UserError where they or a bank are
+    missing."""
     how = given.correct
     known = {name: vars(given)[name] for name in TAKES[how] if name not in BANKS}
     banks = [vars(given)[name] for name in TAKES[how] if name in BANKS]
-    if None in (*banks, *known.values()) or known.get("k", 1) < 1 or known.get("beta", 1) <= 0:
+    if (
+        None in (*banks, *known.values())
+        or known.get("k", 1) < 1
+        or known.get("beta", 1) <= 0
+    ):
         expected = "--bank-images, --bank-captions and --k above 0 with --alpha, or --beta above 0"
         raise UserError(f"--correct {how}", expected, "less", "name them")
     return known
@@ -547,12 +681,14 @@ def _corrected(
     given: argparse.Namespace,
     banks: list[Rows],
 ) -> Corrected:
-    """As a season's row is, with parameters that are given. `banks` are rows of images and of
-    captions, where the correction takes them."""
+    """As a season's row is, with parameters that are given. `banks` are rows of images
+    and of captions, where the correction takes them."""
     how, drawn, known = given.correct, [x, y], _parameters(given)
     for side, rows in enumerate(banks):
         if (found := rows.values.shape)[1:] != x.shape[1:]:
-            raise UserError(rows.path, f"rows of {x.shape[1]} numbers", found, "embed it alike")
+            raise UserError(
+                rows.path, f"rows of {x.shape[1]} numbers", found, "embed it alike"
+            )
         at = np.random.default_rng(given.seed).permutation(len(rows.values))[:BANK]
         drawn[side] = _units(rows.values[at], rows.path, list(map(str, at)))
     pairs = {"i2t": ((x, y), (drawn[0], y)), "t2i": ((x, y), (x, drawn[1]))}
@@ -560,7 +696,10 @@ def _corrected(
     for way in ways:
         scores = [_cosines(a, b) for a, b in pairs[way]]
         sizes = [each.shape if way == "i2t" else each.T.shape for each in scores]
-        asked[way] = [Asked(way, *n, Matrices(i2t=of)) for n, of in zip(sizes, scores, strict=True)]
+        asked[way] = [
+            Asked(way, *n, Matrices(i2t=of))
+            for n, of in zip(sizes, scores, strict=True)
+        ]
     return Corrected(how, asked, dict.fromkeys(ways, known))
 
 
@@ -572,8 +711,9 @@ def of_matrix(
     numbers: str | None = None,
     order: str = ORDER,
 ) -> External:
-    """Scores of both directions, or for each one of its own: t2i then has captions as rows. Where
-    some are -infinity, the others are lists of what was retrieved, `depth` items for each query."""
+    """Scores of both directions, or for each one of its own: t2i then has captions as
+    rows. Where some are -infinity, the others are lists of what was retrieved, `depth`
+    items for each query."""
     images, captions = _names(data)
     shape = len(images[0]), len(captions[0])
     given, matrices, notes = [], {}, []
@@ -584,19 +724,27 @@ def of_matrix(
             break  # one for both
         if rows.values.shape[1:] == (1,) != shape[1:]:
             do = "make a table of it: frame.pivot(index=..., columns=..., values=...)"
-            raise UserError(path, "scores (images, captions)", "one column: a list of pairs", do)
+            raise UserError(
+                path, "scores (images, captions)", "one column: a list of pairs", do
+            )
         axis = int(way == "t2i" and rows.values.shape == shape[::-1])  # of the images
         if rows.values.shape == shape[::-1] != shape and axis == 0:
             expected = f"{shape[0]} images (rows) by {shape[1]} captions (columns)"
             raise UserError(path, expected, "captions by images", "transpose it")
         if rows.values.ndim != 2:
-            raise UserError(path, "scores (images, captions)", rows.values.shape, "save them so")
+            raise UserError(
+                path, "scores (images, captions)", rows.values.shape, "save them so"
+            )
         if shape[0] == shape[1] and not rows.ids:
             names = ("captions", "images") if axis else ("images", "captions")
-            notes.append(f"{path}: {way}: rows are taken for {names[0]}, columns for {names[1]}")
+            notes.append(
+                f"{path}: {way}: rows are taken for {names[0]}, columns for {names[1]}"
+            )
         of_images = places(rows, images, "images", axis, do=order)
         of_captions = places(rows, captions, "captions", 1 - axis, do=order)
-        matrices[way] = np.moveaxis(rows.values, axis, 0)[np.ix_(of_images, of_captions)]
+        matrices[way] = np.moveaxis(rows.values, axis, 0)[
+            np.ix_(of_images, of_captions)
+        ]
         notes += _doubts_on_equal_captions(data, matrices[way].T, path)
         given.append(rows.values)
         if path.suffix.lower() not in SEVERAL:
@@ -608,13 +756,18 @@ def of_matrix(
     fills = [_fill_of(f"{path}: {way}", matrix) for way, matrix in matrices.items()]
     notes += filter(None, fills)
     if depth:
-        raise UserError("--depth", "lists: scores with -inf", "finite scores", "remove --depth")
-    return External("scores", [path], _evaluated(data, Matrices(**matrices)), notes=notes)
+        raise UserError(
+            "--depth", "lists: scores with -inf", "finite scores", "remove --depth"
+        )
+    return External(
+        "scores", [path], _evaluated(data, Matrices(**matrices)), notes=notes
+    )
 
 
 def _fill_of(where: str, matrix: np.ndarray) -> str:
-    """A note if most scores are equal and the lowest: what was not retrieved may be filled so.
-    Raises UserError if others lie below, which then rank behind all that was not retrieved."""
+    """A note if most scores are equal and the lowest: what was not retrieved may be
+    filled so. Raises UserError if others lie below, which then rank behind all that was
+    not retrieved."""
     sample = matrix.ravel()[:: max(matrix.size // SAMPLED, 1)]
     middle = np.median(sample)
     share = (sample == middle).mean()
@@ -634,8 +787,8 @@ def _of_retrieved(
     depth: int,
     notes: list[str],
 ) -> External:
-    """Of scores that are -infinity for what was not retrieved. Raises UserError where the
-    first items of a query may be missing among those that have scores."""
+    """Of scores that are -infinity for what was not retrieved. Raises UserError where
+    the first items of a query may be missing among those that have scores."""
     split = data.split(SPLIT)
     relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
     names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
@@ -657,9 +810,12 @@ def _of_retrieved(
     return external._replace(depths=depths)
 
 
-def _known_depth(where: str, queries: list[str], lengths_Q: np.ndarray, depth: int) -> int:
-    """How many items each query has in its list: so many as it has scores, if all have as
-    many; else `depth`, if all have no fewer. Raises UserError where neither holds."""
+def _known_depth(
+    where: str, queries: list[str], lengths_Q: np.ndarray, depth: int
+) -> int:
+    """How many items each query has in its list: so many as it has scores, if all
+    have as many; else `depth`, if all have no fewer. Raises UserError where neither
+    holds."""
     shortest, longest = int(lengths_Q.min()), int(lengths_Q.max())
     if 0 < depth <= shortest or 0 < shortest == longest and not depth:
         return depth or shortest
@@ -681,11 +837,12 @@ def of_ranks(
     not_found: str | None = None,
     order: str = ORDER,
 ) -> External:
-    """Of the best relevant items. Where some were not found, metrics that reach beyond the
-    ranks that are known, or listed, are left out.
+    """Of the best relevant items. Where some were not found, metrics that reach beyond
+    the ranks that are known, or listed, are left out.
 
-    `first_rank` is the number of the first rank, `not_found` what stands for an item that
-    was not found. Without them ranks are from 0; raises UserError where they may be others.
+    `first_rank` is the number of the first rank, `not_found` what stands for an item
+    that was not found. Without them ranks are from 0; raises UserError where they may
+    be others.
     """
     table, notes = _rank_table(path), []
     for way, count in table["direction"].value_counts().items():
@@ -699,7 +856,11 @@ def of_ranks(
     items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
     lists = {}
     for way in data.card["ways"]:
-        rows, queries, where = table[table["direction"] == way], names[way][0], f"{path}: {way}"
+        rows, queries, where = (
+            table[table["direction"] == way],
+            names[way][0],
+            f"{path}: {way}",
+        )
         named = "image_id" if way == "i2t" else "caption_id"
         at = embedding_files.found(rows["query"].tolist(), named, names[way])
         if (at < 0).any() or len(rows) != len(queries):
@@ -752,8 +913,8 @@ def _wrong_rank(
     first_rank: int,
     items: int,
 ) -> UserError:
-    """The error for values that are no ranks, of which `query` has the first one; for none,
-    if nothing was found at all."""
+    """The error for values that are no ranks, of which `query` has the first one; for
+    none, if nothing was found at all."""
     expected = f"whole ranks from {first_rank} below {items + first_rank}"
     advice = "correct them, or leave empty what was not found"
     if texts.empty:
@@ -771,7 +932,9 @@ def _wrong_rank(
         options.append(f"--not-found{join}{lost_value} if it means that")
     if options:
         advice = f"say {', or '.join(options)}; or {advice}"
-    return UserError(where, expected, f"{value} for {query!r} ({len(texts)} such)", advice)
+    return UserError(
+        where, expected, f"{value} for {query!r} ({len(texts)} such)", advice
+    )
 
 
 def _refuse_other_conventions(
@@ -780,8 +943,8 @@ def _refuse_other_conventions(
     first_rank: int | None,
     not_found: str | None,
 ) -> None:
-    """Raise UserError for ranks that may be positions from 1, and for a number that may mean
-    "not found", unless the options say."""
+    """Raise UserError for ranks that may be positions from 1, and for a number that may
+    mean "not found", unless the options say."""
     known = {way: of_way.ranks[~of_way.is_lost] for way, of_way in lists.items()}
     has_first = any((ranks == 0).any() for ranks in known.values())
     if first_rank is None and not has_first:
@@ -795,19 +958,27 @@ def _refuse_other_conventions(
             largest = int(ranks.max())
             count, value = int((ranks == largest).sum()), largest + (first_rank or 0)
             actual = f"{value} in {count} of {len(ranks)} rows"
-            advice = f"say --not-found {value} if it means that, or --not-found {NO_VALUE}"
+            advice = (
+                f"say --not-found {value} if it means that, or --not-found {NO_VALUE}"
+            )
             raise UserError(f"{path}: {way}", "ranks that fall off", actual, advice)
     sizes = {way: of_way.items for way, of_way in lists.items()}
     if first_rank is None and zero_may_mean_lost(known, sizes):
         largest = int(max(ranks.max() for ranks in known.values()))
         other = "positions from 1 with 0 for what was not found"
-        advice = "say --first-rank 1 --not-found 0, or --first-rank 0 if 0 is the best rank"
-        raise UserError(path, "ranks from 0", f"0 to {largest}, which may be {other}", advice)
+        advice = (
+            "say --first-rank 1 --not-found 0, or --first-rank 0 if 0 is the best rank"
+        )
+        raise UserError(
+            path, "ranks from 0", f"0 to {largest}, which may be {other}", advice
+        )
 
 
-def _of_lists(given: str, path: Path, lists: dict[str, Lists], notes: list[str]) -> External:
-    """Of the best relevant items that lists tell. Metrics that reach beyond what the lists
-    of a direction know are left out, if some items were not found."""
+def _of_lists(
+    given: str, path: Path, lists: dict[str, Lists], notes: list[str]
+) -> External:
+    """Of the best relevant items that lists tell. Metrics that reach beyond what the
+    lists of a direction know are left out, if some items were not found."""
     ranks, lost, unknown = {}, {}, {"rsum"}
     for way, of_way in lists.items():
         is_lost, depth = of_way.is_lost, of_way.depth
@@ -837,13 +1008,17 @@ def _of_lists(given: str, path: Path, lists: dict[str, Lists], notes: list[str])
 
 def _evaluated(data: Prepared, tiles: Matrices | Corrected) -> Evaluation:
     split, card = data.split(SPLIT), data.card
-    relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
-    return evaluation.of_retrieval(tiles, relevance, card["ways"], layers=layers_of(data))
+    relevance = Relevance.of(
+        split.group_of_image, split.image_of_caption, card["folds"]
+    )
+    return evaluation.of_retrieval(
+        tiles, relevance, card["ways"], layers=layers_of(data)
+    )
 
 
 def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(n, m) of unit vectors (n, F) and (m, F), each pair by itself: summed in double precision
-    and rounded, so that equal cosines are equal wherever their rows stand."""
+    """(n, m) of unit vectors (n, F) and (m, F), each pair by itself: summed in double
+    precision and rounded, so that equal cosines are equal wherever their rows stand."""
     first_x, first_y = first_equal(x), first_equal(y)
     cosines = np.empty((len(x), len(y)), x.dtype)
     exact = y.astype(np.float64).T
@@ -854,9 +1029,11 @@ def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return cosines[np.ix_(first_x, first_y)]
 
 
-def _doubts_on_equal_captions(data: Prepared, rows: np.ndarray, path: Path) -> list[str]:
-    """What to tell of captions of several images that are equal word for word and whose rows of
-    numbers (C, F) are not."""
+def _doubts_on_equal_captions(
+    data: Prepared, rows: np.ndarray, path: Path
+) -> list[str]:
+    """What to tell of captions of several images that are equal word for word and whose
+    rows of numbers (C, F) are not."""
     split = data.split(SPLIT)
     texts = data.captions["text"].iloc[split.caption_rows]
     code_C = pd.factorize(texts)[0]
@@ -878,7 +1055,8 @@ def _doubts_on_equal_captions(data: Prepared, rows: np.ndarray, path: Path) -> l
 
 
 def _are_several(rows: Rows, split: Split) -> bool:
-    """Whether an array (I, K, F) without ids has the K captions of every image, in their order."""
+    """Whether an array (I, K, F) without ids has the K captions of every image, in
+    their order."""
     images, each = len(split.image_rows), rows.values.shape[1]
     in_order = np.repeat(np.arange(images), each)
     is_whole = np.array_equal(split.image_of_caption, in_order)
@@ -889,7 +1067,9 @@ def _fits(rows: Rows, names: list[list[str]]) -> bool:
     """Whether the rows can be those of these items."""
     if not rows.ids:
         return len(rows.values) == len(names[0])
-    return any((embedding_files.found(ids, "", names) >= 0).any() for ids in rows.ids.values())
+    return any(
+        (embedding_files.found(ids, "", names) >= 0).any() for ids in rows.ids.values()
+    )
 
 
 def _reading(rows: Rows, numbers: str | None) -> str:
@@ -898,15 +1078,17 @@ def _reading(rows: Rows, numbers: str | None) -> str:
 
 
 def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
-    """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that sums of their
-    products are exact: equal Hamming distances tie."""
+    """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that
+    sums of their products are exact: equal Hamming distances tie."""
     given = vectors.dtype
     if (np.abs(vectors) == 1).all():
         digits = (np.finfo(np.float64).nmant - vectors.shape[1].bit_length()) // 2
         mantissa, power = np.frexp(1 / np.sqrt(vectors.shape[1]))
         return vectors * np.ldexp(np.round(np.ldexp(mantissa, digits)), power - digits)
-    power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]  # of 2: no digit is lost
-    vectors = np.ldexp(vectors.astype(np.float64), -power)  # squares neither overflow nor vanish
+    # of 2: no digit is lost
+    power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]
+    # squares neither overflow nor vanish
+    vectors = np.ldexp(vectors.astype(np.float64), -power)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not lengths.all():
         first, count = int(lengths.argmin()), int((lengths == 0).sum())
@@ -920,7 +1102,8 @@ def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     split = data.split(SPLIT)
     images = data.images.iloc[split.image_rows]
     image_forms = embedding_files.forms_of(images)
-    if "imgid" in images:  # what the annotations call them beside that, as COCO's numbers
+    # what the annotations call them beside that, as COCO's numbers
+    if "imgid" in images:
         image_forms.insert(3, images["imgid"].tolist())
     captions = data.captions.iloc[split.caption_rows]
     forms = [captions["caption_id"].tolist()]
@@ -929,8 +1112,11 @@ def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     return image_forms, forms
 
 
-def result_of(season: str, row: Brought, data: Prepared, external: External) -> CellResult:
-    """The result of a row whose scores were made elsewhere, by the digests of their files."""
+def result_of(
+    season: str, row: Brought, data: Prepared, external: External
+) -> CellResult:
+    """The result of a row whose scores were made elsewhere, by the digests of their
+    files."""
     split = data.split(SPLIT)
     arrays = {
         results.RANKS: results.scores_npz(external.result.scores),
@@ -957,7 +1143,8 @@ def result_of(season: str, row: Brought, data: Prepared, external: External) -> 
         seed=row.seed,
         options={"given": external.given, "files": digests} | external.readings,
         scaled=[],
-        image_features=encoder | {"weights": {"file": names[0], "sha256": digests[names[0]]}},
+        image_features=encoder
+        | {"weights": {"file": names[0], "sha256": digests[names[0]]}},
         text_features=encoder | {"vectors": lines[-1]},
         parameters=0,
         selected_epoch=None,

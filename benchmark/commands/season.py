@@ -1,8 +1,8 @@
 """Make a season the one that `dvc repro` runs; without a name, say which one that is.
 
 Writes the pipelines of the season into seasons/NAME/, and those of its datasets into
-seasons/shared/. Folders of this machine are kept in local.yaml. What was run stays: a preset that
-leaves the season file and comes back is not trained again.
+seasons/shared/. Folders of this machine are kept in local.yaml. What was run stays: a
+preset that leaves the season file and comes back is not trained again.
 
     rematch season flickr8k                          make it the active one
     rematch season mine.yaml --source pets=DIR       one of your own, with where its pictures are
@@ -24,7 +24,8 @@ from benchmark.season import pipeline
 from benchmark.season.parameters import Params, Season
 from benchmark.season.resolving import resolve
 
-REMEMBERED = Path(".scratch/inputs.json")  # what methods take, by their code and options
+# what methods take, by their code and options
+REMEMBERED = Path(".scratch/inputs.json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
-    """Make a season, by name or by the path of its file, the one that `dvc repro` runs."""
+    """Make a season, by name or by the path of its file, the one that `dvc repro`
+    runs."""
     name, declared = files.season_name(path), files.read_season(path)
     takes: dict[str, dict] = {}
     with suppress(UserError):  # missing or damaged, it is made again
@@ -71,14 +73,20 @@ def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) ->
     if len(takes) > before:
         write_json(REMEMBERED, takes)
     for dataset in params.datasets:
-        raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
+        # refuses what its reader cannot use, before it is written
+        raw_dataset(params, dataset)
     local = files.read_local()
-    known = {*params.datasets, *(settings.reader for settings in params.datasets.values())}
+    known = {
+        *params.datasets,
+        *(settings.reader for settings in params.datasets.values()),
+    }
     for source in sources:
         dataset, _, folder = source.partition("=")
         if dataset not in known or not folder:
             expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
+            raise UserError(
+                "--source", expected, repr(source), "name the dataset and its folder"
+            )
         local.sources[dataset] = folder
     local = local.model_copy(update={"weights_dir": weights_dir or local.weights_dir})
     files.keep_file(files.season_path(path), name)
@@ -86,9 +94,16 @@ def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) ->
     files.activate(name)
     if local != files.Local():
         files.write_local(local.model_copy(update={"kept": files.read_local().kept}))
-    for raw in (raw_dataset(files.placed(params, local), dataset) for dataset in params.datasets):
-        if raw.source and raw.folder.is_symlink() and raw.folder.resolve() != raw.origin.resolve():
-            raw.folder.unlink()  # so that DVC fetches anew, from the folder that is named now
+    for raw in (
+        raw_dataset(files.placed(params, local), dataset) for dataset in params.datasets
+    ):
+        if (
+            raw.source
+            and raw.folder.is_symlink()
+            and raw.folder.resolve() != raw.origin.resolve()
+        ):
+            # so that DVC fetches anew, from the folder that is named now
+            raw.folder.unlink()
     show(params)
     for line in unequal_settings(params):
         print(f"warning: {line}")

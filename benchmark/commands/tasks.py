@@ -1,7 +1,7 @@
 """Tasks that need each other, run side by side in processes of this machine.
 
-A task whose needs failed is not begun; the others go on. A task whose process died is run again,
-and resumes what it had saved. What a task prints goes to .scratch/log/.
+A task whose needs failed is not begun; the others go on. A task whose process died is
+run again, and resumes what it had saved. What a task prints goes to .scratch/log/.
 """
 
 import argparse
@@ -43,15 +43,21 @@ class Task:
     needs: tuple[str, ...] = ()  # names of other tasks
     numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
     seconds: float = 0.0  # that it took before, of a training; infinity: not known
-    is_apart: bool = False  # in a process that ends with it: what it imports may change torch
+    # in a process that ends with it: what it imports may change torch
+    is_apart: bool = False
 
 
 def of_stage(
-    params: Params, name: str, command: str, needs: tuple[str, ...], seconds: Mapping[str, float]
+    params: Params,
+    name: str,
+    command: str,
+    needs: tuple[str, ...],
+    seconds: Mapping[str, float],
 ) -> Task:
-    """The task of a stage: computed as its cell asks for, if it is of one; of a method file of the
-    user's, or of all of them as the report is, in a process of its own. `seconds` of trainings by
-    the keys of their cells, as `training_seconds` has them."""
+    """The task of a stage: computed as its cell asks for, if it is of one; of a
+    method file of the user's, or of all of them as the report is, in a process of
+    its own. `seconds` of trainings by the keys of their cells, as `training_seconds`
+    has them."""
     key = name.partition("@")[2]
     if key not in params.everything:
         reads_all = name in ("cells", "report") or name.startswith("collect")
@@ -65,7 +71,8 @@ def of_stage(
 
 
 def training_seconds(params: Params) -> dict[str, float]:
-    """What the trainings of a season took by their kept costs, by the keys of their cells."""
+    """What the trainings of a season took by their kept costs, by the keys of their
+    cells."""
     seconds = {}
     for dataset in params.datasets:
         costs = read_costs(RESULTS / params.season / dataset)
@@ -76,8 +83,8 @@ def training_seconds(params: Params) -> dict[str, float]:
 
 
 def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:
-    """How many tasks run at once: by default one for each GPU that is named, or for each core.
-    Raises UserError for none."""
+    """How many tasks run at once: by default one for each GPU that is named, or for
+    each core. Raises UserError for none."""
     jobs = (len(gpus) or os.cpu_count()) if given is None else given
     if jobs < 1:
         raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
@@ -91,10 +98,10 @@ def run_all(
     is_stale: Callable[[str], bool] = lambda name: True,
     ended: Callable[[str], str] = lambda name: "",
 ) -> dict[str, str]:
-    """Run tasks, `jobs` at once, which share the GPUs that are named, the longest first; the
-    reasons of those that failed or were not begun. `is_stale` says, once its needs are there,
-    whether a task is run at all. `ended` hears of its end, and says why what it made does not
-    count; "" if it does. Ctrl-C ends what runs."""
+    """Run tasks, `jobs` at once, which share the GPUs that are named, the longest
+    first; the reasons of those that failed or were not begun. `is_stale` says, once its
+    needs are there, whether a task is run at all. `ended` hears of its end, and says
+    why what it made does not count; "" if it does. Ctrl-C ends what runs."""
     ahead = sorted(tasks, key=lambda name: -tasks[name].seconds)
     places = _Places(min(jobs, len(tasks)), gpus)
     running: dict[Future, str] = {}
@@ -110,7 +117,9 @@ def run_all(
 
         try:
             while ahead or running:
-                ready = (name for name in ahead if over.keys() >= set(tasks[name].needs))
+                ready = (
+                    name for name in ahead if over.keys() >= set(tasks[name].needs)
+                )
                 if name := next(ready, "") if len(running) < jobs else "":
                     ahead.remove(name)
                     if lost := [need for need in tasks[name].needs if over[need]]:
@@ -130,16 +139,19 @@ def run_all(
                     end(name, reason or ended(name))
                     if not over[name]:
                         how_far = f"{len(over)} of {len(tasks)}"
-                        bar.write(f"{name}: done in {seconds:.0f} s; {how_far}", file=sys.stderr)
+                        bar.write(
+                            f"{name}: done in {seconds:.0f} s; {how_far}",
+                            file=sys.stderr,
+                        )
         finally:
             places.stop()
     return {name: reason for name, reason in over.items() if reason}
 
 
 class _Places:
-    """Places for `jobs` tasks at once. At each is a process for each way of computing, since
-    libraries read theirs once, when they are loaded; one that dies takes no other along. A task
-    that is apart has a new one."""
+    """Places for `jobs` tasks at once. At each is a process for each way of computing,
+    since libraries read theirs once, when they are loaded; one that dies takes no other
+    along. A task that is apart has a new one."""
 
     def __init__(self, jobs: int, gpus: tuple[str, ...]) -> None:
         self.jobs = jobs
@@ -156,7 +168,8 @@ class _Places:
             if self.gpus:
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[place % len(self.gpus)]
             if key not in self.processes:
-                spawn = multiprocessing.get_context("spawn")  # threads of torch survive no fork
+                # threads of torch survive no fork
+                spawn = multiprocessing.get_context("spawn")
                 self.processes[key] = ProcessPoolExecutor(1, spawn, initializer=_begin)
             future = self.processes[key].submit(run_task, name, task.command)
         self.place_of[future] = place
@@ -183,15 +196,15 @@ class _Places:
 
 
 def _begin() -> None:
-    """Ctrl-C reaches the parent, which ends its workers. One that ends does not take Python apart:
-    triton, which torch imports, would list what it leaked in 30 lines."""
+    """Ctrl-C reaches the parent, which ends its workers. One that ends does not take
+    Python apart: triton, which torch imports, would list what it leaked in 30 lines."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     atexit.register(os._exit, 0)
 
 
 def run_task(name: str, command: str) -> tuple[str, float]:
-    """Run a stage or a verb in this process, where its errors stay: not all of them can be sent to
-    another. The reason why it failed ("" if it did not), and its seconds."""
+    """Run a stage or a verb in this process, where its errors stay: not all of them can
+    be sent to another. The reason why it failed ("" if it did not), and its seconds."""
     path = LOGS / f"{name}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()

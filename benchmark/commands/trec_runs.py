@@ -1,7 +1,7 @@
 """TREC runs and the judgements that they are measured by, from any tool.
 
-Where the scores of a run contradict its ranks, or a run is of other queries or items than
-the judgements, it is refused.
+Where the scores of a run contradict its ranks, or a run is of other queries or items
+than the judgements, it is refused.
 """
 
 import re
@@ -181,7 +181,9 @@ def check_queries(
     has_none = len(silent) == len(asked)
     if pairs := respelled(unjudged, silent, stem if has_none else spelled_alike):
         evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
-        raise UserError(path, f"the queries of {qrels.path}", evidence, "name them alike")
+        raise UserError(
+            path, f"the queries of {qrels.path}", evidence, "name them alike"
+        )
     if has_none:
         evidence = f"others, as {min(answered)!r} for {silent[0]!r}"
         advice = "name the qrels of the run"
@@ -217,7 +219,9 @@ def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
         evidence = f"{len(shared)} of them among {len(listed)}, as {min(listed)!r}"
         expected = f"some of the {len(judged)} items of {qrels.path}, "
         expected += f"as {min(judged)!r}"
-        raise UserError(where, expected, evidence, "name the qrels and items of the run")
+        raise UserError(
+            where, expected, evidence, "name the qrels and items of the run"
+        )
 
 
 def heights(path: Path, run: pd.DataFrame, order: Order | None) -> pd.Series:
@@ -260,7 +264,9 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
     if constant.sum() > several.sum() / 2:
         query = constant.idxmax()
         score = of_query["max"].max()[query]
-        evidence = f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
+        evidence = (
+            f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
+        )
         advice = "add --order ranks, or --order scores, by which all are ties"
         expected = "scores that differ"
         raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
@@ -286,7 +292,9 @@ def check_direction(path: Path, places: pd.DataFrame) -> None:
     others = places.sum(axis=1)
     behind = (places["above"] + places["level"] / 2)[others > 0] / others[others > 0]
     if len(behind) >= ENOUGH and behind.mean() > BEHIND:
-        evidence = f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
+        evidence = (
+            f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
+        )
         advice = "negate the scores if these are distances, or add --order scores"
         expected = "relevant items in front of others"
         raise UserError(f"{path}: score", expected, evidence, advice)

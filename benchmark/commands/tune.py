@@ -2,8 +2,9 @@
 
     rematch tune vse --season flickr8k --option learning_rate=0.0005 --option epochs=20
 
-The test split is never seen. A trial is a row of seasons/<season>/tuning.csv, from which the report
-shows what was tried and what the season takes. Give every method as many trials.
+The test split is never seen. A trial is a row of seasons/<season>/tuning.csv, from
+which the report shows what was tried and what the season takes. Give every method as
+many trials.
 """
 
 import argparse
@@ -30,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     said = "what the trial sets otherwise than the season; may be given again"
     given = {"action": "append", "required": True, "metavar": "KEY=VALUE"}
     parser.add_argument("--option", **given, help=said)
-    parser.add_argument("--dataset", help="default: the first that the preset is run on")
+    parser.add_argument(
+        "--dataset", help="default: the first that the preset is run on"
+    )
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
 
@@ -39,10 +42,16 @@ def main(arguments: argparse.Namespace) -> None:
     options = dict(map(option, arguments.option))
     spelt, place = boards.spelt(options), arguments.dataset
     cells = [cell for cell in params.cells.values() if place in (None, cell.dataset)]
-    cell = entry({cell.preset: cell for cell in reversed(cells)}, arguments.preset, "preset")
-    name = "-".join([cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))])
+    cell = entry(
+        {cell.preset: cell for cell in reversed(cells)}, arguments.preset, "preset"
+    )
+    name = "-".join(
+        [cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))]
+    )
     folder = f"{CELLS}/run/{cell.dataset}/{name.replace('/', '_')}/{cell.seed}"
-    trial = cell.model_copy(update={"options": cell.options | options, "folder": folder})
+    trial = cell.model_copy(
+        update={"options": cell.options | options, "folder": folder}
+    )
     method = ConfiguredMethod.of(trial)  # refuses options that the method does not have
     try:
         epochs = sum(phase.epochs for phase in method.module.recipe(method.config))
@@ -50,7 +59,9 @@ def main(arguments: argparse.Namespace) -> None:
         epochs = 1  # the training tells what the recipe raises
     if not epochs:
         expected = "a recipe with epochs, of which validation chooses one"
-        raise UserError(f"preset {cell.preset}", expected, "none", "tune another preset")
+        raise UserError(
+            f"preset {cell.preset}", expected, "none", "tune another preset"
+        )
     numerics.require(cell.numerics, cell.threads)
     trials = boards.read_trials(params.season)
     same = (trials.dataset == cell.dataset) & (trials.preset == cell.preset)
@@ -70,7 +81,9 @@ def main(arguments: argparse.Namespace) -> None:
             row |= {"epoch": checkpoint.epoch, "val_rsum": round(rsum, 1)}
             boards.add_trial(params.season, row)
         finally:
-            for place in map(Path, (trial.folder, trial.checkpoint, trial.history, trial.costs)):
+            for place in map(
+                Path, (trial.folder, trial.checkpoint, trial.history, trial.costs)
+            ):
                 with suppress(OSError):  # other trials are in the folder
                     remove(place)
                     os.removedirs(place.parent)

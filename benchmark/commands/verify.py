@@ -3,13 +3,15 @@
     rematch verify                        all cells of the active season
     rematch verify demo --cells '*scan*'  some of them, with what they need
 
-Everything is run in .scratch/verify/<season>; results/ and reports/ stay as they are. Metrics,
-ranks and histories must be the same to the last bit: of all relevant items, of converted results of
-the best one. The exit status is 1 if one of them is not, or a cell could not be run.
+Everything is run in .scratch/verify/<season>; results/ and reports/ stay as they are.
+Metrics, ranks and histories must be the same to the last bit: of all relevant items, of
+converted results of the best one. The exit status is 1 if one of them is not, or a cell
+could not be run.
 
-Bits can be equal only on a processor with the fingerprint of the records; that of a season with
-`numerics: portable` is the same on any x86-64 with AVX2 (docs/reproducibility.md). Elsewhere this
-command says so first, and shows by how much rsum differs.
+Bits can be equal only on a processor with the fingerprint of the records; that of a
+season with `numerics: portable` is the same on any x86-64 with AVX2
+(docs/reproducibility.md). Elsewhere this command says so first, and shows by how much
+rsum differs.
 """
 
 import argparse
@@ -34,7 +36,8 @@ from benchmark.season import pipeline
 from benchmark.season.parameters import Params
 
 SCRATCH = Path(".scratch/verify")
-COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")  # of records
+# of records
+COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +62,10 @@ def main(arguments: argparse.Namespace) -> int:
     prints = {record.numerics.get("fingerprint") for record in records}
     if others := sorted(map(str, prints - {fingerprint()})):
         told = f"{', '.join(others)}; this machine has {fingerprint()}. Bits cannot be equal"
-        print(f"Committed with fingerprint {told}: see docs/reproducibility.md.", flush=True)
+        print(
+            f"Committed with fingerprint {told}: see docs/reproducibility.md.",
+            flush=True,
+        )
     folder = SCRATCH / params.season
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
         _begin_in(folder, params)
@@ -70,19 +76,28 @@ def main(arguments: argparse.Namespace) -> int:
     rows = [("cell", "committed", "new", "")]
     for cell in cells:
         made = folder / cell.folder
-        result = results.read_cell(made, cell.inside) if results.has_record(made) else None
+        result = (
+            results.read_cell(made, cell.inside) if results.has_record(made) else None
+        )
         failure = failed.get(pipeline.evaluation_of(params, cell.key))
         rows.append((cell.key, *compared(committed[cell.key], result, failure)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)))
+        print(
+            "  ".join(
+                f"{text:{width}}" for text, width in zip(row, widths, strict=True)
+            )
+        )
     identical = sum(row[-1] == "identical" for row in rows)
-    print(f"{identical} of {len(chosen)} identical; fingerprint of this machine {fingerprint()}")
+    print(
+        f"{identical} of {len(chosen)} identical; fingerprint of this machine {fingerprint()}"
+    )
     return 0 if identical == len(chosen) else 1
 
 
 def check_raw_files(committed: list[Record]) -> None:
-    """Raise UserError where the raw files at hand are not those that records were made from."""
+    """Raise UserError where the raw files at hand are not those that records were made
+    from."""
     shared = files.read_shared()
     for name in dict.fromkeys(record.dataset for record in committed):
         told, dataset = fetch(shared, name), raw_dataset(shared, name)
@@ -90,24 +105,33 @@ def check_raw_files(committed: list[Record]) -> None:
         if made_from != {dataset.manifest_sha256}:
             found = f"other files ({' '.join(told)})" if told else "other files"
             do = "other images give other numbers: make yours with `rematch play`"
-            raise UserError(dataset.folder, "the files of the committed results", found, do)
+            raise UserError(
+                dataset.folder, "the files of the committed results", found, do
+            )
 
 
 def compared(
     old: CellResult | None, new: CellResult | None, failure: str | None
 ) -> tuple[str, str, str]:
-    """The rsum of a cell as committed and as run now, and whether all that counts is equal."""
+    """The rsum of a cell as committed and as run now, and whether all that counts is
+    equal."""
     shown = _shown(old), _shown(new)
     if failure or not old or not new:
         return *shown, failure or ("not committed" if new else "not run")
     before, after = old.record, new.record
-    different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
+    different = [
+        name for name in COMPARED if getattr(before, name) != getattr(after, name)
+    ]
     if before.status == after.status == "ok":
         first, second = old.scores.ranks, new.scores.ranks
         are_equal = (same_ranks(first[way], second[way]) for way in first)
-        different += [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
+        different += (
+            [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
+        )
     if different:
-        different.append(f"(committed with fingerprint {before.numerics.get('fingerprint')})")
+        different.append(
+            f"(committed with fingerprint {before.numerics.get('fingerprint')})"
+        )
     return *shown, f"other {', '.join(different)}" if different else "identical"
 
 
@@ -130,7 +154,9 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
     stages = pipeline.all_stages(params)
-    ordered = pipeline.in_order(stages, [pipeline.evaluation_of(params, key) for key in chosen])
+    ordered = pipeline.in_order(
+        stages, [pipeline.evaluation_of(params, key) for key in chosen]
+    )
     seconds = tasks.training_seconds(params)
     return {
         name: tasks.of_stage(params, name, stages[name]["cmd"], needs, seconds)
@@ -139,8 +165,8 @@ def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
 
 
 def _begin_in(folder: Path, params: Params) -> None:
-    """An empty project: the season, manifests and links to raw files, and nothing that was made
-    from them. The folders of this machine become absolute paths."""
+    """An empty project: the season, manifests and links to raw files, and nothing that
+    was made from them. The folders of this machine become absolute paths."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data/raw").mkdir(parents=True)
     paths = [files.SEASONS / params.season / files.SEASON_FILE]

@@ -1,7 +1,8 @@
 """Image-text datasets: one module per dataset, loaded by file name.
 
-A dataset module imports from the benchmark only its contract and readers. It declares its options
-once, as a frozen dataclass `Options` with defaults, and offers four functions that take one:
+A dataset module imports from the benchmark only its contract and readers. It declares
+its options once, as a frozen dataclass `Options` with defaults, and offers four
+functions that take one:
 
     card       what the dataset is: source, licence, files, expected counts, directions retrieved
     inventory  the raw files that make it up, so that `fetch` can verify them
@@ -12,7 +13,8 @@ One that people judged further pairs of offers a fifth one:
 
     layers     raw files, tables -> those pairs, as a list of `Layer`; empty without their files
 
-`Options` refuses values that cannot be used with a `UserError`; a season sets its fields by name.
+`Options` refuses values that cannot be used with a `UserError`; a season sets its
+fields by name.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,17 +32,21 @@ from benchmark.core.errors import printable as printable
 from benchmark.core.errors import suggested
 
 FOLDER = HOME / "datasets"
-__path__ = [str(FOLDER)]  # its files are submodules of this module: plug-ins, loaded by name
+# its files are submodules of this module: plug-ins, loaded by name
+__path__ = [str(FOLDER)]
 
 SPLITS = ("train", "val", "test", "unused")
-REGIONS = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]  # columns
+# columns
+REGIONS = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
 
-OpenPicture = Callable[[str], Image.Image]  # file name as in Tables.images -> RGB picture
+# file name as in Tables.images -> RGB picture
+OpenPicture = Callable[[str], Image.Image]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteFile:
-    """A file that `fetch` may download. `sha256` is None where its bytes were never hashed."""
+    """A file that `fetch` may download. `sha256` is None where its bytes were never
+    hashed."""
 
     name: str
     urls: tuple[str, ...]
@@ -63,7 +69,10 @@ class Needed:
     def names(self) -> str:
         """For example "a.zip, or b.txt and c.txt"."""
         joint = ", or " if any(len(way) > 1 for way in self.ways) else " or "
-        ways = (", ".join(way[:-1]) + (" and " if way[1:] else "") + way[-1] for way in self.ways)
+        ways = (
+            ", ".join(way[:-1]) + (" and " if way[1:] else "") + way[-1]
+            for way in self.ways
+        )
         return joint.join(ways)
 
     def __str__(self) -> str:
@@ -80,14 +89,17 @@ class Card:
     split: str  # name of the partition; part of a result's identity
     may_publish: bool  # whether committed pages may show its pictures and captions
     remote: tuple[RemoteFile, ...] = ()
-    obtain: str = ""  # what to place where if nothing can be downloaded; "" if all is drawn
+    # what to place where if nothing can be downloaded; "" if all is drawn
+    obtain: str = ""
     form: str = ""  # address where a gated dataset is requested; "" if it is not gated
     checklist: tuple[Needed, ...] = ()  # what belongs in the raw folder
     raw_gib: float = 0.0  # approximate size of the raw files on disk
     expected_images: Mapping[str, int] = field(default_factory=dict)  # split -> images
-    expected_captions: Mapping[str, int] = field(default_factory=dict)  # split -> captions
+    # split -> captions
+    expected_captions: Mapping[str, int] = field(default_factory=dict)
     ways: tuple[str, ...] = ("i2t", "t2i")  # directions of retrieval
-    folds: int = 1  # consecutive parts of the test split that are also evaluated separately
+    # consecutive parts of the test split that are also evaluated separately
+    folds: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +125,8 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A layer of relevance: what counts as right on the test split, beside or instead of `own`.
+    """A layer of relevance: what counts as right on the test split, beside or instead
+    of `own`.
 
     pairs    one row per judged pair, those of `own` among them if they count: way (i2t: the image
              is the query; t2i: the caption is), image_id, caption_id, score (what people said,
@@ -131,7 +144,8 @@ class Layer:
 
 
 class Dataset(Protocol):
-    """What every module in this folder offers. `options` is an instance of its `Options`."""
+    """What every module in this folder offers. `options` is an instance of its
+    `Options`."""
 
     Options: type  # frozen dataclass; every field has a default
 
@@ -153,5 +167,7 @@ def load(name: str) -> Dataset:
     """
     if name not in names():
         expected = f"one of {', '.join(names())}"
-        raise UserError("dataset", expected, suggested(name, names()), "correct the name")
+        raise UserError(
+            "dataset", expected, suggested(name, names()), "correct the name"
+        )
     return import_module(f"{__name__}.{name}")

@@ -1,1 +1,2 @@
-"""What every room stands on: errors, files, devices, records and where they came from."""
+"""What every room stands on: errors, files, devices, records and where they came
+from."""

@@ -1,5 +1,5 @@
-"""What every verb does around its work: read the command line, keep others out, say how far it is,
-end with a status.
+"""What every verb does around its work: read the command line, keep others out, say how
+far it is, end with a status.
 
 A stage module offers `configure(parser)` and `main(arguments)` and ends with
 
@@ -21,7 +21,8 @@ from zc.lockfile import LockError, SimpleLockFile
 from benchmark.core import files
 from benchmark.core.errors import UserError
 
-BROKEN_PIPE = 141  # as a shell has it for a program that the signal of a closed pipe ends
+# as a shell has it for a program that the signal of a closed pipe ends
+BROKEN_PIPE = 141
 LINE_EVERY, LOOK_EVERY = 15, 1  # seconds, of progress where there is no terminal
 Configure = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[argparse.Namespace], int | None]  # an exit status; None: 0
@@ -39,7 +40,8 @@ def run_stage(
     argv: Sequence[str] | None = None,
     program: str | None = None,
 ) -> int:
-    """Run a verb; its exit status: 0 done, 2 a mistake the user can correct, 130 interrupted."""
+    """Run a verb; its exit status: 0 done, 2 a mistake the user can correct, 130
+    interrupted."""
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
@@ -53,7 +55,8 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
     """Run `main`; what the user can correct becomes one line on stderr."""
     try:
         status = main(arguments) or 0
-        sys.stdout.flush()  # here, where a reader that has gone is told from a full disk
+        # here, where a reader that has gone is told from a full disk
+        sys.stdout.flush()
         return status
     except UserError as error:
         line = " ".join(str(error).splitlines())
@@ -80,9 +83,10 @@ def lock_of(folder: str) -> Path:
 
 @contextmanager
 def alone(lock_file: Path, verb: str) -> Iterator[None]:
-    """Two at once would write the same files. A process gives its lock back when it ends, however
-    that is. Raises UserError while another one has it. Nothing is written, as the disk may be full.
-    Where the file system knows no locks, as on some clusters, nobody is refused."""
+    """Two at once would write the same files. A process gives its lock back when it
+    ends, however that is. Raises UserError while another one has it. Nothing is
+    written, as the disk may be full. Where the file system knows no locks, as on some
+    clusters, nobody is refused."""
     lock_file.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         try:
@@ -95,8 +99,8 @@ def alone(lock_file: Path, verb: str) -> Iterator[None]:
 
 
 class ProgressBar(tqdm):
-    """How far long work is: tqdm's bar on a terminal; elsewhere a line every 15 s, with the time
-    left. Short work writes none."""
+    """How far long work is: tqdm's bar on a terminal; elsewhere a line every 15 s, with
+    the time left. Short work writes none."""
 
     monitor_interval = 0  # no thread beside the work
     last_line = 0.0

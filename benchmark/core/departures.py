@@ -1,7 +1,8 @@
-"""Where the data of a cell departs from what its paper feeds the method: facts, and their words.
+"""Where the data of a cell departs from what its paper feeds the method: facts, and
+their words.
 
-Records hold the facts. A page or an export puts them into words with `sentence`, and nothing reads
-these words.
+Records hold the facts. A page or an export puts them into words with `sentence`, and
+nothing reads these words.
 """
 
 from enum import StrEnum
@@ -9,19 +10,23 @@ from typing import Literal
 
 from benchmark.core.errors import Strict
 
-TextKind = Literal["sentence", "contextual", "phrase"]  # of vectors; contextual: of tokens
+# of vectors; contextual: of tokens
+TextKind = Literal["sentence", "contextual", "phrase"]
 
 
 class Aspect(StrEnum):
     """What departs."""
 
     IMAGE_NETWORK = "image_network"
-    IMAGES_STANDARDISED = "images_standardised"  # with the training split's mean and deviation
+    # with the training split's mean and deviation
+    IMAGES_STANDARDISED = "images_standardised"
     GRID_REGIONS = "grid_regions"  # instead of a detector's boxes
     PROPOSALS = "proposals"  # other than EdgeBoxes
     WORD_VECTORS = "word_vectors"  # that a method reads
-    TEXT_VECTORS = "text_vectors"  # what a text encoder computes with: word vectors, or weights
-    RANDOM_TEXT_WEIGHTS = "random_text_weights"  # of an encoder that the paper has trained
+    # what a text encoder computes with: word vectors, or weights
+    TEXT_VECTORS = "text_vectors"
+    # of an encoder that the paper has trained
+    RANDOM_TEXT_WEIGHTS = "random_text_weights"
     TEXTS_STANDARDISED = "texts_standardised"
 
 

@@ -13,7 +13,8 @@ T = TypeVar("T")
 
 
 class Strict(BaseModel):
-    """What a file holds: an unknown key is an error, and nothing changes it afterwards."""
+    """What a file holds: an unknown key is an error, and nothing changes it
+    afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,17 +28,28 @@ class UserError(ValueError):
     do        the next step, as an imperative; "" where the caller adds it
     """
 
-    def __init__(self, where: object, expected: str, found: object, do: str = "") -> None:
-        self.where, self.expected, self.found, self.do = str(where), expected, str(found), do
-        line = f"{_clipped(self.where)}: expected {expected}, found {_clipped(self.found)}"
+    def __init__(
+        self, where: object, expected: str, found: object, do: str = ""
+    ) -> None:
+        self.where, self.expected, self.found, self.do = (
+            str(where),
+            expected,
+            str(found),
+            do,
+        )
+        line = (
+            f"{_clipped(self.where)}: expected {expected}, found {_clipped(self.found)}"
+        )
         super().__init__(printable(line + (f"; {do}" if do else "")))
 
 
 def printable(text: str) -> str:
-    """`text` as one line that a terminal shows as it is: other characters become escapes, as names
-    from foreign files may hold any."""
+    """`text` as one line that a terminal shows as it is: other characters become
+    escapes, as names from foreign files may hold any."""
     line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in line
+    )
 
 
 def _clipped(text: str) -> str:
@@ -52,11 +64,14 @@ def short(value: object) -> str:
 
 
 def suggested(name: object, known: Iterable[str]) -> str:
-    """The wrong name as errors show it, with the known one that is most like it, if there is any:
-    "'scan_t2i_avgg' (did you mean scan_t2i_avg?)". Case does not count."""
+    """The wrong name as errors show it, with the known one that is most like it, if
+    there is any: "'scan_t2i_avgg' (did you mean scan_t2i_avg?)". Case does not
+    count."""
     by_fold = {other.casefold(): other for other in known}
     near = get_close_matches(str(name)[:LONGEST].casefold(), by_fold, n=1)
-    return f"{name!r:.{LONGEST}}" + (f" (did you mean {by_fold[near[0]]}?)" if near else "")
+    return f"{name!r:.{LONGEST}}" + (
+        f" (did you mean {by_fold[near[0]]}?)" if near else ""
+    )
 
 
 def entry(group: Mapping[str, T], key: str, what: str) -> T:
@@ -64,25 +79,33 @@ def entry(group: Mapping[str, T], key: str, what: str) -> T:
     if key not in group:
         expected = f"one of {', '.join(group) or '(none)'}"
         do = "see the season, or choose another: rematch season NAME"
-        raise UserError(f"{what} {key!r}", expected, f"no such key: {suggested(key, group)}", do)
+        raise UserError(
+            f"{what} {key!r}", expected, f"no such key: {suggested(key, group)}", do
+        )
     return group[key]
 
 
 @contextmanager
 def corrected_by(command: str) -> Iterator[None]:
-    """Errors in files that a command writes tell to run it: nobody corrects these by hand."""
+    """Errors in files that a command writes tell to run it: nobody corrects these by
+    hand."""
     try:
         yield
     except UserError as error:
-        raise UserError(error.where, error.expected, error.found, f"run: {command}") from error
+        raise UserError(
+            error.where, error.expected, error.found, f"run: {command}"
+        ) from error
 
 
 def checked(model: type[M], data: object, where: str) -> M:
-    """`data` as `model`; the first thing wrong is a UserError that starts with `where`."""
+    """`data` as `model`; the first thing wrong is a UserError that starts with
+    `where`."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise unfit(error, where, keys_at(model, error.errors()[0]["loc"][:-1])) from error
+        raise unfit(
+            error, where, keys_at(model, error.errors()[0]["loc"][:-1])
+        ) from error
 
 
 def keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
@@ -96,14 +119,17 @@ def keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
 
     models = [model]
     for part in path:
-        fields = [outer.model_fields[part] for outer in models if part in outer.model_fields]
+        fields = [
+            outer.model_fields[part] for outer in models if part in outer.model_fields
+        ]
         # Keys of mappings, numbers of items and tags of unions are no fields.
         models = [m for field in fields for m in models_in(field.annotation)] or models
     return sorted({key for inner in models for key in inner.model_fields})
 
 
 def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
-    """The first thing that pydantic found wrong; `known` are the valid keys of its place."""
+    """The first thing that pydantic found wrong; `known` are the valid keys of its
+    place."""
     first = error.errors()[0]
     key = ".".join(str(part)[:LONGEST] for part in first["loc"]) or "(top level)"
     place = f"{where}: {key}"
@@ -114,5 +140,7 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     if first["type"] == "missing":
         return UserError(place, "a value", "nothing", "add the key")
     # Pydantic's "Input should be an integer" says what is expected: "an integer".
-    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    expected = (
+        first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    )
     return UserError(place, expected, short(first["input"]), "correct it")

@@ -1,9 +1,9 @@
-"""The one module that reads a file and says what is wrong with it, and that writes a file so that
-it is either whole or not there.
+"""The one module that reads a file and says what is wrong with it, and that writes a
+file so that it is either whole or not there.
 
-Files may come from anyone. A pipe or a device in the place of a file would block the reader or
-never end, and a small compressed file may unpack to more than the memory holds: so only ordinary
-files are read, and as much of them as is allowed.
+Files may come from anyone. A pipe or a device in the place of a file would block the
+reader or never end, and a small compressed file may unpack to more than the memory
+holds: so only ordinary files are read, and as much of them as is allowed.
 """
 
 import hashlib
@@ -26,36 +26,43 @@ import yaml
 
 from benchmark.core.errors import LONGEST, UserError
 
-if TYPE_CHECKING:  # pandas and torch take a second that a --help should not: imported where used
+# pandas and torch take a second that a --help should not: imported where used
+if TYPE_CHECKING:
     import pandas as pd
 
 MOST = 1 << 30  # bytes of one file or member that is read as a whole
 STEP = 1 << 20  # bytes read at once
-ALWAYS, RATIO = 1 << 24, 100  # bytes that anything may unpack to, and more per compressed byte
+# bytes that anything may unpack to, and more per compressed byte
+ALWAYS, RATIO = 1 << 24, 100
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-DAMAGED = (Exception,)  # what readers of other libraries raise for bytes that are none of theirs
+# what readers of other libraries raise for bytes that are none of theirs
+DAMAGED = (Exception,)
 
 LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
-MOST_NODES = 1_000_000  # values of a YAML file, those of aliases counted wherever they stand
-SHALLOW, DEEPEST = 4000, 100  # characters without which nothing is deep; levels of nesting
-YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
+# values of a YAML file, those of aliases counted wherever they stand
+MOST_NODES = 1_000_000
+# characters without which nothing is deep; levels of nesting
+SHALLOW, DEEPEST = 4000, 100
+# the same, faster
+YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 PART = ".part"  # end of the names of what is being written
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]  # folders may be shared
 DIGEST_BYTES = hashlib.sha256().digest_size
 GB = 1e9
 
-is_file = os.path.isfile  # also of a name that no file can have, at which Path.is_file raises
+# also of a name that no file can have, at which Path.is_file raises
+is_file = os.path.isfile
 
 
-# Bytes ------------------------------------------------------------------------------------------
+# Bytes --------------------------------------------------------------------------------
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """An ordinary file, opened to read its bytes. Raises UserError for a folder, pipe or device,
-    without waiting for it, and for a name that no file can have; FileNotFoundError and other
-    OSErrors as `open` does."""
+    """An ordinary file, opened to read its bytes. Raises UserError for a folder, pipe
+    or device, without waiting for it, and for a name that no file can have;
+    FileNotFoundError and other OSErrors as `open` does."""
     do = "replace it, or correct its name"
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -73,15 +80,18 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def content(path: Path, most: int = MOST) -> bytes:
-    """The bytes of an ordinary file. Raises as `opened`, and UserError for more than `most`."""
+    """The bytes of an ordinary file. Raises as `opened`, and UserError for more than
+    `most`."""
     with opened(path) as file:
         return bounded(file, most, path)
 
 
 def bounded(file: BinaryIO, most: int, where: object) -> bytes:
-    """What is left of an open file. Raises UserError if that is more than `most` bytes."""
+    """What is left of an open file. Raises UserError if that is more than `most`
+    bytes."""
     pieces, left = [], most + 1
-    while left and (piece := file.read(min(left, STEP))):  # `read` may reserve what it is asked for
+    # `read` may reserve what it is asked for
+    while left and (piece := file.read(min(left, STEP))):
         pieces.append(piece)
         left -= len(piece)
     if not left:
@@ -96,7 +106,9 @@ def allowance(compressed: int, most: int | None = None) -> int:
 
 def too_large(where: object, most: int) -> UserError:
     """The error for content of more than `most` bytes, to be raised."""
-    return UserError(where, f"at most {most} bytes", "more", "get the file again, or a part of it")
+    return UserError(
+        where, f"at most {most} bytes", "more", "get the file again, or a part of it"
+    )
 
 
 def sha256(path: Path) -> str:
@@ -107,24 +119,29 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def readable(where: object, expected: str, do: str) -> Iterator[None]:
-    """What the readers inside raise for a missing or damaged file becomes a UserError."""
+    """What the readers inside raise for a missing or damaged file becomes a
+    UserError."""
     try:
         yield
     except UserError:
         raise
     except DAMAGED as error:
         text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
-        found = "nothing" if isinstance(error, FileNotFoundError) else f"something else ({text})"
+        found = (
+            "nothing"
+            if isinstance(error, FileNotFoundError)
+            else f"something else ({text})"
+        )
         raise UserError(where, expected, found, do) from error
 
 
-# Formats ----------------------------------------------------------------------------------------
+# Formats ------------------------------------------------------------------------------
 
 
 def parse_json(text: str, where: object, do: str) -> Any:
-    """The value of a JSON text. Raises UserError for anything else, for nesting that is too deep,
-    for NaN and infinity, and for a key that occurs twice in an object, where other readers would
-    take other values."""
+    """The value of a JSON text. Raises UserError for anything else, for nesting that is
+    too deep, for NaN and infinity, and for a key that occurs twice in an object, where
+    other readers would take other values."""
     try:
         return JSON.decode(text)
     except (ValueError, RecursionError) as error:
@@ -136,7 +153,9 @@ def parse_json(text: str, where: object, do: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError(f"the key {_twice(key for key, _ in pairs)!r:.60} twice in one object")
+        raise ValueError(
+            f"the key {_twice(key for key, _ in pairs)!r:.60} twice in one object"
+        )
     return made
 
 
@@ -152,7 +171,8 @@ JSON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file. Raises UserError as `parse_json`, and for a missing file."""
+    """The value in a JSON file. Raises UserError as `parse_json`, and for a missing
+    file."""
     with readable(path, "a JSON file", "run the stage that writes it"):
         return parse_json(content(path).decode(), path, "write the file again")
 
@@ -166,20 +186,22 @@ def read_object(path: Path) -> dict:
 
 
 def read_yaml(path: Path) -> dict:
-    """The mapping in a YAML file, read with the safe loader. Raises UserError for anything else,
-    for a key that occurs twice in a mapping, and for aliases of aliases, with which a few lines can
-    stand for more data than there is memory."""
+    """The mapping in a YAML file, read with the safe loader. Raises UserError for
+    anything else, for a key that occurs twice in a mapping, and for aliases of aliases,
+    with which a few lines can stand for more data than there is memory."""
     with readable(path, "a YAML file", "correct the file, or its path"):
         data = parse_yaml(content(path, LARGEST_YAML).decode())
     if not isinstance(data, dict):
-        raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
+        raise UserError(
+            path, "a mapping", type(data).__name__, "write `key: value` lines"
+        )
     return data
 
 
 def parse_yaml(text: str) -> Any:
     """The value of a YAML text. Raises what DAMAGED lists."""
-    # The loader nests calls as the text does, and a deep text would end the process. A text
-    # without long lines and many brackets cannot be deep.
+    # The loader nests calls as the text does, and a deep text would end the process. A
+    # text without long lines and many brackets cannot be deep.
     longest, depth = max(map(len, text.splitlines()), default=0), 0
     is_shallow = longest + text.count("[") + text.count("{") < SHALLOW
     for event in () if is_shallow else yaml.parse(text, YAML_LOADER):
@@ -199,8 +221,8 @@ def parse_yaml(text: str) -> Any:
 
 
 def _check_nodes(root: yaml.Node) -> None:
-    """Raise ValueError for a key that occurs twice, for nesting that is too deep, and for aliases
-    that stand for too much."""
+    """Raise ValueError for a key that occurs twice, for nesting that is too deep, and
+    for aliases that stand for too much."""
     ahead, count = [(root, 1)], 0
     while ahead:
         (node, depth), count = ahead.pop(), count + 1
@@ -211,9 +233,15 @@ def _check_nodes(root: yaml.Node) -> None:
         if isinstance(node, yaml.SequenceNode):
             ahead += [(value, depth + 1) for value in node.value]
         elif isinstance(node, yaml.MappingNode):
-            keys = [(k.tag, k.value) for k, _ in node.value if isinstance(k, yaml.ScalarNode)]
+            keys = [
+                (k.tag, k.value)
+                for k, _ in node.value
+                if isinstance(k, yaml.ScalarNode)
+            ]
             if len(set(keys)) < len(keys):
-                raise ValueError(f"the key {_twice(keys)[1]!r:.60} twice in one mapping")
+                raise ValueError(
+                    f"the key {_twice(keys)[1]!r:.60} twice in one mapping"
+                )
             ahead += [(value, depth + 1) for _, value in node.value]
 
 
@@ -226,8 +254,8 @@ def read_parquet(path: Path) -> "pd.DataFrame":
 
 
 def read_csv(path: Path, kind: type | None = None) -> "pd.DataFrame":
-    """The table of a CSV file, whose values are of a kind if it is named. Raises UserError for a
-    missing or damaged one."""
+    """The table of a CSV file, whose values are of a kind if it is named. Raises
+    UserError for a missing or damaged one."""
     import pandas as pd
 
     with readable(path, "a CSV file", "run: dvc repro --force"):
@@ -250,18 +278,21 @@ def parse_arrays(npz: bytes, where: object) -> dict[str, np.ndarray]:
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
-    """The files in an archive that `write_archive` wrote, by name. Raises UserError for a missing
-    or damaged one."""
+    """The files in an archive that `write_archive` wrote, by name. Raises UserError for
+    a missing or damaged one."""
     with readable(path, "an archive", "run: git checkout, or dvc repro --force"):
         with zipfile.ZipFile(path) as archive:
-            if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+            if any(
+                each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()
+            ):
                 raise ValueError("compressed members")
             return {name: archive.read(name) for name in archive.namelist()}
 
 
 def save_tensors(path: Path, values: dict) -> None:
-    """Write tensors and plain values, atomically, and at the end the sha256 of the bytes: torch
-    does not check the checksums of its archives. Equal values give equal bytes."""
+    """Write tensors and plain values, atomically, and at the end the sha256 of the
+    bytes: torch does not check the checksums of its archives. Equal values give equal
+    bytes."""
     import torch
 
     archive = io.BytesIO()
@@ -273,25 +304,27 @@ def save_tensors(path: Path, values: dict) -> None:
 
 
 def load_tensors(path: Path) -> dict:
-    """Read what `save_tensors` wrote, onto the host. Raises UserError for other bytes, and
-    FileNotFoundError."""
+    """Read what `save_tensors` wrote, onto the host. Raises UserError for other bytes,
+    and FileNotFoundError."""
     import torch
 
     stored = path.read_bytes()
     archive = memoryview(stored)[:-DIGEST_BYTES]
     if hashlib.sha256(archive).digest() != stored[-DIGEST_BYTES:]:
-        raise UserError(path, "the bytes that were written", "others", "delete it and run again")
+        raise UserError(
+            path, "the bytes that were written", "others", "delete it and run again"
+        )
     return torch.load(io.BytesIO(archive), map_location="cpu", weights_only=True)
 
 
-# Writing ----------------------------------------------------------------------------------------
+# Writing ------------------------------------------------------------------------------
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends well, else it vanishes. What was
-    written is on the disk before it takes the place of anything. What killed processes left
-    unfinished is removed."""
+    """A path to write to; it becomes `path` when the block ends well, else it vanishes.
+    What was written is on the disk before it takes the place of anything. What killed
+    processes left unfinished is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for old in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = old.name.removesuffix(PART).rpartition(".")[2]
@@ -323,16 +356,18 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (PermissionError, OverflowError):  # of another user, or no number of a process
+    # of another user, or no number of a process
+    except (PermissionError, OverflowError):
         pass
-    return process != os.getpid()  # else of an earlier one, as in a container started anew
+    # else of an earlier one, as in a container started anew
+    return process != os.getpid()
 
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder to fill; it takes the place of `folder` when the block ends well. Folders cannot
-    be swapped in one step, so the old one is set aside first. If the process is killed in between,
-    the next call puts it back."""
+    """A new folder to fill; it takes the place of `folder` when the block ends well.
+    Folders cannot be swapped in one step, so the old one is set aside first. If the
+    process is killed in between, the next call puts it back."""
     old = folder.with_name(f".{folder.name}.old")
     _put_back(old, folder)
     try:
@@ -391,10 +426,13 @@ def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
 
 def json_text(data: object) -> str:
     """`data` as JSON with sorted keys and no NaN: equal data gives equal bytes."""
-    return json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+        + "\n"
+    )
 
 
-# Space ------------------------------------------------------------------------------------------
+# Space --------------------------------------------------------------------------------
 
 
 def free_below(path: Path) -> int:

@@ -1,8 +1,9 @@
-"""Names, paths and texts from files: what may be stored, opened, and put into a command.
+"""Names, paths and texts from files: what may be stored, opened, and put into a
+command.
 
-Names of seasons, datasets, presets, encoders and methods become folders, file names, stages of
-DVC, words of shell commands and links in reports. So a name has letters, digits, `_` and `-` alone,
-and begins with a letter or a digit.
+Names of seasons, datasets, presets, encoders and methods become folders, file names,
+stages of DVC, words of shell commands and links in reports. So a name has letters,
+digits, `_` and `-` alone, and begins with a letter or a digit.
 """
 
 import re
@@ -15,7 +16,9 @@ from benchmark.core.errors import UserError, short
 
 LONGEST = 64  # characters: a file name holds several names
 PATTERN = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST - 1}}}"
-EXPECTED = f"a name of 1 to {LONGEST} letters, digits, _ and -, the first a letter or a digit"
+EXPECTED = (
+    f"a name of 1 to {LONGEST} letters, digits, _ and -, the first a letter or a digit"
+)
 LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
 LONGEST_TEXT = 10_000  # characters of a caption or phrase
 
@@ -55,12 +58,15 @@ def fault_of(text: str) -> str:
 
 
 def check_text(text: str, where: str, do: str, longest: int = LONGEST_TEXT) -> None:
-    """Raise UserError for a text that no file can hold, and for more than `longest` characters."""
+    """Raise UserError for a text that no file can hold, and for more than `longest`
+    characters."""
     fault = fault_of(text)
     if fault:
         raise UserError(where, "text", f"{fault} in {text!r:.60}", do)
     if len(text) > longest:
-        raise UserError(where, f"at most {longest} characters", f"{len(text)}, {text!r:.40}...", do)
+        raise UserError(
+            where, f"at most {longest} characters", f"{len(text)}, {text!r:.40}...", do
+        )
 
 
 def leads_outside(file: str) -> bool:
@@ -69,14 +75,18 @@ def leads_outside(file: str) -> bool:
     return path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file
 
 
-def inside(file: str, where: str, do: str, expected: str = "a path inside the folder") -> str:
-    """A path in its shortest form, with forward slashes. Raises UserError for one that may leave
-    its folder, and for one that no file can have."""
+def inside(
+    file: str, where: str, do: str, expected: str = "a path inside the folder"
+) -> str:
+    """A path in its shortest form, with forward slashes. Raises UserError for one that
+    may leave its folder, and for one that no file can have."""
     path = PurePosixPath(file)
     if leads_outside(file) or fault_of(file):
         raise UserError(where, expected, f"{file!r:.200}", do)
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
         found = f"{len(file)} characters, {file!r:.60}..."
-        raise UserError(where, f"{expected} of at most {LONGEST_NAME} bytes per name", found, do)
+        raise UserError(
+            where, f"{expected} of at most {LONGEST_NAME} bytes per name", found, do
+        )
     return str(path)

@@ -1,7 +1,8 @@
 """What decides the last bits of a result on the CPU, and how it is pinned.
 
-Libraries choose their kernels by the processor, and different kernels add in different orders. So
-before numpy and torch are imported, every process of this package tells them how to compute:
+Libraries choose their kernels by the processor, and different kernels add in different
+orders. So before numpy and torch are imported, every process of this package tells them
+how to compute:
 
 portable
     As on any x86-64 processor with AVX2, Intel's and AMD's. MKL then computes with SSE2 alone, so
@@ -12,12 +13,13 @@ intel
 native
     As is fastest on the processor at hand.
 
-torch's sqrt, log2, acos, asin, atan, cdist and, of float64, log and tan on a CPU are MKL's, which
-starts from an approximation by the processor, and Intel's and AMD's differ in its last bits. Stages
-and methods use none of them: x.rsqrt().reciprocal() and fused optimisers are exact everywhere.
+torch's sqrt, log2, acos, asin, atan, cdist and, of float64, log and tan on a CPU are
+MKL's, which starts from an approximation by the processor, and Intel's and AMD's differ
+in its last bits. Stages and methods use none of them: x.rsqrt().reciprocal() and fused
+optimisers are exact everywhere.
 
-The number of threads is fixed in all of them. A process that must compute otherwise begins anew
-with `require`: libraries read these settings once, when they are loaded.
+The number of threads is fixed in all of them. A process that must compute otherwise
+begins anew with `require`: libraries read these settings once, when they are loaded.
 """
 
 import os
@@ -29,7 +31,8 @@ from importlib.metadata import version
 
 PORTABLE, INTEL, NATIVE = "portable", "intel", "native"
 UNPINNED = "unpinned"  # numpy or torch was imported before this package
-MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"  # from a process to the one it becomes
+# from a process to the one it becomes
+MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"
 JOBS = "REMATCH_JOBS"  # from `play` to its processes: how many of them there are
 
 MKL = {PORTABLE: "COMPATIBLE", INTEL: "AVX2"}  # values of MKL_CBWR
@@ -38,7 +41,8 @@ KERNELS = {  # of torch, oneDNN, OpenBLAS
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "OPENBLAS_CORETYPE": "Haswell",
 }
-WIDER = "X86_V4 AVX512_ICL AVX512_SPR"  # what numpy calls processor features beyond AVX2
+# what numpy calls processor features beyond AVX2
+WIDER = "X86_V4 AVX512_ICL AVX512_SPR"
 WIDER_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"
 RENAMED = (2, 4)  # version of numpy
 THREAD_COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -53,7 +57,8 @@ class Numerics:
 
 
 def pin() -> None:
-    """Set what the libraries read when they are loaded; without effect on those that are."""
+    """Set what the libraries read when they are loaded; without effect on those that
+    are."""
     os.environ.update(_settings(_wanted()))
 
 
@@ -91,12 +96,14 @@ def _wanted() -> Numerics:
 
 def _settings(wanted: Numerics) -> dict[str, str]:
     threads = dict.fromkeys(THREAD_COUNTS, str(wanted.threads))
-    threads |= {"OMP_WAIT_POLICY": "PASSIVE"}  # spinning threads take the cores of other cells
+    # spinning threads take the cores of other cells
+    threads |= {"OMP_WAIT_POLICY": "PASSIVE"}
     if wanted.mode == NATIVE:
         return threads
     kernels = KERNELS | {"MKL_CBWR": MKL[wanted.mode]}
     number = tuple(int(part) for part in version("numpy").split(".")[:2])
-    wider = WIDER if number >= RENAMED else WIDER_BEFORE  # numpy warns of names it does not know
+    # numpy warns of names it does not know
+    wider = WIDER if number >= RENAMED else WIDER_BEFORE
     return threads | kernels | {"NPY_DISABLE_CPU_FEATURES": wider}
 
 

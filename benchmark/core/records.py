@@ -1,7 +1,8 @@
 """What a cell leaves behind: its record, and what it cost.
 
-A record holds what was run and how it ended: two runs of a cell on one machine have equal records.
-Costs hold where and when it ran: times, memory, machine, commit. Knows no torch.
+A record holds what was run and how it ended: two runs of a cell on one machine have
+equal records. Costs hold where and when it ran: times, memory, machine, commit. Knows
+no torch.
 """
 
 import re
@@ -30,7 +31,8 @@ class Provenance(Strict):
     cudnn: str | None = None
     precision: str | None = None  # of the season; None in files of before it was kept
     threads: int
-    jobs: int | None = None  # stages at once, with this one; None in files of before it was kept
+    # stages at once, with this one; None in files of before it was kept
+    jobs: int | None = None
     workers: int = 1  # threads or GPUs that scored one cell; today it is always one
     seconds: dict[str, float]  # what -> wall time
     peak_memory_mib: float
@@ -41,8 +43,9 @@ class Provenance(Strict):
 class Costs(Strict):
     """What a cell cost."""
 
-    training: Provenance | None = None  # None of a fusion and of an external row, which have none,
-    # and of weights that were trained elsewhere
+    # None of a fusion and of an external row, which have none, and of weights that were
+    # trained elsewhere
+    training: Provenance | None = None
     scoring: Provenance
 
 
@@ -70,11 +73,13 @@ class Record(Strict):
     departures: list[Departure] = []  # from what the paper feeds the method
     starts_alike: bool = False  # every seed of the method starts from the same weights
     parameters: int
-    selected_epoch: int | None  # whose weights were evaluated: the best on validation, or the last
+    # whose weights were evaluated: the best on validation, or the last
+    selected_epoch: int | None
     status: Literal["ok", "failed", "not_applicable"]
     reason: str = ""
     metrics: dict
-    sampled: dict[str, float] = {}  # of images: correlation_before, _after; of fusions: weights_
+    # of images: correlation_before, _after; of fusions: weights_
+    sampled: dict[str, float] = {}
     trainings: dict[str, dict] = {}  # preset -> digests of its inputs, numerics
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
     files: dict[str, str] = {}  # beside this one: name -> sha256
@@ -82,7 +87,9 @@ class Record(Strict):
 
     @field_serializer("departures")
     def _with_what_is_known(self, departures: list[Departure]) -> list[dict]:
-        return [each.model_dump(mode="json", exclude_defaults=True) for each in departures]
+        return [
+            each.model_dump(mode="json", exclude_defaults=True) for each in departures
+        ]
 
     @property
     def epochs(self) -> pd.DataFrame | None:
@@ -91,10 +98,12 @@ class Record(Strict):
 
 
 def text_of(content: object) -> str:
-    """Records as JSON: equal ones give equal bytes. A list of numbers, as a column of the history,
-    is one line."""
+    """Records as JSON: equal ones give equal bytes. A list of numbers, as a column of
+    the history, is one line."""
     lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")
-    return lists.sub(lambda numbers: f"[{' '.join(numbers[1].split())}]", json_text(content))
+    return lists.sub(
+        lambda numbers: f"[{' '.join(numbers[1].split())}]", json_text(content)
+    )
 
 
 def write_record(folder: Path, record: Record) -> None:

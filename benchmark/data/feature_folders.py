@@ -1,5 +1,5 @@
-"""Feature folders: float16 memory maps or words and their vectors, and a card that says what they
-are features of. Knows no torch."""
+"""Feature folders: float16 memory maps or words and their vectors, and a card that says
+what they are features of. Knows no torch."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,8 @@ from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 
-DTYPES = {"pixels": np.uint8, "boxes": np.float32, "ends": np.int64}  # of what is no feature
+# of what is no feature
+DTYPES = {"pixels": np.uint8, "boxes": np.float32, "ends": np.int64}
 FRAME = ("<s>", "</s>")  # marks that a sentence encoder may put around a caption
 ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
 
@@ -26,10 +27,13 @@ def sha256_of_items(ids: Sequence[str]) -> str:
 
 
 def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
-    """The card of a feature folder: which dataset and items, encoded with which settings. A feature
-    set of a season has one of four kinds of them."""
+    """The card of a feature folder: which dataset and items, encoded with which
+    settings. A feature set of a season has one of four kinds of them."""
     settings = (
-        feature_set.image or feature_set.words or feature_set.sentence or feature_set.proposals
+        feature_set.image
+        or feature_set.words
+        or feature_set.sentence
+        or feature_set.proposals
     ).model_dump()
     if settings.get("weights"):  # wherever the folder of weights lies on this machine
         settings["weights"] = Path(settings["weights"]).name
@@ -44,15 +48,16 @@ def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
 
 
 def write_card(folder: Path, card: dict) -> None:
-    """Write card.json, which completes a feature folder: it names the sha256 of all other files."""
+    """Write card.json, which completes a feature folder: it names the sha256 of all
+    other files."""
     paths = sorted(path for path in folder.iterdir() if path.name != "card.json")
     digests = {path.name: files.sha256(path) for path in paths}
     files.write_json(folder / "card.json", card | {"files": digests})
 
 
 def verified(folder: Path) -> str:
-    """The sha256 of a feature folder's card, after all of its files were compared with it. Raises
-    UserError where a file was changed, cut off or removed."""
+    """The sha256 of a feature folder's card, after all of its files were compared with
+    it. Raises UserError where a file was changed, cut off or removed."""
     path = folder / "card.json"
     for name, digest in files.read_object(path).get("files", {}).items():
         file = folder / name
@@ -66,47 +71,57 @@ def verified(folder: Path) -> str:
 
 @cache
 def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
-    """Of one state of a file: a process reads it once, which for large features takes seconds."""
+    """Of one state of a file: a process reads it once, which for large features takes
+    seconds."""
     return files.sha256(path)
 
 
 def as_float16(values: np.ndarray) -> np.ndarray:
-    """Features as they are stored; values beyond the range of float16 are clipped to it."""
+    """Features as they are stored; values beyond the range of float16 are clipped to
+    it."""
     largest = np.finfo(np.float16).max
     return np.clip(values, -largest, largest).astype(np.float16)
 
 
 def array_at(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array at `path`, to be written to; a new one is filled with zeros. Raises UserError where
-    the disk has no room for it."""
+    """The array at `path`, to be written to; a new one is filled with zeros. Raises
+    UserError where the disk has no room for it."""
     if path.is_file():
         return np.lib.format.open_memmap(path, mode="r+")
     files.require_space(path, int(np.prod(shape)) * np.dtype(dtype).itemsize)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    with path.open("r+b") as file:  # a map of bytes that are only claimed would kill the process
-        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)  # once the disk is full
+    # a map of bytes that are only claimed would kill the process
+    with path.open("r+b") as file:
+        # once the disk is full
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return array
 
 
 def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.ndarray:
-    """The array `name` of a feature folder, memory-mapped, with one row per item of `ids`.
+    """The array `name` of a feature folder, memory-mapped, with one row per item of
+    `ids`.
 
-    Raises UserError when the folder holds features of another dataset, of another encoder or of
-    other items, and when the file is not such an array.
+    Raises UserError when the folder holds features of another dataset, of another
+    encoder or of other items, and when the file is not such an array.
     """
     card = files.read_object(folder / "card.json")
     for key, value in _items(folder, dataset, ids).items():
         if card.get(key) != value:
             found = f"{key} {card.get(key)!r}"
-            raise UserError(folder / "card.json", f"{key} {value!r}", found, ENCODE_AGAIN)
+            raise UserError(
+                folder / "card.json", f"{key} {value!r}", found, ENCODE_AGAIN
+            )
     path = folder / f"{name}.npy"
     with files.readable(path, "an array", ENCODE_AGAIN):
-        # Copy-on-write: torch wraps it without a copy, and nothing can write to the file.
+        # Copy-on-write: torch wraps it without a copy, and nothing can write to the
+        # file.
         array = np.load(path, mmap_mode="c", allow_pickle=False)
         dtype = DTYPES.get(name, np.float16)
         if array.dtype != dtype or len(array) != len(ids):
             expected = f"{len(ids)} rows of {np.dtype(dtype)}"
-            raise UserError(path, expected, f"{len(array)} of {array.dtype}", ENCODE_AGAIN)
+            raise UserError(
+                path, expected, f"{len(array)} of {array.dtype}", ENCODE_AGAIN
+            )
     return array
 
 
@@ -128,15 +143,19 @@ class Words:
         return {word: v for v, word in enumerate(self.words)}
 
     def ids(self, tokens: Iterable[str]) -> np.ndarray:
-        """The row of each token that has a vector, in order; other tokens are left out."""
-        return np.array([self._number[x] for x in tokens if x in self._number], dtype=np.int64)
+        """The row of each token that has a vector, in order; other tokens are left
+        out."""
+        return np.array(
+            [self._number[x] for x in tokens if x in self._number], dtype=np.int64
+        )
 
     def rows(self, tokens: Iterable[str]) -> np.ndarray:
         """The vector of each token that has one, (n, E), in order."""
         return self.vectors[self.ids(tokens)]
 
     def coverage(self, captions: Sequence[Sequence[str]]) -> dict[str, int]:
-        """How many tokens of tokenised captions have a vector, for the card of a feature folder."""
+        """How many tokens of tokenised captions have a vector, for the card of a
+        feature folder."""
         known_tokens = [sum(token in self for token in tokens) for tokens in captions]
         return {
             "words": len(self),

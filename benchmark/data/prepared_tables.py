@@ -1,10 +1,10 @@
-"""Prepared datasets: the tables that `prepare` writes and later stages read, and what git keeps of
-them, so that a clone without data can judge: counts, and the image of each test query. Knows no
-torch.
+"""Prepared datasets: the tables that `prepare` writes and later stages read, and what
+git keeps of them, so that a clone without data can judge: counts, and the image of each
+test query. Knows no torch.
 
-Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width is x1 - x0.
-A box without area stands for no box: feature folders are padded with them where a picture has fewer
-proposals than others.
+Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width
+is x1 - x0. A box without area stands for no box: feature folders are padded with them
+where a picture has fewer proposals than others.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ JUDGED = ("layer", "way", "image_id", "caption_id", "score", "right")  # its col
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of one split: I images, C captions, N regions. Captions are in the order of their
-    images, so `image_of_caption` never decreases."""
+    """Rows of one split: I images, C captions, N regions. Captions are in the order of
+    their images, so `image_of_caption` never decreases."""
 
     image_rows: np.ndarray  # (I,) int64, rows of Prepared.images
     caption_rows: np.ndarray  # (C,) int64, rows of Prepared.captions
@@ -66,9 +66,12 @@ class Prepared:
 
     @property
     def sha256(self) -> str:
-        """Of the tables and of the raw files that they were read from: what features are of."""
+        """Of the tables and of the raw files that they were read from: what features
+        are of."""
         tables = [files.sha256(self.folder / f"{table}.parquet") for table in TABLES]
-        return hashlib.sha256("\n".join([*tables, self.card["manifest"]]).encode()).hexdigest()
+        return hashlib.sha256(
+            "\n".join([*tables, self.card["manifest"]]).encode()
+        ).hexdigest()
 
     @property
     def used_images(self) -> pd.DataFrame:
@@ -76,8 +79,8 @@ class Prepared:
         return self.images[self.images["split"] != "unused"]
 
     def split(self, name: str) -> Split:
-        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images. Raises
-        ValueError for any other name."""
+        """The rows of the split `name`, one of SPLITS; empty arrays if it has no
+        images. Raises ValueError for any other name."""
         if name not in SPLITS:
             raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
         image_rows = np.flatnonzero(self.images["split"] == name)
@@ -87,7 +90,9 @@ class Prepared:
         image_of_region = split_ids.get_indexer(self.regions["image_id"])
         region_rows = np.flatnonzero(image_of_region >= 0)
         image_of_caption = split_ids.get_indexer(owners).astype(np.int64)
-        assert (image_of_caption >= 0).all(), f"{self.folder}: a caption without its image"
+        assert (image_of_caption >= 0).all(), (
+            f"{self.folder}: a caption without its image"
+        )
         groups = self.images["group"].iloc[image_rows]
         return Split(
             image_rows=image_rows,
@@ -103,7 +108,9 @@ def read_card(dataset: str) -> dict:
     """What `prepare` counted and found. Raises UserError where it never ran."""
     path = CARDS / dataset / "card.json"
     if not path.is_file():
-        expected = f"the prepared dataset {dataset}: its counts, and the image of each query"
+        expected = (
+            f"the prepared dataset {dataset}: its counts, and the image of each query"
+        )
         do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
         raise UserError(path, expected, "nothing", do)
     return files.read_object(path)
@@ -111,8 +118,12 @@ def read_card(dataset: str) -> dict:
 
 def write_card(dataset: str, card: dict) -> None:
     """What git keeps of the tables that lie in data/prepared, with their digests."""
-    digests = {path.name: files.sha256(path) for path in sorted((ROOT / dataset).iterdir())}
-    tables = {name: files.read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES}
+    digests = {
+        path.name: files.sha256(path) for path in sorted((ROOT / dataset).iterdir())
+    }
+    tables = {
+        name: files.read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES
+    }
     data = Prepared(**tables, card=card, folder=ROOT / dataset)
     arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
     with files.replaced(CARDS / dataset) as folder:
@@ -121,8 +132,8 @@ def write_card(dataset: str, card: dict) -> None:
 
 
 def read_queries(dataset: str) -> dict[str, np.ndarray]:
-    """The image of each test query by direction, (Q,) in [0, I), and the group of each image,
-    (I,), numbered from 0."""
+    """The image of each test query by direction, (Q,) in [0, I), and the group of each
+    image, (I,), numbered from 0."""
     return files.read_arrays(CARDS / dataset / QUERIES)
 
 
@@ -140,29 +151,40 @@ def has_sibling(owner_C: np.ndarray) -> np.ndarray:
 
 
 def read(dataset: str) -> Prepared:
-    """The prepared dataset. Raises UserError if one of its files is missing or was changed."""
+    """The prepared dataset. Raises UserError if one of its files is missing or was
+    changed."""
     folder, card = ROOT / dataset, read_card(dataset)
     for name, digest in card.get("files", {}).items():
         if not files.is_file(folder / name):
             do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
-            raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
+            raise UserError(
+                folder / name, "a file of the prepared dataset", "nothing", do
+            )
         if files.sha256(folder / name) != digest:
-            raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
-    tables = {table: files.read_parquet(folder / f"{table}.parquet") for table in TABLES}
+            raise UserError(
+                folder / name, f"sha256 {digest}", "others", "run: dvc repro --force"
+            )
+    tables = {
+        table: files.read_parquet(folder / f"{table}.parquet") for table in TABLES
+    }
     if RELEVANCE in card.get("files", {}):
         tables["judged"] = files.read_parquet(folder / RELEVANCE)
     return Prepared(**tables, card=card, folder=folder)
 
 
 def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
-    """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that is there
-    twice, and for a layer without a name of its own."""
+    """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that
+    is there twice, and for a layer without a name of its own."""
     for layer in layers:
         if not layer.name.isidentifier() or layer.name == "own":
-            raise UserError("layer", "a name as of a variable, and not own", repr(layer.name))
+            raise UserError(
+                "layer", "a name as of a variable, and not own", repr(layer.name)
+            )
         is_twice = layer.pairs.duplicated(["way", "image_id", "caption_id"])
         if is_twice.any():
-            found = f"{layer.pairs[is_twice].iloc[0]['caption_id']!r} twice with one image"
+            found = (
+                f"{layer.pairs[is_twice].iloc[0]['caption_id']!r} twice with one image"
+            )
             raise UserError(f"layer {layer.name}", "every pair once", found)
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
     return pd.concat(tables, ignore_index=True)[list(JUDGED)]
@@ -174,9 +196,10 @@ def area(boxes: np.ndarray) -> np.ndarray:
 
 
 def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union (...), in [0, 1], of boxes that broadcast against each other. It is 0
-    where neither box has an area. Inclusive pixel coordinates, as in the two-branch paper's
-    evaluation, give the same number: half-open boxes end one pixel later."""
+    """Intersection over union (...), in [0, 1], of boxes that broadcast against each
+    other. It is 0 where neither box has an area. Inclusive pixel coordinates, as in the
+    two-branch paper's evaluation, give the same number: half-open boxes end one pixel
+    later."""
     low = np.maximum(boxes[..., :2], others[..., :2])
     high = np.minimum(boxes[..., 2:], others[..., 2:])
     intersection = np.clip(high - low, 0, None).prod(-1)

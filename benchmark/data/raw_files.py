@@ -1,10 +1,10 @@
-"""The raw files of a dataset, the module that reads them, and whether they are those that `fetch`
-recorded.
+"""The raw files of a dataset, the module that reads them, and whether they are those
+that `fetch` recorded.
 
-The manifest, data/manifests/<dataset>.json, is the one record of raw files: name, size and sha256
-of each, and which release they are where datasets/<reader>.yaml lists several. What a file's bytes
-are is remembered on this machine by its name, size and times, so that to compare a folder with its
-manifest reads only what changed.
+The manifest, data/manifests/<dataset>.json, is the one record of raw files: name, size
+and sha256 of each, and which release they are where datasets/<reader>.yaml lists
+several. What a file's bytes are is remembered on this machine by its name, size and
+times, so that to compare a folder with its manifest reads only what changed.
 """
 
 import hashlib
@@ -18,9 +18,17 @@ from pydantic import TypeAdapter, ValidationError
 from benchmark.contracts import datasets
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import Strict, UserError, checked, entry, suggested
-from benchmark.core.files import is_file, json_text, read_json, read_yaml, sha256, write_json
+from benchmark.core.files import (
+    is_file,
+    json_text,
+    read_json,
+    read_yaml,
+    sha256,
+    write_json,
+)
 
-HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
+# checksums computed earlier on this machine; never committed
+HASHED = Path(".scratch/hashed")
 SAMPLE = 30  # images that tell a release
 
 
@@ -30,7 +38,8 @@ class Release(Strict):
     name: str
     pixels: tuple[int, int] | None = None  # width and height of every image; None: any
     varied: bool = False  # whether the images have several sizes
-    departs: str = ""  # how it differs from the published one, in a sentence; "" if it is that one
+    # how it differs from the published one, in a sentence; "" if it is that one
+    departs: str = ""
 
     def __str__(self) -> str:
         return f"release {self.name}" + (f": {self.departs}" if self.departs else "")
@@ -57,7 +66,8 @@ class RawDataset:
 
     @property
     def origin(self) -> Path:
-        """Where the raw files come from: the folder that fetch links, if the season names one."""
+        """Where the raw files come from: the folder that fetch links, if the season
+        names one."""
         return Path(self.source).expanduser() if self.source else self.folder
 
     @property
@@ -67,7 +77,8 @@ class RawDataset:
 
     @property
     def manifest_sha256(self) -> str:
-        """Of the manifest, but for the name of the release, which follows from the files."""
+        """Of the manifest, but for the name of the release, which follows from the
+        files."""
         content = read_json(self.manifest)
         content.pop("release", None)
         return hashlib.sha256(json_text(content).encode()).hexdigest()
@@ -76,20 +87,29 @@ class RawDataset:
     def releases(self) -> list[Release]:
         """Those that are known; [] where one is all there is."""
         path = datasets.FOLDER / f"{self.reader}.yaml"
-        return checked(_Releases, read_yaml(path), str(path)).releases if path.is_file() else []
+        return (
+            checked(_Releases, read_yaml(path), str(path)).releases
+            if path.is_file()
+            else []
+        )
 
     @property
     def release(self) -> Release | None:
         """The one that the manifest names; None without several."""
-        name = read_json(self.manifest).get("release") if self.manifest.is_file() else None
+        name = (
+            read_json(self.manifest).get("release") if self.manifest.is_file() else None
+        )
         return next((each for each in self.releases if each.name == name), None)
 
     def release_found(self) -> Release | None:
-        """The one in the raw folder, told by some of its images; None without several."""
+        """The one in the raw folder, told by some of its images; None without
+        several."""
         if not self.releases:
             return None
         files, open_picture = self.read().images["file"], self.pictures()
-        sizes = {open_picture(file).size for file in files[:: max(1, len(files) // SAMPLE)]}
+        sizes = {
+            open_picture(file).size for file in files[:: max(1, len(files) // SAMPLE)]
+        }
         for of in self.releases:
             if sizes == {of.pixels} if of.pixels else len(sizes) > 1 or not of.varied:
                 return of
@@ -97,16 +117,28 @@ class RawDataset:
 
     @cached_property
     def reader_options(self) -> object:
-        """The module's `Options` with those that the season sets, checked for names and types."""
-        where, kinds = f"dataset {self.name}: options", get_type_hints(self.module.Options)
+        """The module's `Options` with those that the season sets, checked for names and
+        types."""
+        where, kinds = (
+            f"dataset {self.name}: options",
+            get_type_hints(self.module.Options),
+        )
         for key, value in self.options.items():
             if key not in kinds:
-                expected = f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
-                raise UserError(where, expected, suggested(key, kinds), "correct the season")
+                expected = (
+                    f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
+                )
+                raise UserError(
+                    where, expected, suggested(key, kinds), "correct the season"
+                )
             try:
                 TypeAdapter(kinds[key]).validate_python(value, strict=True)
             except ValidationError as error:
-                kind = kinds[key].__name__ if isinstance(kinds[key], type) else str(kinds[key])
+                kind = (
+                    kinds[key].__name__
+                    if isinstance(kinds[key], type)
+                    else str(kinds[key])
+                )
                 do = "correct the season"
                 raise UserError(f"{where}.{key}", kind, repr(value), do) from error
         return self.module.Options(**self.options)
@@ -132,25 +164,33 @@ class RawDataset:
 
 
 def raw_dataset(params: Any, name: str) -> RawDataset:
-    """A dataset of a season. Raises UserError for an option that its reader cannot use."""
+    """A dataset of a season. Raises UserError for an option that its reader cannot
+    use."""
     settings = entry(params.datasets, name, "dataset")
     reader, options = settings.reader or name, dict(settings.options)
-    facts = {"name": name, "reader": reader, "options": options, "source": settings.source}
+    facts = {
+        "name": name,
+        "reader": reader,
+        "options": options,
+        "source": settings.source,
+    }
     dataset = RawDataset(**facts, module=datasets.load(reader))
     _ = dataset.reader_options
     return dataset
 
 
-# What is there ----------------------------------------------------------------------------------
+# What is there ------------------------------------------------------------------------
 
 
 def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
-    """name in the raw folder -> sha256 of each file, in the order of names. Files whose size and
-    times are those of before are not read again."""
+    """name in the raw folder -> sha256 of each file, in the order of names. Files whose
+    size and times are those of before are not read again."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
     seen = {}
-    for path in ProgressBar(sorted(set(paths)), desc=f"hashing {dataset.name}", unit="file"):
+    for path in ProgressBar(
+        sorted(set(paths)), desc=f"hashing {dataset.name}", unit="file"
+    ):
         facts, name = path.stat(), path.relative_to(dataset.folder).as_posix()
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
         seen[name] = known.get(name, {})
@@ -172,8 +212,8 @@ def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
 
 
 def is_changed(dataset: RawDataset, folder: Path) -> bool:
-    """Whether `folder` is another one than fetch linked, or holds other files than the manifest
-    lists; not if there is no such folder."""
+    """Whether `folder` is another one than fetch linked, or holds other files than the
+    manifest lists; not if there is no such folder."""
     if not folder.is_dir():
         return False
     try:
@@ -184,23 +224,29 @@ def is_changed(dataset: RawDataset, folder: Path) -> bool:
 
 
 def check_manifest(dataset: RawDataset) -> None:
-    """Raise UserError unless the raw files are, byte for byte, those of the manifest."""
+    """Raise UserError unless the raw files are, byte for byte, those of the
+    manifest."""
     fetch = fetch_advice(dataset)
     if not dataset.manifest.is_file():
         raise UserError(dataset.manifest, "a manifest", "nothing", fetch)
     manifest = read_json(dataset.manifest)
-    if manifest["files"] and not dataset.folder.is_dir():  # drawn datasets have no files
+    # drawn datasets have no files
+    if manifest["files"] and not dataset.folder.is_dir():
         raise UserError(dataset.folder, "the raw files", "nothing", fetch)
     for key in ("reader", "options"):
         if manifest[key] != getattr(dataset, key):
             expected = f"{getattr(dataset, key)!r} as in the season"
-            raise UserError(f"{dataset.manifest}: {key}", expected, repr(manifest[key]), fetch)
+            raise UserError(
+                f"{dataset.manifest}: {key}", expected, repr(manifest[key]), fetch
+            )
     listed = {file["name"]: file["sha256"] for file in manifest["files"]}
     paths = present(dataset, "a file that is in the manifest", fetch)
     for name, found in digests(dataset, paths).items():
         if listed.get(name) != found:
             known = f"sha256 {listed.get(name)} as in the manifest"
-            expected = known if name in listed else "only files that are in the manifest"
+            expected = (
+                known if name in listed else "only files that are in the manifest"
+            )
             raise UserError(dataset.folder / name, expected, found, fetch)
 
 
@@ -209,13 +255,17 @@ def fetch_advice(dataset: RawDataset) -> str:
 
 
 def checklist(card: datasets.Card, raw: Path) -> list[tuple[bool, datasets.Needed]]:
-    """Every entry of the card's checklist, and whether its files are in the folder `raw`."""
+    """Every entry of the card's checklist, and whether its files are in the folder
+    `raw`."""
 
     def is_filled(name: str) -> bool:
         paths = raw.glob(name.rstrip("/"))
         return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
 
-    return [(any(all(map(is_filled, way)) for way in need.ways), need) for need in card.checklist]
+    return [
+        (any(all(map(is_filled, way)) for way in need.ways), need)
+        for need in card.checklist
+    ]
 
 
 def marked(entries: list[tuple[bool, datasets.Needed]]) -> list[str]:
@@ -224,11 +274,14 @@ def marked(entries: list[tuple[bool, datasets.Needed]]) -> list[str]:
 
 
 def downloads(card: datasets.Card, raw: Path) -> list[datasets.RemoteFile]:
-    """The files to be downloaded: neither they nor their substitutes are in the folder."""
+    """The files to be downloaded: neither they nor their substitutes are in the
+    folder."""
     entries = checklist(card, raw)
 
     def is_needless(name: str) -> bool:
-        naming = [there for there, need in entries if any(name in way for way in need.ways)]
+        naming = [
+            there for there, need in entries if any(name in way for way in need.ways)
+        ]
         return (raw / name).exists() or (bool(naming) and all(naming))
 
     return [remote for remote in card.remote if not is_needless(remote.name)]

@@ -16,9 +16,9 @@ What git keeps, in results/<season>/<dataset>/, with the cells as PRESET/SEED:
     records.json, costs.json              of all cells
     ranks.zip, answers.zip, samples.zip   PRESET/SEED.npz: the cells' own files, byte by byte
 
-In external/ beside them are the same files of the rows that `score` added. Queries are in the order
-of the test split of the prepared tables, and have no names here. docs/results.md describes the
-formats. Knows no torch.
+In external/ beside them are the same files of the rows that `score` added. Queries are
+in the order of the test split of the prepared tables, and have no names here.
+docs/results.md describes the formats. Knows no torch.
 """
 
 import hashlib
@@ -44,27 +44,42 @@ from benchmark.core.files import (
     write_json,
     write_text,
 )
-from benchmark.core.records import RECORD, Costs, Provenance, Record, read_record, text_of
+from benchmark.core.records import (
+    RECORD,
+    Costs,
+    Provenance,
+    Record,
+    read_record,
+    text_of,
+)
 from benchmark.data.prepared_tables import Prepared, has_sibling
 
-RANKS, RETRIEVED, SAMPLES = "scores/ranks.npz", "scores/retrieved.npz", "scores/samples.npz"
+RANKS, RETRIEVED, SAMPLES = (
+    "scores/ranks.npz",
+    "scores/retrieved.npz",
+    "scores/samples.npz",
+)
 RECORDS, COSTS = "records.json", "costs.json"
 ARCHIVES = {RANKS: "ranks.zip", RETRIEVED: "answers.zip", SAMPLES: "samples.zip"}
 KEPT_FILES = (RECORDS, COSTS, *ARCHIVES.values())
-RESULTS, ELSEWHERE = Path("results"), Path("data/samples")  # roots of what git keeps, and of more
-EXTERNAL = "external"  # folder beside the files of a dataset, of rows that `score` added
+# roots of what git keeps, and of more
+RESULTS, ELSEWHERE = Path("results"), Path("data/samples")
+# folder beside the files of a dataset, of rows that `score` added
+EXTERNAL = "external"
 DIGITS = 16  # of the sha256 in the name of a file of costs
 DIRECTIONS = ("i2t", "t2i", "i2t_fold", "t2i_fold", "s2s", "p2r")
 LAYER = "@"  # between direction and layer in the names of ranks: t2i@crowd
-BEST = "_best"  # end of the name of ranks of which only the best one of a query is known
+# end of the name of ranks of which only the best one of a query is known
+BEST = "_best"
 BINS = 1000  # of the histograms
-COUNTS = "_counts"  # end of the name of how many ranks each query has, where it is not one
+# end of the name of how many ranks each query has, where it is not one
+COUNTS = "_counts"
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Zero-based ranks of the relevant items of Q queries: how many items of the gallery stand
-    before each. Ties count against the method."""
+    """Zero-based ranks of the relevant items of Q queries: how many items of the
+    gallery stand before each. Ties count against the method."""
 
     values: np.ndarray  # (N,) int64, query by query, in ascending order
     counts: np.ndarray  # (Q,) int64, how many of them each query has, 1 or more
@@ -73,7 +88,9 @@ class Ranks:
     @classmethod
     def of_best(cls, ranks_Q: np.ndarray) -> "Ranks":
         """Of the best relevant item alone."""
-        return cls(ranks_Q.astype(np.int64), np.ones(len(ranks_Q), np.int64), knows_all=False)
+        return cls(
+            ranks_Q.astype(np.int64), np.ones(len(ranks_Q), np.int64), knows_all=False
+        )
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -90,16 +107,19 @@ class Ranks:
 
     def at(self, queries: np.ndarray) -> "Ranks":
         """Those of some queries, chosen by a mask (Q,)."""
-        return Ranks(self.values[queries[self.queries]], self.counts[queries], self.knows_all)
+        return Ranks(
+            self.values[queries[self.queries]], self.counts[queries], self.knows_all
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """How many matched and unmatched pairs have scores between two edges, from the least score to
-    the greatest one of all."""
+    """How many matched and unmatched pairs have scores between two edges, from the
+    least score to the greatest one of all."""
 
     edges: np.ndarray  # (B + 1,) float64, evenly spaced
-    matched: np.ndarray  # (B,) whole numbers; of 2,000 evenly spaced order statistics of all
+    # (B,) whole numbers; of 2,000 evenly spaced order statistics of all
+    matched: np.ndarray
     unmatched: np.ndarray  # (B,) scores where the results are older than these counts
 
 
@@ -107,10 +127,11 @@ class Histograms:
 class Scores:
     """What is kept of the scores of a cell; of a cell without a result, nothing."""
 
-    ranks: dict[str, Ranks] = field(default_factory=dict)  # by direction, one of DIRECTIONS, or
-    # direction and layer
+    # by direction, one of DIRECTIONS, or direction and layer
+    ranks: dict[str, Ranks] = field(default_factory=dict)
     histograms: Histograms | None = None
-    replicates: np.ndarray | None = None  # (R,) S of bootstrap resamples of the test images
+    # (R,) S of bootstrap resamples of the test images
+    replicates: np.ndarray | None = None
 
     def best(self, direction: str) -> np.ndarray:
         """(Q,) rank of the best relevant item of every query."""
@@ -131,7 +152,9 @@ def scores_npz(scores: Scores) -> bytes:
     """The bytes of a ranks.npz. Equal scores give equal bytes."""
     arrays: dict[str, np.ndarray] = {}
     for direction, ranks in scores.ranks.items():
-        arrays[direction if ranks.knows_all else f"{direction}{BEST}"] = packed(ranks.values)
+        arrays[direction if ranks.knows_all else f"{direction}{BEST}"] = packed(
+            ranks.values
+        )
         if (ranks.counts != 1).any():
             arrays[f"{direction}{COUNTS}"] = packed(ranks.counts)
     if scores.histograms:
@@ -152,29 +175,36 @@ def scores_of(npz: bytes, where: object = RANKS) -> Scores:
         if f"{direction}{BEST}" in arrays:
             ranks[direction] = Ranks.of_best(unpacked(arrays[f"{direction}{BEST}"]))
         elif direction in arrays:
-            values, counts = unpacked(arrays[direction]), arrays.get(f"{direction}{COUNTS}")
+            values, counts = (
+                unpacked(arrays[direction]),
+                arrays.get(f"{direction}{COUNTS}"),
+            )
             counts = np.ones_like(values) if counts is None else unpacked(counts)
             ranks[direction] = Ranks(values, counts)
     histograms = None
     if "score_range" in arrays:
         counts = (unpacked(arrays[name]) for name in ("matched", "unmatched"))
         histograms = Histograms(np.linspace(*arrays["score_range"], BINS + 1), *counts)
-    return Scores(ranks=ranks, histograms=histograms, replicates=arrays.get("overlap_replicates"))
+    return Scores(
+        ranks=ranks, histograms=histograms, replicates=arrays.get("overlap_replicates")
+    )
 
 
 def retrieved_npz(retrieved: Mapping[str, np.ndarray]) -> bytes:
-    """The bytes of a retrieved.npz: rows by LZMA, in the smallest type that holds them, take three
-    tenths less than by `npz_of`."""
+    """The bytes of a retrieved.npz: rows by LZMA, in the smallest type that holds them,
+    take three tenths less than by `npz_of`."""
     npz = io.BytesIO()
     with zipfile.ZipFile(npz, "w", zipfile.ZIP_LZMA) as file:
         for way, rows_QK in retrieved.items():
             with file.open(f"{way}.npy", "w") as stored:
                 kind = np.min_scalar_type(rows_QK.max(initial=0))
-                np.lib.format.write_array(stored, rows_QK.astype(kind), allow_pickle=False)
+                np.lib.format.write_array(
+                    stored, rows_QK.astype(kind), allow_pickle=False
+                )
     return npz.getvalue()
 
 
-# Results of cells ---------------------------------------------------------------------------------
+# Results of cells ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,23 +214,25 @@ class CellResult:
     place: str  # <season>/<dataset>/<preset>/<seed>
     record: Record
     costs: Costs | None = None  # None: not read, or not known
-    arrays: dict[str, bytes] = field(default_factory=dict)  # RANKS, RETRIEVED and SAMPLES, as far
-    # as they are kept
+    # RANKS, RETRIEVED and SAMPLES, as far as they are kept
+    arrays: dict[str, bytes] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         """Whether the arrays are here: kept by git, or in data/samples."""
         return name in self.arrays or self._elsewhere(name).is_file()
 
     def npz(self, name: str) -> bytes:
-        """The bytes of RANKS, RETRIEVED or SAMPLES. Raises UserError where they are not here, and
-        for others than the record names."""
+        """The bytes of RANKS, RETRIEVED or SAMPLES. Raises UserError where they are not
+        here, and for others than the record names."""
         where, do = f"{self.place}/{name}", "run: dvc repro, or dvc pull"
         if not self.has(name):
             raise UserError(where, "a file of an evaluation", "nothing", do)
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
-            raise UserError(where, "the bytes that were written", "others", "dvc repro --force")
+            raise UserError(
+                where, "the bytes that were written", "others", "dvc repro --force"
+            )
         return stored
 
     @cached_property
@@ -210,8 +242,8 @@ class CellResult:
 
     @cached_property
     def retrieved(self) -> dict[str, np.ndarray]:
-        """The first items of every query, best first: i2t (I, K), t2i (C, K); empty of localisation
-        and of a cell without a result. Raises as `npz`."""
+        """The first items of every query, best first: i2t (I, K), t2i (C, K); empty of
+        localisation and of a cell without a result. Raises as `npz`."""
         arrays = parse_arrays(self.npz(RETRIEVED), self.place)
         return {way: rows_QK.astype(np.int32) for way, rows_QK in arrays.items()}
 
@@ -225,7 +257,8 @@ class CellResult:
 
 
 def read_cell(folder: Path, place: str) -> CellResult:
-    """The result in a cell's own folder, without costs. Raises UserError where there is none."""
+    """The result in a cell's own folder, without costs. Raises UserError where there is
+    none."""
     paths = {name: folder / name for name in ARCHIVES}
     arrays = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
     return CellResult(place=place, record=read_record(folder), arrays=arrays)
@@ -237,19 +270,21 @@ def has_record(folder: Path) -> bool:
 
 
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
-    """The results that git keeps of a dataset of a season, those of external rows among them, by
-    PRESET/SEED. Raises UserError for damaged files."""
+    """The results that git keeps of a dataset of a season, those of external rows among
+    them, by PRESET/SEED. Raises UserError for damaged files."""
     folder, place = RESULTS / season / dataset, f"{season}/{dataset}"
     return read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
 
 
 def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
-    """The results in records.json and the files beside it; none where there are no files. `place`
-    is SEASON/DATASET, by default the last parts of the path."""
+    """The results in records.json and the files beside it; none where there are no
+    files. `place` is SEASON/DATASET, by default the last parts of the path."""
     records = read_records(folder)
     costs = read_costs(folder)
     files = {name: folder / archive for name, archive in ARCHIVES.items()}
-    archives = {name: read_archive(path) for name, path in files.items() if path.is_file()}
+    archives = {
+        name: read_archive(path) for name, path in files.items() if path.is_file()
+    }
     place = place or "/".join(folder.parts[-2:])
     cells = {}
     for name, record in records.items():
@@ -265,25 +300,37 @@ def read_records(folder: Path) -> dict[str, Record]:
     """The records in a folder of results, by PRESET/SEED."""
     path = folder / RECORDS
     content = read_object(path) if path.is_file() else {}
-    return {name: checked(Record, facts, f"{path}: {name}") for name, facts in content.items()}
+    return {
+        name: checked(Record, facts, f"{path}: {name}")
+        for name, facts in content.items()
+    }
 
 
 def read_costs(folder: Path) -> dict[str, Costs]:
     """What the cells of a folder of results cost, by PRESET/SEED."""
     path = folder / COSTS
     content = read_object(path) if path.is_file() else {}
-    return {name: checked(Costs, facts, f"{path}: {name}") for name, facts in content.items()}
+    return {
+        name: checked(Costs, facts, f"{path}: {name}")
+        for name, facts in content.items()
+    }
 
 
 def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
-    """Write the archives, costs.json and, last, records.json: others than it names are refused.
-    Equal results give equal bytes."""
+    """Write the archives, costs.json and, last, records.json: others than it names are
+    refused. Equal results give equal bytes."""
     for kind, archive in ARCHIVES.items():
-        files = {f"{n}.npz": cell.arrays[kind] for n, cell in cells.items() if kind in cell.arrays}
+        files = {
+            f"{n}.npz": cell.arrays[kind]
+            for n, cell in cells.items()
+            if kind in cell.arrays
+        }
         write_archive(folder / archive, files)
     costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
     write_text(folder / COSTS, _text_of_costs(costs))
-    records = {name: cell.record.model_dump(mode="json") for name, cell in cells.items()}
+    records = {
+        name: cell.record.model_dump(mode="json") for name, cell in cells.items()
+    }
     write_text(folder / RECORDS, text_of(records))
 
 
@@ -300,15 +347,17 @@ def _text_of_costs(costs: Mapping[str, Costs]) -> str:
     blocks = []
     for name in sorted(costs):
         facts = costs[name].model_dump(mode="json")
-        lines = [f'    "{part}": {json.dumps(facts[part], sort_keys=True)}' for part in facts]
+        lines = [
+            f'    "{part}": {json.dumps(facts[part], sort_keys=True)}' for part in facts
+        ]
         blocks.append(f'  "{name}": {{\n' + ",\n".join(lines) + "\n  }")
     return "{\n" + ",\n".join(blocks) + "\n}\n" if blocks else "{}\n"
 
 
-# Costs --------------------------------------------------------------------------------------------
+# Costs --------------------------------------------------------------------------------
 
-# DVC brings back an earlier result where inputs are as they were then. So the name of a file of
-# costs has the digest of what was made, and each result finds its own.
+# DVC brings back an earlier result where inputs are as they were then. So the name of a
+# file of costs has the digest of what was made, and each result finds its own.
 
 
 def write_training_cost(folder: Path, checkpoint: Path, cost: Provenance) -> None:
@@ -328,7 +377,8 @@ def write_cell_costs(folder: Path, record: Path, costs: Costs) -> None:
 
 
 def read_cell_costs(folder: Path, record: Path) -> Costs:
-    """What a result cost, by its record.json. Raises UserError where it was not made here."""
+    """What a result cost, by its record.json. Raises UserError where it was not made
+    here."""
     path = _cost_file(folder, "result", record)
     return checked(Costs, read_object(path), str(path))
 
@@ -337,11 +387,12 @@ def _cost_file(folder: Path, kind: str, made: Path) -> Path:
     return folder / f"{kind}-{sha256(made)[:DIGITS]}.json"
 
 
-# Queries and packed numbers -----------------------------------------------------------------------
+# Queries and packed numbers -----------------------------------------------------------
 
 
 def test_queries(data: Prepared) -> dict[str, np.ndarray]:
-    """The ids of the queries of the test split by direction, in the order of the ranks."""
+    """The ids of the queries of the test split by direction, in the order of the
+    ranks."""
     split = data.split("test")
     captions = data.captions["caption_id"].iloc[split.caption_rows].to_numpy()
     images = data.images["image_id"].iloc[split.image_rows].to_numpy()
@@ -356,12 +407,16 @@ def test_queries(data: Prepared) -> dict[str, np.ndarray]:
 
 
 def packed(values: np.ndarray) -> np.ndarray:
-    """Whole numbers (N,) from 0 as planes of their bytes, (P, N) uint8, least significant first:
-    compressed, they take a sixth less than the numbers."""
+    """Whole numbers (N,) from 0 as planes of their bytes, (P, N) uint8, least
+    significant first: compressed, they take a sixth less than the numbers."""
     planes = values.astype("<u8").view(np.uint8).reshape(-1, 8).T
-    return np.ascontiguousarray(planes[: max(1, 1 + max(np.flatnonzero(planes.any(1)), default=0))])
+    return np.ascontiguousarray(
+        planes[: max(1, 1 + max(np.flatnonzero(planes.any(1)), default=0))]
+    )
 
 
 def unpacked(planes: np.ndarray) -> np.ndarray:
     """The numbers (N,) int64 that `packed` made these planes of."""
-    return sum(plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes))
+    return sum(
+        plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes)
+    )

@@ -32,7 +32,9 @@ from benchmark.season.parameters import TRANSFORMER, FeatureSet, Params
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("feature_set", help="a file of seasons/shared/feature_sets/, without .yaml")
+    parser.add_argument(
+        "feature_set", help="a file of seasons/shared/feature_sets/, without .yaml"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -44,31 +46,35 @@ def encode(params: Params, feature_set: FeatureSet) -> None:
     """Write the folder of one feature set."""
     data = prepared_tables.read(feature_set.dataset)
     if feature_set.kind in ("pictures", "proposals"):
-        check_manifest(raw_dataset(params, feature_set.dataset))  # the images that were prepared
+        # the images that were prepared
+        check_manifest(raw_dataset(params, feature_set.dataset))
         getattr(images, feature_set.kind)(params, feature_set, data)
     else:
         TEXTS[feature_set.kind](feature_set, data)
 
 
-# Vectors of words, of captions and of phrases ----------------------------------------------------
+# Vectors of words, of captions and of phrases -----------------------------------------
 
 
 def words(feature_set: FeatureSet, data: Prepared) -> None:
-    """Write words.json and words.npy: vectors of the words of all captions; only training captions
-    are fitted to."""
+    """Write words.json and words.npy: vectors of the words of all captions; only
+    training captions are fitted to."""
     tokens = [tokenise(text) for text in data.captions["text"]]
     is_train = data.captions["split"] == "train"
     corpus = [row for row, train in zip(tokens, is_train, strict=True) if train]
     keep = {word for row in tokens for word in row}
-    found, facts = features.load(feature_set.encoder).words(corpus, feature_set.words, keep)
+    found, facts = features.load(feature_set.encoder).words(
+        corpus, feature_set.words, keep
+    )
     with replaced(Path(feature_set.folder)) as folder:
         found.save(folder)
         write_card(folder, card_of(feature_set, list(found.words), data) | facts)
 
 
 def contexts(feature_set: FeatureSet, data: Prepared) -> None:
-    """Write contextual.npy (N, F), the vectors of the tokens of all captions in the order of their
-    table, and ends.npy (C,) int64: how many rows there are up to the last one of each caption."""
+    """Write contextual.npy (N, F), the vectors of the tokens of all captions in the
+    order of their table, and ends.npy (C,) int64: how many rows there are up to the
+    last one of each caption."""
     texts, ids = data.captions["text"].tolist(), data.captions["caption_id"].tolist()
     encoder = features.load(feature_set.encoder)
     ends, size, blocks, facts = encoder.contexts(texts, feature_set.sentence)
@@ -76,22 +82,28 @@ def contexts(feature_set: FeatureSet, data: Prepared) -> None:
         array = array_at(folder / "contextual.npy", (int(ends[-1]), size), np.float16)
         for rows, vectors_nLF in blocks:
             length = vectors_nLF.shape[1]
-            array[ends[rows, None] + np.arange(-length, 0)] = as_float16(vectors_nLF.numpy())
+            array[ends[rows, None] + np.arange(-length, 0)] = as_float16(
+                vectors_nLF.numpy()
+            )
         array.flush()
         np.save(folder / "ends.npy", ends)
         write_card(folder, card_of(feature_set, ids, data) | facts)
 
 
 def vectors(of: FeatureSet, data: Prepared) -> None:
-    """Write sentence.npy (C, F), in the order of the caption table, or phrase.npy (V, F): the
-    distinct phrases by first appearance in the region table.
+    """Write sentence.npy (C, F), in the order of the caption table, or phrase.npy (V,
+    F): the distinct phrases by first appearance in the region table.
 
-    Encoder and standardisation are fitted to the captions or phrases of training images, each
-    phrase once; without any, each vector is a single zero, and training reports what it lacks.
+    Encoder and standardisation are fitted to the captions or phrases of training
+    images, each phrase once; without any, each vector is a single zero, and training
+    reports what it lacks.
     """
     if of.kind == "sentences":
         name, texts = "sentence", data.captions["text"].tolist()
-        ids, is_train = data.captions["caption_id"].tolist(), data.captions["split"] == "train"
+        ids, is_train = (
+            data.captions["caption_id"].tolist(),
+            data.captions["split"] == "train",
+        )
         is_train = is_train.to_numpy()
     else:
         number, distinct = pd.factorize(data.regions["phrase"])

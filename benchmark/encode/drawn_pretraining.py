@@ -1,10 +1,11 @@
-"""Stage pretrain: weights of the network for drawn scenes, written to data/weights/drawn_cnn.pt.
+"""Stage pretrain: weights of the network for drawn scenes, written to
+data/weights/drawn_cnn.pt.
 
     python -m benchmark.encode.drawn_pretraining
 
-The network learns to name what close-ups of single things show. These come from scenes that no
-benchmark split contains. It stands apart from the encoder, so that a changed drawing makes no
-training on photographs stale.
+The network learns to name what close-ups of single things show. These come from scenes
+that no benchmark split contains. It stands apart from the encoder, so that a changed
+drawing makes no training on photographs stale.
 """
 
 import argparse
@@ -30,12 +31,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace | None = None) -> None:
     """Pretrain the network and write its weights."""
     with atomic(WEIGHTS) as part:
-        with part.open("wb") as file:  # a path would put its random name into the archive
+        # a path would put its random name into the archive
+        with part.open("wb") as file:
             torch.save(pretrained().state_dict(), file)
 
 
 def pretrained() -> Network:
-    """The network, trained to name each attribute of the thing in an image with a softmax."""
+    """The network, trained to name each attribute of the thing in an image with a
+    softmax."""
     shapes = datasets.load(DATASET)
     images, named = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
     pixels = torch.from_numpy(np.stack([np.asarray(image) for image in images]))
@@ -51,7 +54,10 @@ def pretrained() -> Network:
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(pixels)).split(BATCH)[: len(pixels) // BATCH]:
             logits = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
-            loss = sum(F.cross_entropy(x, y) for x, y in zip(logits, labels[rows].T, strict=True))
+            loss = sum(
+                F.cross_entropy(x, y)
+                for x, y in zip(logits, labels[rows].T, strict=True)
+            )
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()

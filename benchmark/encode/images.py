@@ -1,7 +1,8 @@
-"""Features of images: of whole ones, of their regions, and of proposals of where things may be.
+"""Features of images: of whole ones, of their regions, and of proposals of where things
+may be.
 
-A fixed network sees each image once. Arrays are filled chunk by chunk in a scratch folder; a killed
-run can be resumed.
+A fixed network sees each image once. Arrays are filled chunk by chunk in a scratch
+folder; a killed run can be resumed.
 """
 
 import ctypes
@@ -27,7 +28,12 @@ from benchmark import features
 from benchmark.core.command_line import ProgressBar, alone, lock_of
 from benchmark.core.devices import begin, fingerprint, kind
 from benchmark.core.files import read_json, replaced, write_json
-from benchmark.data.feature_folders import array_at, card_of, sha256_of_items, write_card
+from benchmark.data.feature_folders import (
+    array_at,
+    card_of,
+    sha256_of_items,
+    write_card,
+)
 from benchmark.data.prepared_tables import CORNERS, Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import faster_rcnn
@@ -37,10 +43,12 @@ from benchmark.features.standardisation import Standardiser, write_standardised
 from benchmark.season.parameters import FeatureSet, ImageEncoder, Params
 from benchmark.season.plugins import versions
 
-CHUNK, CHUNK_OF_BOXES = 64, 16  # images encoded at once, and at most lost when a run is killed
+# images encoded at once, and at most lost when a run is killed
+CHUNK, CHUNK_OF_BOXES = 64, 16
 PROGRESS = "progress.json"  # with it a scratch folder is resumed
 BICUBIC = Image.Resampling.BICUBIC
-CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
+# grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
+CELLS = 2
 
 
 def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
@@ -64,7 +72,8 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     describe, open_image = describer(network, settings, device), dataset.pictures()
 
     def opened(file: str) -> tuple[Image.Image, Image.Image]:
-        """An image as the network sees it, a detector the whole one, and as it is trained from."""
+        """An image as the network sees it, a detector the whole one, and as it is
+        trained from."""
         image = open_image(file)
         seen = image if sees_whole else squashed(image, settings.input_size)
         return seen, squashed(image, settings.pixels) if settings.pixels else seen
@@ -81,18 +90,24 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
                 shape = (len(files), *values.shape[1:])
                 array_at(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
         counted = is_train if settings.standardise else None
-        if settings.pixels:  # the network whose pooled output is what pooled.npy will hold
+        # the network whose pooled output is what pooled.npy will hold
+        if settings.pixels:
             size = np.load(scratch / "pooled.npy", mmap_mode="r").shape[1]
-            scale = {"pooled_mean": torch.zeros(size), "pooled_deviation": torch.ones(size)}
+            scale = {
+                "pooled_mean": torch.zeros(size),
+                "pooled_deviation": torch.ones(size),
+            }
             if pooled := _measured(scratch / "pooled.npy", counted):
                 tensors = map(torch.from_numpy, (pooled.mean, pooled.deviation))
                 scale = dict(zip(scale, tensors, strict=True))
-            torch.save(state | scale, scratch / "network.pt")  # `|=` would keep torch's metadata
+            # `|=` would keep torch's metadata
+            torch.save(state | scale, scratch / "network.pt")
         with replaced(Path(feature_set.folder)) as folder:
             for name in ("pooled.npy", "regions.npy"):
                 measured = _measured(scratch / name, counted)
                 write_standardised(scratch / name, folder / name, measured)
-            (scratch / PROGRESS).unlink()  # from here on, a killed run cannot be resumed
+            # from here on, a killed run cannot be resumed
+            (scratch / PROGRESS).unlink()
             for name in ("positions.npy", "pixels.npy", "network.pt"):
                 if (scratch / name).is_file():
                     shutil.move(scratch / name, folder / name)
@@ -100,16 +115,17 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
 
 def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
-    """Write P proposals of each of I images, and the features of N boxes that phrases name:
+    """Write P proposals of each of I images, and the features of N boxes that phrases
+    name:
 
     boxes.npy      (I, P, 4) float32, in pixels of the image
     proposals.npy  (I, P, F) float16, the features of these boxes
     truths.npy     (N, F) float16, the features of the box of every row of the region table
 
-    Images are those of the used splits. Rows of absent proposals and of phrases of other images
-    are zeros. With an image network, the features of a box are those of the feature map under it.
-    With a detector, they are the output of its box head, and `input_size` is the shorter side of
-    the image instead of both.
+    Images are those of the used splits. Rows of absent proposals and of phrases of
+    other images are zeros. With an image network, the features of a box are those of
+    the feature map under it. With a detector, they are the output of its box head, and
+    `input_size` is the shorter side of the image instead of both.
     """
     settings, images, regions = feature_set.proposals, data.used_images, data.regions
     dataset, device = raw_dataset(params, feature_set.dataset), begin(params.device)
@@ -140,17 +156,29 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
             elif settings.how == "selective_search":
                 found = [selective_search(image, settings.count) for image in seen]
             else:
-                folder, pairs = dataset.folder / settings.boxes, zip(ids[rows], seen, strict=True)
-                found = [read_boxes(folder, x, image.size, settings.count) for x, image in pairs]
+                folder, pairs = (
+                    dataset.folder / settings.boxes,
+                    zip(ids[rows], seen, strict=True),
+                )
+                found = [
+                    read_boxes(folder, x, image.size, settings.count)
+                    for x, image in pairs
+                ]
             pairs = zip(found, named, strict=True)
             both = [np.concatenate([boxes, truths[own]]) for boxes, own in pairs]
             if network is detector:
-                values = [view.described(x) for view, x in zip(views, both, strict=True)]
+                values = [
+                    view.described(x) for view, x in zip(views, both, strict=True)
+                ]
             else:
                 values = aligned(network, settings.input_size, seen, both)
             width = values[0].shape[1]
-            of_proposal = array_at(scratch / "proposals.npy", (*shape, width), np.float16)
-            of_truth = array_at(scratch / "truths.npy", (len(regions), width), np.float16)
+            of_proposal = array_at(
+                scratch / "proposals.npy", (*shape, width), np.float16
+            )
+            of_truth = array_at(
+                scratch / "truths.npy", (len(regions), width), np.float16
+            )
             for row, own, boxes, described in zip(
                 range(rows.start, rows.stop), named, found, values, strict=True
             ):
@@ -183,14 +211,20 @@ def _measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
 
 
 @contextmanager
-def scratch_folder(feature_set: FeatureSet, card: dict, device: torch.device) -> Iterator[Path]:
+def scratch_folder(
+    feature_set: FeatureSet, card: dict, device: torch.device
+) -> Iterator[Path]:
     """The scratch folder of a feature set, removed when the block ends well.
 
-    A killed run is resumed if all that decides the bytes is the same, else the folder is emptied.
-    Raises UserError while another process has it.
+    A killed run is resumed if all that decides the bytes is the same, else the folder
+    is emptied. Raises UserError while another process has it.
     """
     scratch, identity = Path(".scratch") / feature_set.folder, {"card": card}
-    identity |= {"version": versions()["encode"], "device": kind(device), "numerics": fingerprint()}
+    identity |= {
+        "version": versions()["encode"],
+        "device": kind(device),
+        "numerics": fingerprint(),
+    }
     with alone(lock_of(feature_set.folder), f"encode {feature_set.folder}"):
         path = scratch / PROGRESS
         if not path.is_file() or read_json(path).get("identity") != identity:
@@ -204,8 +238,9 @@ def scratch_folder(feature_set: FeatureSet, card: dict, device: torch.device) ->
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep the memory of maps for those that follow: else the system takes every large
-    block back and gives it again full of zeros, in up to two fifths of the time of a network."""
+    """Let glibc keep the memory of maps for those that follow: else the system takes
+    every large block back and gives it again full of zeros, in up to two fifths of the
+    time of a network."""
     with suppress(AttributeError, TypeError):  # another C library, another system
         libc = ctypes.CDLL(None)
         libc.mallopt(-4, 0)  # M_MMAP_MAX
@@ -215,11 +250,11 @@ def keep_freed_memory() -> None:
 def chunks(
     scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int
 ) -> Iterator[tuple[slice, list[Any]]]:
-    """The slices of `files` that are not done yet, at most `size` long, and what `open_one` makes
-    of each file.
+    """The slices of `files` that are not done yet, at most `size` long, and what
+    `open_one` makes of each file.
 
-    Threads open as many of those that follow while the network computes. A slice counts as done
-    when the next one is asked for.
+    Threads open as many of those that follow while the network computes. A slice counts
+    as done when the next one is asked for.
     """
     keep_freed_memory()
     progress, total = read_json(scratch / PROGRESS), len(files)
@@ -230,8 +265,13 @@ def chunks(
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers,
     ):
         try:
-            coming = ([workers.submit(open_one, x) for x in files[at : at + size]] for at in starts)
-            for start, (these, _) in zip(starts, pairwise(chain(coming, [None])), strict=True):
+            coming = (
+                [workers.submit(open_one, x) for x in files[at : at + size]]
+                for at in starts
+            )
+            for start, (these, _) in zip(
+                starts, pairwise(chain(coming, [None])), strict=True
+            ):
                 stop = start + len(these)
                 yield slice(start, stop), [future.result() for future in these]
                 write_json(scratch / PROGRESS, progress | {"done": stop})
@@ -240,7 +280,7 @@ def chunks(
             workers.shutdown(wait=True, cancel_futures=True)
 
 
-# What networks make of images ---------------------------------------------------------------------
+# What networks make of images ---------------------------------------------------------
 
 
 def squashed(image: Image.Image, size: int) -> Image.Image:
@@ -255,10 +295,15 @@ def stacked(images: Sequence[Image.Image], size: int) -> Tensor:
 
 
 def fused(network: nn.Module, device: torch.device) -> nn.Module:
-    """The same function with every batch norm folded into its convolution: 2.5 times faster."""
+    """The same function with every batch norm folded into its convolution: 2.5 times
+    faster."""
     with suppress(torch.fx.proxy.TraceError):  # much of timm: it stays as it is
         network = fuse(network.eval())
-    return network.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)
+    return (
+        network.eval()
+        .requires_grad_(False)
+        .to(device, memory_format=torch.channels_last)
+    )
 
 
 def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Tensor:
@@ -272,8 +317,8 @@ def describer(
 ) -> Callable[[list[Image.Image]], dict[str, np.ndarray]]:
     """A function from B images to `pooled` (B, F) and `regions` (B, R, F), float16.
 
-    Regions are a detector's boxes by falling score, as many as the grid would have, or the cells of
-    the grid by falling norm, with their `positions` (B, R), int16.
+    Regions are a detector's boxes by falling score, as many as the grid would have, or
+    the cells of the grid by falling norm, with their `positions` (B, R), int16.
     """
     if isinstance(network, FasterRCNN):
         network.to(device).transform.min_size = (settings.input_size,)
@@ -281,7 +326,10 @@ def describer(
         def detected(images: list[Image.Image]) -> dict[str, np.ndarray]:
             views = faster_rcnn.views(network, images)
             regions = np.stack([view.regions(settings.grid**2)[0] for view in views])
-            pooled, regions = regions.mean(1).astype(np.float16), regions.astype(np.float16)
+            pooled, regions = (
+                regions.mean(1).astype(np.float16),
+                regions.astype(np.float16),
+            )
             return {"pooled": pooled, "regions": regions}
 
         return detected
@@ -297,8 +345,8 @@ def describer(
             # Flipped back, so that a cell shows the same part of the image in both.
             turned = _rows(F.adaptive_avg_pool2d(map_BFhw, settings.grid).flip(3))
             pooled, regions = (pooled + mirrored) / 2, (regions + turned) / 2
-        # A detector's boxes come by falling score. Here the norm stands in for the score, so that
-        # the first k regions are a meaningful choice.
+        # A detector's boxes come by falling score. Here the norm stands in for the
+        # score, so that the first k regions are a meaningful choice.
         positions = regions.norm(dim=-1).argsort(dim=1, descending=True, stable=True)
         regions = regions.gather(1, positions[:, :, None].expand_as(regions))
         return {
@@ -321,17 +369,22 @@ def aligned(
 ) -> list[np.ndarray]:
     """Features (n, CELLS * CELLS * F') float32 of the boxes (n, 4) of every image.
 
-    Those of the feature map under a box (RoIAlign, He et al. 2017), averaged in CELLS x CELLS parts
-    and concatenated, row by row from the top left; each part is the mean of four points. The parts
-    in which something is show how well the box fits. The network sees the images squashed to
-    `size` x `size` pixels.
+    Those of the feature map under a box (RoIAlign, He et al. 2017), averaged in CELLS x
+    CELLS parts and concatenated, row by row from the top left; each part is the mean of
+    four points. The parts in which something is show how well the box fits. The network
+    sees the images squashed to `size` x `size` pixels.
     """
     map_BFhw = network(_pixels(network, images, size))[1]
     height, width = map_BFhw.shape[2:]
     on_map = []
     for image, corners in zip(images, boxes, strict=True):
-        zoom = [width / image.width, height / image.height] * 2  # cells of the map per pixel
-        on_map.append(torch.from_numpy(corners).to(map_BFhw) * map_BFhw.new_tensor(zoom))
+        # cells of the map per pixel
+        zoom = [width / image.width, height / image.height] * 2
+        on_map.append(
+            torch.from_numpy(corners).to(map_BFhw) * map_BFhw.new_tensor(zoom)
+        )
     parts = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
     features = parts.permute(0, 2, 3, 1).flatten(1).float().cpu()
-    return [rows.numpy() for rows in features.split([len(corners) for corners in boxes])]
+    return [
+        rows.numpy() for rows in features.split([len(corners) for corners in boxes])
+    ]

@@ -1,6 +1,7 @@
 """Stage: one cell -> its record. The only stage that sees the test split.
 
-A cell is a training, or a fusion: scores of trainings as one score, or a correction of it.
+A cell is a training, or a fusion: scores of trainings as one score, or a correction of
+it.
 """
 
 import argparse
@@ -66,19 +67,24 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
-    """Evaluate a cell; write its record and ranks into its folder, the first answers and samples
-    for figures to where the cell says, and elsewhere what it cost."""
+    """Evaluate a cell; write its record and ranks into its folder, the first answers
+    and samples for figures to where the cell says, and elsewhere what it cost."""
     with alone(lock_of(cell.folder), f"evaluate {cell.folder}"):
         device = begin(params.device, cell.precision)
         members = trained_cells(params, cell)
         data = prepared_tables.read(cell.dataset)
-        half = torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16")
+        half = torch.autocast(
+            device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
+        )
         with half, chdir("."):  # back, wherever the method went
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
-        retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
+        retrieved, samples = (
+            Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES)
+        )
         write_bytes(folder / RANKS, results.scores_npz(result.scores))
-        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)  # empty if git keeps both
+        # empty if git keeps both
+        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
         write_bytes(retrieved, results.retrieved_npz(result.retrieved))
         write_arrays(samples, result.samples)
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
@@ -105,10 +111,13 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
 
 
 def _result(
-    cell: Cell | Fusion, members: list[TrainedCell], data: Prepared, device: torch.device
+    cell: Cell | Fusion,
+    members: list[TrainedCell],
+    data: Prepared,
+    device: torch.device,
 ) -> Evaluation:
-    """One without metrics where a member has no weights, its method raises or its scores cannot be
-    ranked."""
+    """One without metrics where a member has no weights, its method raises or its
+    scores cannot be ranked."""
     for checkpoint in (member.checkpoint for member in members):
         if checkpoint.status != "ok":
             return Evaluation(status=checkpoint.status, reason=checkpoint.reason)
@@ -125,7 +134,7 @@ def _result(
         return Evaluation(**checkpoints.outcome(error, cell.folder))
 
 
-# Images and captions ------------------------------------------------------------------------------
+# Images and captions ------------------------------------------------------------------
 
 
 def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
@@ -140,12 +149,20 @@ def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
 
 
-def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -> Evaluation:
-    """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes one more
-    pass, which finds its weights."""
-    relevance, how = _relevance(data), cell.how if isinstance(cell, Fusion) else "average"
+def _streamed(
+    models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared
+) -> Evaluation:
+    """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes
+    one more pass, which finds its weights."""
+    relevance, how = (
+        _relevance(data),
+        cell.how if isinstance(cell, Fusion) else "average",
+    )
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
-    members = [model_scores.encoded(each.model, each.inputs, each.trained.parts) for each in models]
+    members = [
+        model_scores.encoded(each.model, each.inputs, each.trained.parts)
+        for each in models
+    ]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
     stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
@@ -159,26 +176,35 @@ def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
         samples = curves.arrays(weights)
-    tiles = _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
+    tiles = (
+        _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
+    )
     found = _evaluated(tiles, data)
     told = found.metrics | ({"correction": tiles.facts} if tiles is not stream else {})
     named = [(each, part) for each in models for part in each.trained.parts]
     for (each, part), first in zip(named, groups, strict=True):
         score_checks.check_retrieval(each.again(), each.inputs, part, first)
     seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
-    return replace(found, metrics=told, samples=found.samples | samples, seconds=seconds)
+    return replace(
+        found, metrics=told, samples=found.samples | samples, seconds=seconds
+    )
 
 
 def _relevance(data: Prepared) -> Relevance:
     split = data.split(SPLIT)
-    return Relevance.of(split.group_of_image, split.image_of_caption, data.card["folds"])
+    return Relevance.of(
+        split.group_of_image, split.image_of_caption, data.card["folds"]
+    )
 
 
 def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
-    """With what is kept of every cell that scores images with captions. S in resamples is among
-    it, too, so that a file of an earlier version is written again to the byte."""
+    """With what is kept of every cell that scores images with captions. S in
+    resamples is among it, too, so that a file of an earlier version is written again
+    to the byte."""
     split, ways = data.split(SPLIT), data.card["ways"]
-    similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
+    similarity = figure_samples.similarity(
+        len(split.group_of_image), split.image_of_caption
+    )
     lookers, layers = [similarity.add], layers_of(data)
     found = evaluation.of_retrieval(tiles, _relevance(data), ways, lookers, layers)
     samples = {
@@ -189,11 +215,14 @@ def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
 
 
 def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
-    """Of sentence-to-sentence retrieval; a query is a caption whose image has others."""
+    """Of sentence-to-sentence retrieval; a query is a caption whose image has
+    others."""
     owners = on_split.inputs.owners
     every, queries, values = np.arange(len(owners)), [], []
     first = score_checks.Groups(len(owners), len(owners))
-    for block, block_scores in model_scores.sentence_scores(on_split.model, on_split.inputs):
+    for block, block_scores in model_scores.sentence_scores(
+        on_split.model, on_split.inputs
+    ):
         rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
         first.add(Tile(rows, every, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
@@ -206,14 +235,14 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     return Ranks(np.concatenate(values)[order], counts[has_sibling(owners)])
 
 
-# Corrections --------------------------------------------------------------------------------------
+# Corrections --------------------------------------------------------------------------
 
 
 def _corrected(
     stream: ScoreStream, models: list[ModelOnSplit], cell: Fusion, data: Prepared
 ) -> Corrected:
-    """With a bank of training queries that the seed draws, and for each direction what validation
-    chooses. The cost of the row has neither in it."""
+    """With a bank of training queries that the seed draws, and for each direction what
+    validation chooses. The cost of the row has neither in it."""
     device, how, val = models[0].inputs.device, cell.how, data.split("val")
     on_val, banks = [], []
     for trained in (each.trained for each in models):
@@ -223,35 +252,49 @@ def _corrected(
             rng = np.random.default_rng(cell.seed)
             of = model_on_split(trained, data, "train", device)
             sizes = len(of.inputs.images), len(of.inputs.owners)
-            drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
-            banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), trained.parts))
+            drawn = (
+                torch.from_numpy(rng.permutation(size)[: corrections.BANK])
+                for size in sizes
+            )
+            banks.append(
+                model_scores.encoded(of.model, of.inputs.chosen(*drawn), trained.parts)
+            )
     of_val = Relevance.of(val.group_of_image, val.image_of_caption)
     asked = _asked(data.card["ways"], ScoreStream(on_val, fusion.mean), banks)
     given = {way: corrections.chosen(how, *of, of_val) for way, of in asked.items()}
     return Corrected(how, _asked(data.card["ways"], stream, banks), given)
 
 
-def _asked(ways: list[str], stream: ScoreStream, banks: list[Encoded]) -> dict[str, list[Asked]]:
-    """By direction the scores of a split with its own queries, and with those of the bank."""
+def _asked(
+    ways: list[str], stream: ScoreStream, banks: list[Encoded]
+) -> dict[str, list[Asked]]:
+    """By direction the scores of a split with its own queries, and with those of the
+    bank."""
     found = {}
     for way in ways:
         kinds = ("images", "image_order", "first_image")
         if way == "t2i":
             kinds = ("captions", "caption_order", "first_caption")
         pairs = zip(stream.members, banks, strict=bool(banks))
-        mixed = [replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs]
+        mixed = [
+            replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs
+        ]
         streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
         found[way] = []
         for each in streams:
             sizes = len(each.members[0].image_order), len(each.members[0].caption_order)
-            found[way].append(Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each))
+            found[way].append(
+                Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each)
+            )
     return found
 
 
-# Phrases and proposals ----------------------------------------------------------------------------
+# Phrases and proposals ----------------------------------------------------------------
 
 
-def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device) -> Evaluation:
+def _of_localisation(
+    trained: TrainedCell, data: Prepared, device: torch.device
+) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
     started = now(device)
@@ -269,19 +312,25 @@ def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device)
     return replace(found, samples={"p2r_boxes": boxes}, seconds=seconds)
 
 
-def _of_weighted(members: list[TrainedCell], data: Prepared, device: torch.device) -> Evaluation:
-    """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best for
-    validation."""
+def _of_weighted(
+    members: list[TrainedCell], data: Prepared, device: torch.device
+) -> Evaluation:
+    """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
+    for validation."""
     *val, _ = _two_distances(members, data, "val", device)
     split = data.split("val")
     relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
     rsums = {}
     for alpha in fusion.ALPHAS:
         scores_IC = fusion.weighted(*val, alpha)
-        i2t, t2i = ranks_of(scores_IC, relevant_IC), ranks_of(scores_IC.T, relevant_IC.T)
+        i2t, t2i = (
+            ranks_of(scores_IC, relevant_IC),
+            ranks_of(scores_IC.T, relevant_IC.T),
+        )
         rsums[alpha] = metrics.retrieval_metrics({"i2t": i2t, "t2i": t2i})["rsum"]
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
-    *test, seconds = _two_distances(members, data, SPLIT, device)  # choosing costs nothing
+    # choosing costs nothing
+    *test, seconds = _two_distances(members, data, SPLIT, device)
     found = _evaluated(Matrices(i2t=fusion.weighted(*test, alpha)), data)
     return replace(found, metrics=found.metrics | {"alpha": alpha}, seconds=seconds)
 
@@ -320,13 +369,16 @@ def _two_distances(
 def _first_equal_captions(
     member: Encoded, owner_of_phrase: np.ndarray, phrases: np.ndarray
 ) -> np.ndarray:
-    """(C,) for each caption of a split the first one with the same text and the same phrases."""
+    """(C,) for each caption of a split the first one with the same text and the same
+    phrases."""
     text_C = np.empty_like(member.caption_order)
     text_C[member.caption_order] = member.first_caption
     order = np.lexsort((phrases, owner_of_phrase))
     ends_C = np.bincount(owner_of_phrase, minlength=len(text_C)).cumsum()
     phrases_C = np.split(phrases[order], ends_C[:-1])
-    return first_equal(np.append(each, text) for text, each in zip(text_C, phrases_C, strict=True))
+    return first_equal(
+        np.append(each, text) for text, each in zip(text_C, phrases_C, strict=True)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What an evaluation keeps for figures and galleries: a small part of a split, by fixed rules.
+"""What an evaluation keeps for figures and galleries: a small part of a split, by fixed
+rules.
 
 Captions are kept as rows of the split, never as text.
 """
@@ -17,25 +18,30 @@ from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.ranking import Picked, Tile
 
 ITEMS = 100  # images, each with its first caption, of matrices and maps
-CURVES, CURVE_POINTS = 3, 200  # queries whose sorted scores are kept, and how many scores
+# queries whose sorted scores are kept, and how many scores
+CURVES, CURVE_POINTS = 3, 200
 WORD_CAPTIONS, ATTENTION_CAPTIONS = 12, 6
 COMPONENTS = 50  # principal components that t-SNE starts from
 
 
 def similarity(images: int, image_of_caption_C: np.ndarray) -> Picked:
     """The scores of the first images with their first captions."""
-    return Picked(np.arange(min(images, ITEMS)), first_captions(image_of_caption_C)[:ITEMS])
+    return Picked(
+        np.arange(min(images, ITEMS)), first_captions(image_of_caption_C)[:ITEMS]
+    )
 
 
 class Curves:
-    """The sorted scores that each of S models gives to some queries of each direction (CycleMatch
-    paper, Fig. 6.5)."""
+    """The sorted scores that each of S models gives to some queries of each direction
+    (CycleMatch paper, Fig. 6.5)."""
 
     def __init__(self, images: int, captions: int, models: int) -> None:
         self.queries = {"i2t": evenly(images, CURVES), "t2i": evenly(captions, CURVES)}
         i2t, t2i = self.queries.values()
         places = {"i2t": (i2t, np.arange(captions)), "t2i": (np.arange(images), t2i)}
-        self.picked = {way: [Picked(*at) for _ in range(models)] for way, at in places.items()}
+        self.picked = {
+            way: [Picked(*at) for _ in range(models)] for way, at in places.items()
+        }
 
     def add(self, model: int, tile: Tile) -> None:
         """A tile of the scores of one model."""
@@ -43,8 +49,8 @@ class Curves:
             picked[model].add(tile, tile.of("i2t"))
 
     def arrays(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """With the weights (S, Q) of adaptive fusion: scores from best to worst, at evenly spaced
-        ranks, (S, CURVES, CURVE_POINTS)."""
+        """With the weights (S, Q) of adaptive fusion: scores from best to worst, at
+        evenly spaced ranks, (S, CURVES, CURVE_POINTS)."""
         arrays = {}
         for way, picked in self.picked.items():
             scores = [each.scores if way == "i2t" else each.scores.T for each in picked]
@@ -58,7 +64,8 @@ class Curves:
 
 @torch.inference_mode()
 def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
-    """Correlations, maps, the worth of words and attention, each where the model has it."""
+    """Correlations, maps, the worth of words and attention, each where the model has
+    it."""
     model, inputs, takes = on_split.model, on_split.inputs, on_split.trained.takes
     firsts = first_captions(inputs.owners)
     rows = firsts[:ITEMS]
@@ -66,9 +73,16 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     images = model.encode_images(features)
     captions = model.encode_captions(inputs.captions_at(torch.from_numpy(rows)))
     vectors = {"correlation_before": features, "correlation_after": images[0]}
-    arrays = {key: correlation(x) for key, x in vectors.items() if _is_vector(_pooled(x))}
-    # A model with one named score per tensor of its encodings matches in spaces of these names.
-    names = takes.scores if len(takes.scores) == len(images) == len(captions) else ("joint",)
+    arrays = {
+        key: correlation(x) for key, x in vectors.items() if _is_vector(_pooled(x))
+    }
+    # A model with one named score per tensor of its encodings matches in spaces of
+    # these names.
+    names = (
+        takes.scores
+        if len(takes.scores) == len(images) == len(captions)
+        else ("joint",)
+    )
     for name, x, y in zip(names, images, captions, strict=False):
         if x.shape == y.shape and _is_vector(x) and _is_vector(y):
             points = torch.cat([x, y]).double().cpu().numpy()
@@ -91,12 +105,14 @@ def first_captions(image_of_caption_C: np.ndarray) -> np.ndarray:
 
 
 def evenly(count: int, wanted: int) -> np.ndarray:
-    """`wanted` of `count` rows, evenly from the first to the last; all rows if there are fewer."""
+    """`wanted` of `count` rows, evenly from the first to the last; all rows if there
+    are fewer."""
     return np.unique(np.linspace(0, count - 1, wanted).astype(int))
 
 
 def correlation(vectors: Tensor) -> np.ndarray:
-    """Pearson's correlation of (N, F) vectors, or of the mean regions of (N, R, F): (N, N) float16.
+    """Pearson's correlation of (N, F) vectors, or of the mean regions of (N, R, F): (N,
+    N) float16.
 
     A vector whose numbers are all equal has NaN.
     """
@@ -105,15 +121,18 @@ def correlation(vectors: Tensor) -> np.ndarray:
 
 
 def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
-    """Mean correlation of two different images before and after training (instance-loss paper,
-    figure 4), left out where a vector of equal numbers has none; of adaptive fusion the shares of
-    all weights inside and outside the middle (CycleMatch paper, figure 6.7)."""
+    """Mean correlation of two different images before and after training (instance-loss
+    paper, figure 4), left out where a vector of equal numbers has none; of adaptive
+    fusion the shares of all weights inside and outside the middle (CycleMatch paper,
+    figure 6.7)."""
     means = {
         name: float(samples[name][~np.eye(len(samples[name]), dtype=bool)].mean())
         for name in ("correlation_before", "correlation_after")
         if name in samples
     }
-    weights = [samples[name].ravel() for name in sorted(samples) if name.startswith("weights_")]
+    weights = [
+        samples[name].ravel() for name in sorted(samples) if name.startswith("weights_")
+    ]
     if weights:
         all_N = np.concatenate(weights).astype(np.float64)
         inside = float(((all_N >= MIDDLE[0]) & (all_N <= MIDDLE[1])).mean())
@@ -126,14 +145,19 @@ def tsne(points: np.ndarray) -> np.ndarray:
 
     With the exact gradient: the faster one sums in the order in which threads finish.
     """
-    components = PCA(min(COMPONENTS, *points.shape), svd_solver="full").fit_transform(points)
+    components = PCA(min(COMPONENTS, *points.shape), svd_solver="full").fit_transform(
+        points
+    )
     perplexity = min(30.0, (len(points) - 1) / 3)
-    mapping = TSNE(perplexity=perplexity, init="pca", method="exact", max_iter=500, random_state=0)
+    mapping = TSNE(
+        perplexity=perplexity, init="pca", method="exact", max_iter=500, random_state=0
+    )
     return mapping.fit_transform(components).astype(np.float32)
 
 
 def word_positions(vocabulary: Vocabulary | Dictionary, words: list[str]) -> np.ndarray:
-    """(W,) the position of each word in the input of a method; -1 for a word that is left out."""
+    """(W,) the position of each word in the input of a method; -1 for a word that is
+    left out."""
     if isinstance(vocabulary, Vocabulary):
         return np.arange(len(words)) + 1  # behind <start>
     known = np.array([word in vocabulary.words for word in words], dtype=bool)
@@ -149,24 +173,36 @@ def _is_vector(x: Tensor) -> bool:
 
 
 def _drops(on_split: ModelOnSplit, row: int) -> np.ndarray:
-    """(W,) the score of caption `row` with its image, minus the score without word w (instance-loss
-    paper, Fig. 11). NaN for a word that is left out of the input, and for the only word in it."""
+    """(W,) the score of caption `row` with its image, minus the score without word w
+    (instance-loss paper, Fig. 11). NaN for a word that is left out of the input, and
+    for the only word in it."""
     words = tokenise(on_split.texts[row])
     fed = np.flatnonzero(word_positions(on_split.vocabulary, words) >= 0)
     drops = np.full(len(words), np.nan, np.float32)
     if len(fed) > 1:
         shortened = [words[:w] + words[w + 1 :] for w in fed]
-        arrays = on_split.vocabulary.encode([" ".join(some) for some in (words, *shortened)])
-        values, lengths = (torch.from_numpy(array).to(on_split.inputs.device) for array in arrays)
-        captions = on_split.model.encode_captions(Captions(values=values, lengths=lengths))
-        scores = on_split.model.similarity(on_split.image(row), captions)[0].float().cpu().numpy()
+        arrays = on_split.vocabulary.encode(
+            [" ".join(some) for some in (words, *shortened)]
+        )
+        values, lengths = (
+            torch.from_numpy(array).to(on_split.inputs.device) for array in arrays
+        )
+        captions = on_split.model.encode_captions(
+            Captions(values=values, lengths=lengths)
+        )
+        scores = (
+            on_split.model.similarity(on_split.image(row), captions)[0]
+            .float()
+            .cpu()
+            .numpy()
+        )
         drops[fed] = scores[0] - scores[1:]
     return drops
 
 
 def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
-    """(W, G) attention of the words of caption `row` over the G grid cells of its image (SCAN
-    paper, Fig. 4); NaN for a word that is left out of the input."""
+    """(W, G) attention of the words of caption `row` over the G grid cells of its image
+    (SCAN paper, Fig. 4); NaN for a word that is left out of the input."""
     model, inputs = on_split.model, on_split.inputs
     captions = model.encode_captions(inputs.captions_at(slice(row, row + 1)))
     weights_WR = model.attention(on_split.image(row), captions)[0].float().cpu().numpy()
@@ -175,7 +211,9 @@ def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
     fed = np.flatnonzero(position_W >= 0)
     weights_WG = np.full((len(position_W), len(position_G)), np.nan, np.float32)
     weights_WG[fed] = 0.0  # for the grid cells that the method does not use
-    weights_WG[fed[:, None], position_G[: weights_WR.shape[1]]] = weights_WR[position_W[fed]]
+    weights_WG[fed[:, None], position_G[: weights_WR.shape[1]]] = weights_WR[
+        position_W[fed]
+    ]
     return weights_WG
 
 

@@ -1,5 +1,6 @@
-"""Trained cells as they are evaluated: their checkpoints, models, inputs of a split, and what the
-record says beside the result: identity, inputs, departures from the paper."""
+"""Trained cells as they are evaluated: their checkpoints, models, inputs of a split,
+and what the record says beside the result: identity, inputs, departures from the
+paper."""
 
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -42,8 +43,8 @@ class TrainedCell:
         return self.method.takes
 
     def model(self, device: torch.device) -> nn.Module:
-        """A new model with the trained weights, of a method file that is loaded anew: nothing that
-        another model saw is left in it."""
+        """A new model with the trained weights, of a method file that is loaded anew:
+        nothing that another model saw is left in it."""
         method = ConfiguredMethod.of(self.cell)
         return checkpoints.model_of(self.checkpoint, self.cell, method, device)
 
@@ -55,10 +56,12 @@ class ModelOnSplit:
     trained: TrainedCell
     model: Matcher
     inputs: SplitInputs
-    vocabulary: Vocabulary | Dictionary | None  # None: the method takes sentence vectors
+    # None: the method takes sentence vectors
+    vocabulary: Vocabulary | Dictionary | None
     texts: list[str]  # (C,)
-    grid_positions: np.ndarray | None  # (I, R) where each region lies on its image's grid, counted
-    # row by row from 0; None without regions of a grid
+    # (I, R) where each region lies on its image's grid, counted row by row from 0; None
+    # without regions of a grid
+    grid_positions: np.ndarray | None
 
     def again(self) -> nn.Module:
         """Another model with the same weights."""
@@ -71,14 +74,16 @@ class ModelOnSplit:
 
 
 def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
-    """The cell itself, or the trainings that a fusion takes scores of, in its order: one with
-    neighbouring parts is there once. Raises UserError without a checkpoint."""
+    """The cell itself, or the trainings that a fusion takes scores of, in its order:
+    one with neighbouring parts is there once. Raises UserError without a checkpoint."""
     if isinstance(cell, Cell):
         return [trained_cell(cell)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}
     named = zip(cell.members, cell.parts, strict=True)
     return [
-        trained_cell(entry(by_folder, folder, "trained cell"), tuple(part for _, part in parts))
+        trained_cell(
+            entry(by_folder, folder, "trained cell"), tuple(part for _, part in parts)
+        )
         for folder, parts in groupby(named, key=itemgetter(0))
     ]
 
@@ -103,7 +108,9 @@ def model_on_split(
     return ModelOnSplit(
         trained=trained,
         model=trained.model(device),
-        inputs=split_inputs(data, trained.cell, trained.takes, name, vocabulary, device),
+        inputs=split_inputs(
+            data, trained.cell, trained.takes, name, vocabulary, device
+        ),
         vocabulary=vocabulary,
         texts=data.captions["text"].iloc[split.caption_rows].tolist(),
         grid_positions=positions,
@@ -112,25 +119,31 @@ def model_on_split(
 
 def has_grid(trained: TrainedCell) -> bool:
     """Whether the cell is fed regions that lie on a grid, not in a detector's boxes."""
-    return trained.takes.image == "regions" and Path(trained.cell.images, POSITIONS).is_file()
+    return (
+        trained.takes.image == "regions"
+        and Path(trained.cell.images, POSITIONS).is_file()
+    )
 
 
-# Records ------------------------------------------------------------------------------------------
+# Records ------------------------------------------------------------------------------
 
 
 def record_facts(
     season: str, cell: Cell | Fusion, members: list[TrainedCell], data: Prepared
 ) -> dict:
-    """Fields of the record of a cell, or of a fusion of `members`, whose method, family and
-    features are those of its first member."""
+    """Fields of the record of a cell, or of a fusion of `members`, whose method, family
+    and features are those of its first member."""
     first, split, is_trained = members[0], data.split(SPLIT), isinstance(cell, Cell)
     task = first.takes.task
     options = {member.cell.preset: asdict(member.method.config) for member in members}
-    parameters = {member.cell.preset: member.checkpoint.parameters for member in members}
+    parameters = {
+        member.cell.preset: member.checkpoint.parameters for member in members
+    }
     parts = [(member.cell.preset, part) for member in members for part in member.parts]
     trainings = {
         member.cell.preset: {
-            name: member.checkpoint.identity[name] for name in ("prepared", "features", "numerics")
+            name: member.checkpoint.identity[name]
+            for name in ("prepared", "features", "numerics")
         }
         for member in members
     }
@@ -153,7 +166,9 @@ def record_facts(
         "seed": cell.seed,
         "options": options[cell.preset],
         "scaled": sorted({name for member in members for name in member.cell.scaled}),
-        "image_features": {k: v for k, v in _card(first.cell.images).items() if k in NAMED},
+        "image_features": {
+            k: v for k, v in _card(first.cell.images).items() if k in NAMED
+        },
         "text_features": _text_facts(first),
         "departures": distinct_departures(members),
         "parameters": sum(parameters.values()),
@@ -169,11 +184,16 @@ def _text_facts(member: TrainedCell) -> dict:
         return {"vocabulary": len(words)}
     if member.takes.text not in VECTORS:  # never trained
         return {}
-    return {k: value for k, value in _card(member.cell.texts).items() if not k.startswith("items")}
+    return {
+        k: value
+        for k, value in _card(member.cell.texts).items()
+        if not k.startswith("items")
+    }
 
 
 def distinct_departures(members: list[TrainedCell]) -> list[Departure]:
-    """Where the features of all members differ from the paper's, each difference once."""
+    """Where the features of all members differ from the paper's, each difference
+    once."""
     departures: list[Departure] = []
     for member in members:
         for departure in [*_of_images(member), *_of_texts(member)]:
@@ -188,7 +208,9 @@ def _of_images(member: TrainedCell) -> list[Departure]:
     network = settings["network"]
     departures = []
     if network != in_paper:
-        departures.append(Departure(aspect=Aspect.IMAGE_NETWORK, here=network, in_paper=in_paper))
+        departures.append(
+            Departure(aspect=Aspect.IMAGE_NETWORK, here=network, in_paper=in_paper)
+        )
     if has_grid(member):
         side = str(settings["grid"])
         departures.append(Departure(aspect=Aspect.GRID_REGIONS, here=side))
@@ -217,7 +239,9 @@ def _of_texts(member: TrainedCell) -> list[Departure]:
         )
     )
     if card.get("weights") == RANDOM_WEIGHTS:
-        departures.append(Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts=takes.text))
+        departures.append(
+            Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts=takes.text)
+        )
     if card["settings"]["standardise"]:
         departures.append(Departure(aspect=Aspect.TEXTS_STANDARDISED, texts=takes.text))
     return departures

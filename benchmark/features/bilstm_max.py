@@ -1,9 +1,10 @@
-"""A caption as the maximum over time of a bidirectional LSTM: InferSent's sentence encoder.
+"""A caption as the maximum over time of a bidirectional LSTM: InferSent's sentence
+encoder.
 
-Conneau, Kiela, Schwenk, Barrault, Bordes, EMNLP 2017; paper 003 feeds it to CycleMatch. Reference
-code: github.com/facebookresearch/InferSent at 31eede6, version 1 (GloVe vectors, <s> and </s>).
-Without a weight file the weights are random: still a fair encoder of word order (Wieting and
-Kiela, ICLR 2019), but not what the paper used.
+Conneau, Kiela, Schwenk, Barrault, Bordes, EMNLP 2017; paper 003 feeds it to CycleMatch.
+Reference code: github.com/facebookresearch/InferSent at 31eede6, version 1 (GloVe
+vectors, <s> and </s>). Without a weight file the weights are random: still a fair
+encoder of word order (Wieting and Kiela, ICLR 2019), but not what the paper used.
 
 Departs from the code:
 - Words are those of benchmark.data.vocabularies, in lower case, not NLTK's.
@@ -33,15 +34,19 @@ SEED = 0  # of random weights: cells of different seeds share their features
 
 
 class Encoder(nn.Module):
-    """Word vectors of B sentences -> (B, 2 * hidden). Parameters are named as in InferSent."""
+    """Word vectors of B sentences -> (B, 2 * hidden). Parameters are named as in
+    InferSent."""
 
     def __init__(self, word_size: int, hidden: int) -> None:
         super().__init__()
         self.enc_lstm = nn.LSTM(word_size, hidden, bidirectional=True)
 
     def forward(self, sentences: list[Tensor], masked: bool) -> Tensor:
-        """Vectors of sentences (n, E), n >= 1, the longest first. Source: Section 3.2.2."""
-        states, lengths = pad_packed_sequence(self.enc_lstm(pack_sequence(sentences))[0])
+        """Vectors of sentences (n, E), n >= 1, the longest first. Source: Section
+        3.2.2."""
+        states, lengths = pad_packed_sequence(
+            self.enc_lstm(pack_sequence(sentences))[0]
+        )
         if masked:
             padding_WB = torch.arange(len(states))[:, None] >= lengths
             states = states.masked_fill(padding_WB[:, :, None], -torch.inf)
@@ -49,16 +54,23 @@ class Encoder(nn.Module):
 
 
 def encode(
-    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+    captions: Sequence[str],
+    is_train: np.ndarray,
+    words: Words,
+    settings: SentenceEncoder,
 ) -> tuple[np.ndarray, dict]:
     """Vectors (C, 2 * hidden) float32, and facts for the card.
 
-    A caption without known words is zero. Nothing is fitted, so `is_train` is not used. Raises
-    UserError if `settings` ask for another size, and for a weight file that does not fit.
+    A caption without known words is zero. Nothing is fitted, so `is_train` is not used.
+    Raises UserError if `settings` ask for another size, and for a weight file that does
+    not fit.
     """
     size = 2 * settings.hidden
     if settings.size not in (None, size):
-        expected, do = f"{size}, two directions of `hidden` units", "leave it out, or set `hidden`"
+        expected, do = (
+            f"{size}, two directions of `hidden` units",
+            "leave it out, or set `hidden`",
+        )
         raise UserError("bilstm_max: size", expected, settings.size, do)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
@@ -68,14 +80,17 @@ def encode(
         of_file = weight_files.fill(encoder, Path(settings.weights))
         origin = {"weights": of_file["file"], "sha256": of_file["sha256"]}
     tokens = [tokenise(text) for text in captions]
-    # Ids of the known words of each caption, between <s> and </s> if these have vectors.
+    # Ids of the known words of each caption, between <s> and </s> if these have
+    # vectors.
     begin, end = (words.ids([mark]) for mark in FRAME)
     known = [words.ids(row) for row in tokens]
     ids_of = [np.concatenate([begin, ids, end]) if len(ids) else ids for ids in known]
     lengths = np.array([len(ids) for ids in ids_of])
     longest_first = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     vectors = np.zeros((len(captions), size), dtype=np.float32)
-    batches = [longest_first[n : n + BATCH] for n in range(0, len(longest_first), BATCH)]
+    batches = [
+        longest_first[n : n + BATCH] for n in range(0, len(longest_first), BATCH)
+    ]
     with torch.inference_mode():
         for batch in ProgressBar(batches, unit="batch", desc="encode bilstm_max"):
             sentences = [torch.from_numpy(words.vectors[ids_of[c]]) for c in batch]

@@ -1,7 +1,8 @@
-"""A small network for drawn scenes, in the role that ImageNet's classifiers have for photographs.
+"""A small network for drawn scenes, in the role that ImageNet's classifiers have for
+photographs.
 
-benchmark/encode/drawn_pretraining.py makes its weights: the same code on the same machine gives the
-same ones.
+benchmark/encode/drawn_pretraining.py makes its weights: the same code on the same
+machine gives the same ones.
 """
 
 import hashlib
@@ -19,9 +20,11 @@ CLOSE_UPS, EPOCHS = 10_000, 6  # pictures and passes of the pretraining
 
 
 class Network(nn.Module):
-    """Pixels (B, 3, 96, 96) in [0, 1] -> pooled (B, 2F), mean and maximum, and map (B, F, 6, 6).
+    """Pixels (B, 3, 96, 96) in [0, 1] -> pooled (B, 2F), mean and maximum, and map (B,
+    F, 6, 6).
 
-    The receptive field of a grid cell is 63 pixels wide, more than the largest drawn thing.
+    The receptive field of a grid cell is 63 pixels wide, more than the largest drawn
+    thing.
     """
 
     def __init__(self, width: int = 192) -> None:
@@ -43,7 +46,8 @@ class Network(nn.Module):
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
     """The pretrained network in evaluation mode, and the sha256 of its weights.
 
-    `weights_dir` is not used. Raises UserError for another network, and if WEIGHTS is missing.
+    `weights_dir` is not used. Raises UserError for another network, and if WEIGHTS is
+    missing.
     """
     if network != DRAWN:
         raise UserError("network", DRAWN, repr(network), f"use {DRAWN}")
@@ -59,7 +63,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
 
 
 def structure(network: str, size: int) -> Network:
-    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled
+    size."""
     return Network(width=size // 2)
 
 

@@ -1,5 +1,5 @@
-"""Rows of numbers that were made elsewhere, with the ids that they bear: embeddings, scores and
-features. Files are read without trust; nothing is unpickled.
+"""Rows of numbers that were made elsewhere, with the ids that they bear: embeddings,
+scores and features. Files are read without trust; nothing is unpickled.
 
     .npy            one array
     .npz            one array of numbers; beside it, ids as arrays of one dimension
@@ -9,9 +9,10 @@ features. Files are read without trust; nothing is unpickled.
     .tsv            the same, with tabs; lists are text in brackets, as pandas writes them
     .mat            Matlab's variable `feats`, one column per item
 
-Ids stand in such a column or array, in the index that pandas keeps, or in <name>_ids.txt beside the
-file, one per line. Whatever is neither a number of a row nor an id is refused by its name: a column
-that counts rows would leak their order into the scores.
+Ids stand in such a column or array, in the index that pandas keeps, or in
+<name>_ids.txt beside the file, one per line. Whatever is neither a number of a row nor
+an id is refused by its name: a column that counts rows would leak their order into the
+scores.
 
 N = rows, F = numbers of a row.
 """
@@ -39,14 +40,16 @@ from benchmark.features import mat_files, number_formats, weight_files
 from benchmark.features.number_formats import WholeNumbers
 from benchmark.readers import npy_files, packed_images
 
-# Names that ids have in files, apart from underscores and a plural s. Others may be of either.
+# Names that ids have in files, apart from underscores and a plural s. Others may be of
+# either.
 NAMES = {
     "images": "imageid imgid cocoid image img filename filepath file path imagename imgname "
     "imagefile imagepath imgpath photo photoid picture pictureid".split(),
     "captions": "captionid capid sentid sentenceid textid txtid annid annotationid".split(),
     "": "id uid uuid key name itemid".split(),
 }
-COUNTERS = ("index", "indexlevel0", "unnamed:0", "level0", "")  # what pandas calls an index
+# what pandas calls an index
+COUNTERS = ("index", "indexlevel0", "unnamed:0", "level0", "")
 ARRAYS = {  # how their names begin, where a file has several
     "images": r"image|img|im_|vis|pic|photo",
     "captions": r"cap|text|txt|sent|lang",
@@ -54,7 +57,8 @@ ARRAYS = {  # how their names begin, where a file has several
     "t2i": r".*t2i",
 }
 MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
-NEARLY_EQUAL = 1e-3  # of the largest number: what another batch or half precision changes
+# of the largest number: what another batch or half precision changes
+NEARLY_EQUAL = 1e-3
 NOWHERE = 10**9  # the rank of what was not found
 NUMBERS = "fiubV"  # kinds of NumPy's types; V is of 2 bytes, as bfloat16 is saved
 HALF_BYTES = 2
@@ -71,31 +75,36 @@ SCALAR = r"np\.\w+\(([^()]*)\)"  # a number in a list, as NumPy writes it
 LISTED = rf"\[[^\[\]]*\]|\(([-+.,\se\d]|{SCALAR})*\)"  # all numbers of a row
 LIST, FRACTIONS = re.compile(LISTED), re.compile(f"{DECIMAL}|{LISTED}", re.IGNORECASE)
 FIRST_LINES = 10  # of a table, that tell whether it has names
-SAVE_TENSOR = "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
+SAVE_TENSOR = (
+    "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
+)
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers (N, F), or (N, R, F) of regions, and what their rows belong to. The columns of scores
-    have ids, too."""
+    """Numbers (N, F), or (N, R, F) of regions, and what their rows belong to. The
+    columns of scores have ids, too."""
 
     path: Path
     values: np.ndarray  # of single or double precision
-    ids: dict[str, list[str]] = field(default_factory=dict)  # by the column, array or file of them
+    # by the column, array or file of them
+    ids: dict[str, list[str]] = field(default_factory=dict)
     columns: list[str] | None = None  # the names of a table's
     whole: WholeNumbers | None = None  # what the file has, if these are whole numbers
 
 
 def read_rows(path: Path, what: str) -> Rows:
-    """The rows of `what`, images or captions, or scores: i2t, t2i. Of several arrays in a file, the
-    one whose name tells so. Raises UserError for anything that is not finite numbers and ids."""
+    """The rows of `what`, images or captions, or scores: i2t, t2i. Of several arrays in
+    a file, the one whose name tells so. Raises UserError for anything that is not
+    finite numbers and ids."""
     return _as_floats(_stored_rows(path, what))
 
 
 def read_embeddings(path: Path, what: str, numbers: str | None = None) -> Rows:
-    """The same of embeddings, whose whole numbers may be bits or other numbers; `numbers` says so,
-    one of number_formats.FORMATS. Raises UserError where it must be said."""
+    """The same of embeddings, whose whole numbers may be bits or other numbers;
+    `numbers` says so, one of number_formats.FORMATS. Raises UserError where it must be
+    said."""
     rows = _stored_rows(path, what)
     whole = number_formats.whole_numbers(path, rows.values)
     if whole is None:
@@ -118,7 +127,10 @@ def _stored_rows(path: Path, what: str) -> Rows:
     """The numbers of a file as it has them, and its ids."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        found, do = ending or "no ending", "save it with numpy.save, or numpy.savez for ids, too"
+        found, do = (
+            ending or "no ending",
+            "save it with numpy.save, or numpy.savez for ids, too",
+        )
         raise UserError(path, f"one of {', '.join(READERS)}", found, do)
     with files.readable(path, f"a {ending} file", "save it again, or correct the path"):
         rows = READERS[ending](path, what)
@@ -128,13 +140,19 @@ def _stored_rows(path: Path, what: str) -> Rows:
     if kind == "V" and (values.dtype.names or size != HALF_BYTES):
         actual = f"{values.dtype}, a type that NumPy does not know"
         raise UserError(path, "numbers (N, F)", actual, "save x.astype(numpy.float32)")
-    if values.ndim not in (2, 3) or 0 in values.shape or values.dtype.kind not in NUMBERS:
+    if (
+        values.ndim not in (2, 3)
+        or 0 in values.shape
+        or values.dtype.kind not in NUMBERS
+    ):
         found = f"{values.dtype} {values.shape}"
         raise UserError(path, "numbers (N, F)", found, "save one row per item")
     for where, of_rows in ids.items():
         if len(of_rows) not in (values.shape if what in ONE_WAY else values.shape[:1]):
             expected = f"an id for each of {len(values)} rows"
-            raise UserError(f"{path}: {where}", expected, len(of_rows), "correct the ids")
+            raise UserError(
+                f"{path}: {where}", expected, len(of_rows), "correct the ids"
+            )
     return replace(rows, ids=ids)
 
 
@@ -143,7 +161,9 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     but for -infinity if some may lack a score."""
     values = rows.values
     if values.dtype.kind == "V":
-        raise UserError(rows.path, "numbers (N, F)", values.dtype, "save them as float32")
+        raise UserError(
+            rows.path, "numbers (N, F)", values.dtype, "save them as float32"
+        )
     is_single = values.dtype.itemsize <= (4 if values.dtype.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
     is_number, expected = np.isfinite(values), "finite numbers"
@@ -161,8 +181,8 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
 
 
 def beside(path: Path) -> dict[str, list[str]]:
-    """The ids in <name>_ids.txt, by the file's name; {} without one. Line ends of any system, a
-    byte order mark and blanks at ends of lines do not count."""
+    """The ids in <name>_ids.txt, by the file's name; {} without one. Line ends of any
+    system, a byte order mark and blanks at ends of lines do not count."""
     file = path.with_name(f"{path.stem}{BESIDE}")
     if not files.is_file(file):
         return {}
@@ -172,10 +192,12 @@ def beside(path: Path) -> dict[str, list[str]]:
 
 
 def forms_of(images: pd.DataFrame) -> list[list[str]]:
-    """What files may call these images: their ids, their files, and the names of these with and
-    without the ending."""
+    """What files may call these images: their ids, their files, and the names of these
+    with and without the ending."""
     ids, paths = images["image_id"].tolist(), images["file"].tolist()
-    named = [PurePosixPath(file or image) for image, file in zip(ids, paths, strict=True)]
+    named = [
+        PurePosixPath(file or image) for image, file in zip(ids, paths, strict=True)
+    ]
     return [ids, paths, [path.name for path in named], [path.stem for path in named]]
 
 
@@ -190,11 +212,12 @@ def places(
 ) -> np.ndarray:
     """Which row (axis 1: which column) is that of each wanted item, (n,).
 
-    `forms` are the names that the items may have, each a list in their order. Ids decide where
-    there are any; else the rows are in this order already. `repeats` (M,) are the items of the rows
-    of a file that has one per caption: the first of each is taken. `do` tells how to get their
-    ids, `split` whose they are, "" for those of all. Raises UserError where a row is missing or
-    comes twice with other numbers, where ids disagree, and without ids for another number of rows.
+    `forms` are the names that the items may have, each a list in their order. Ids
+    decide where there are any; else the rows are in this order already. `repeats` (M,)
+    are the items of the rows of a file that has one per caption: the first of each is
+    taken. `do` tells how to get their ids, `split` whose they are, "" for those of all.
+    Raises UserError where a row is missing or comes twice with other numbers, where ids
+    disagree, and without ids for another number of rows.
     """
     values = np.moveaxis(rows.values, axis, 0)
     wanted = f"{what} (columns)" if axis else what
@@ -207,14 +230,18 @@ def places(
             sources["the names of the columns"] = rows.columns
     if fit and not sources and axis == 0:
         do = f"add a column {what[:-1]}_id"
-        raise UserError(rows.path, f"ids of {what}", f"others alone: {', '.join(fit)}", do)
+        raise UserError(
+            rows.path, f"ids of {what}", f"others alone: {', '.join(fit)}", do
+        )
     if not sources:
         refuse_unread_ids(rows.path, forms)
         if repeats is not None and len(values) == len(repeats) != len(forms[0]):
             first = np.unique(repeats, return_index=True)[1]
             if (values == values[first[repeats]]).all():
                 return first
-            raise _not_repeated(rows.path, values, repeats, f"the {len(first)} {wanted}", do)
+            raise _not_repeated(
+                rows.path, values, repeats, f"the {len(first)} {wanted}", do
+            )
         if len(values) != len(forms[0]):
             expected = f"the {len(forms[0])} {wanted}"
             raise UserError(rows.path, expected, len(values), f"{do}; or give ids")
@@ -254,16 +281,20 @@ def _not_repeated(
     count = f"{len(values)}, the number of captions"
     if apart > NEARLY_EQUAL * np.abs(values).max():
         actual = f"{count}, and rows of one image differ by up to {apart:.2g}"
-        return UserError(path, expected, actual, f"name the file of the images; {order}")
+        return UserError(
+            path, expected, actual, f"name the file of the images; {order}"
+        )
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
         keep += f", x[::{counts[0]}]"
-    return UserError(path, expected, f"{count}; rows of one image differ by {apart:.2g}", keep)
+    return UserError(
+        path, expected, f"{count}; rows of one image differ by {apart:.2g}", keep
+    )
 
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
-    """Raise UserError if ids of these items stand beside a file, under a name of no meaning here:
-    x.txt, x_names.json. Rows would be taken as if there were none."""
+    """Raise UserError if ids of these items stand beside a file, under a name of no
+    meaning here: x.txt, x_names.json. Rows would be taken as if there were none."""
     for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}[._-]*")):
         is_other = file.name not in (path.name, path.stem + BESIDE)
         if is_other and file.suffix.lower() in LISTS and files.is_file(file):
@@ -271,18 +302,23 @@ def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
             words = [word.strip() for word in re.split(r'[\n\r",\t\[\]{}]+', text)]
             if (found([*filter(None, words)] or [""], "", forms) >= 0).mean() > 1 / 2:
                 do = f"save them as {path.stem}{BESIDE}, one per line, or remove the file"
-                raise UserError(file, f"ids in {path.stem}{BESIDE}", "some under this name", do)
+                raise UserError(
+                    file, f"ids in {path.stem}{BESIDE}", "some under this name", do
+                )
 
 
 def found(ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]) -> np.ndarray:
-    """The first row of each item (n,), -1 for none, under the names that most are found by. `where`
-    is the name of the column in which the ids stand."""
+    """The first row of each item (n,), -1 for none, under the names that most are found
+    by. `where` is the name of the column in which the ids stand."""
     is_named = role_of(where) or where.endswith(BESIDE)
-    if not is_named and all(map(str.isdecimal, ids)):  # may count rows, and fit by chance
+    # may count rows, and fit by chance
+    if not is_named and all(map(str.isdecimal, ids)):
         forms = forms[:1]
     tries = [(ids, wanted) for wanted in forms]
     if len(forms) > 1:  # images, which may bear the path of another machine
-        tries.append(([PurePosixPath(x.replace("\\", "/")).name for x in ids], forms[2]))
+        tries.append(
+            ([PurePosixPath(x.replace("\\", "/")).name for x in ids], forms[2])
+        )
     if is_named:  # as numbers, too, which lose zeros
         tries.append(([*map(number_of, ids)], [*map(number_of, forms[-1])]))
     every = []
@@ -299,7 +335,7 @@ def number_of(name: str) -> str:
     return str(int(digits[0])) if digits else name
 
 
-# Names --------------------------------------------------------------------------------------------
+# Names --------------------------------------------------------------------------------
 
 
 def role_of(name: str) -> str:
@@ -321,12 +357,16 @@ def _odd(names: Sequence[str]) -> str | None:
     parts = [re.fullmatch(r"(.*?)0*(\d+)", name) for name in names]
     for number, (name, part) in enumerate(zip(names, parts, strict=True)):
         first = parts[0]
-        if not part or part[1] != first[1] or int(part[2]) != number + (first[2] == "1"):
+        if (
+            not part
+            or part[1] != first[1]
+            or int(part[2]) != number + (first[2] == "1")
+        ):
             return name
     return None
 
 
-# Formats ------------------------------------------------------------------------------------------
+# Formats ------------------------------------------------------------------------------
 
 
 def _tensors(path: Path, what: str) -> Rows:
@@ -338,7 +378,8 @@ def _tensors(path: Path, what: str) -> Rows:
             actual = f"{name!r}, {tensor.layout}, {tensor.dtype}"
             advice = "save x.to_dense(), or x.dequantize()"
             raise UserError(path, "a dense tensor", actual, advice)
-        if tensor.numel() > tensor.untyped_storage().nbytes():  # one number stands for many
+        # one number stands for many
+        if tensor.numel() > tensor.untyped_storage().nbytes():
             raise ValueError("a tensor that is larger than what it holds")
         is_half = tensor.is_floating_point() and tensor.element_size() < 4
         arrays[name] = (tensor.float() if is_half else tensor).detach().numpy()
@@ -346,7 +387,8 @@ def _tensors(path: Path, what: str) -> Rows:
 
 
 def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
-    """Arrays of one dimension with text or whole numbers are ids; one other is the rows."""
+    """Arrays of one dimension with text or whole numbers are ids; one other is the
+    rows."""
     ids, values = {}, {}
     for name, array in arrays.items():
         if array.ndim == 1 and array.dtype.kind in "USiu":
@@ -356,21 +398,33 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
             values[name] = array
         else:
             found = f"{name!r}, {array.dtype} {array.shape}"
-            raise UserError(path, "rows (N, F) and their ids (N,) alone", found, "leave it out")
+            raise UserError(
+                path, "rows (N, F) and their ids (N,) alone", found, "leave it out"
+            )
     found = ", ".join(values) or "none"
     if len(values) > 1:  # the others have ids of their own
         named = re.compile(ARRAYS[what])
-        values = {name: array for name, array in values.items() if named.match(name.casefold())}
+        values = {
+            name: array
+            for name, array in values.items()
+            if named.match(name.casefold())
+        }
         if what in NAMES:
-            ids = {name: of_rows for name, of_rows in ids.items() if role_of(name) in (what, "")}
+            ids = {
+                name: of_rows
+                for name, of_rows in ids.items()
+                if role_of(name) in (what, "")
+            }
     if len(values) != 1:
-        raise UserError(path, "one array of numbers", found, "save it in a file of its own")
+        raise UserError(
+            path, "one array of numbers", found, "save it in a file of its own"
+        )
     return Rows(path=path, values=next(iter(values.values())), ids=ids)
 
 
 def parquet_table(path: Path) -> pa.Table:
-    """The table of a parquet file, of whose texts each is unpacked once. Raises UserError for one
-    that is too large."""
+    """The table of a parquet file, of whose texts each is unpacked once. Raises
+    UserError for one that is too large."""
     with packed_images.parquet(path) as table:
         kinds = packed_images.leaves(table)
         pages = packed_images.pages(path, table, kinds)
@@ -381,16 +435,20 @@ def parquet_table(path: Path) -> pa.Table:
 
 
 def table_of(path: Path) -> pd.DataFrame:
-    """A table, .parquet, .jsonl, .csv or .tsv, with plain names of its columns. Raises UserError
-    for one that is too large, and ValueError for rows that do not fit it."""
+    """A table, .parquet, .jsonl, .csv or .tsv, with plain names of its columns. Raises
+    UserError for one that is too large, and ValueError for rows that do not fit it."""
     ending = path.suffix.lower()
     if ending == ".parquet":
         table = parquet_table(path).to_pandas(ignore_metadata=True)
     elif ending == ".jsonl":
         lines = enumerate(files.content(path, MOST).decode("utf-8-sig").split("\n"), 1)
         do = "correct the file"
-        rows = [files.parse_json(x, f"{path}: row {n}", do) for n, x in lines if x.strip()]
-        if any(not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows):
+        rows = [
+            files.parse_json(x, f"{path}: row {n}", do) for n, x in lines if x.strip()
+        ]
+        if any(
+            not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows
+        ):
             raise ValueError("rows that are not objects with the same keys")
         table = pd.DataFrame.from_records(rows)
     else:
@@ -402,7 +460,8 @@ def table_of(path: Path) -> pd.DataFrame:
 
 
 def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
-    """A table of rows, but for empty ones. Raises ValueError for one of another length."""
+    """A table of rows, but for empty ones. Raises ValueError for one of another
+    length."""
     rows = [row for row in rows if row]
     if wrong := [row for row in rows if len(row) != len(heads)]:
         raise ValueError(f"{len(wrong[0])} cells in a row, and {len(heads)} columns")
@@ -424,8 +483,8 @@ def ranks_of(
     first_rank: int = 0,
     not_found: str | None = None,
 ) -> pd.Series:
-    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found"; NaN
-    for what is none. `first_rank` is the number of the first rank."""
+    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found";
+    NaN for what is none. `first_rank` is the number of the first rank."""
     number = pd.to_numeric(texts, errors="coerce").astype(float)
     is_lost = (texts == "") | (number == -1)
     if not_found is not None:
@@ -439,11 +498,14 @@ def ranks_of(
 def _parquet(path: Path, what: str) -> Rows:
     table = parquet_table(path)
     columns = zip(table.column_names, table.columns, strict=True)
-    return _table(path, {name: _array(column.combine_chunks()) for name, column in columns}, what)
+    return _table(
+        path, {name: _array(column.combine_chunks()) for name, column in columns}, what
+    )
 
 
 def _array(column: pa.Array) -> np.ndarray:
-    """The values (N,) of a column, or (N, F) of lists; of objects where these are no such thing."""
+    """The values (N,) of a column, or (N, F) of lists; of objects where these are no
+    such thing."""
     shape = [len(column)]
     while isinstance(column, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
         lengths = pc.unique(pc.list_value_length(column))
@@ -457,7 +519,8 @@ def _array(column: pa.Array) -> np.ndarray:
 
 
 def _csv(path: Path, what: str) -> Rows:
-    """Where the first line has numbers instead of names, a column of text is the ids."""
+    """Where the first line has numbers instead of names, a column of text is the
+    ids."""
     text = files.content(path).decode("utf-8-sig")
     options = {"sep": separator_of(text), "header": None, "keep_default_na": False}
     table = pd.read_csv(io.StringIO(text), dtype=str, **options)
@@ -476,8 +539,9 @@ def separator_of(text: str) -> str:
 
 
 def _are_numbers(table: pd.DataFrame, what: str) -> bool:
-    """Whether the first line of a table has numbers of a row. Whole numbers are names of columns
-    if they are in a series or above fractions; those of scores may be ids of items."""
+    """Whether the first line of a table has numbers of a row. Whole numbers are names
+    of columns if they are in a series or above fractions; those of scores may be ids of
+    items."""
     is_fraction = table.map(lambda cell: bool(FRACTIONS.fullmatch(cell.strip())))
     if is_fraction.iloc[0].any():
         return True
@@ -499,7 +563,9 @@ def _with_names(
     return columns | _parsed(path, numbers)
 
 
-def _without_names(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray | pd.Series]:
+def _without_names(
+    path: Path, table: pd.DataFrame
+) -> dict[str, np.ndarray | pd.Series]:
     """The same of a table without names: the first column of text is the ids."""
     columns = {f"column {n}": table[n] for n in table}
     numbers = _parsed(path, columns)
@@ -511,11 +577,13 @@ def _without_names(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray | pd
 
 
 def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
-    """Raise UserError for a column that counts rows, or has other whole numbers where the others
-    have fractions: these are ids, or would leak the order."""
+    """Raise UserError for a column that counts rows, or has other whole numbers where
+    the others have fractions: these are ids, or would leak the order."""
     is_whole = {name: _are_whole(column) for name, column in columns.items()}
     for name, column in columns.items():
-        is_counter = len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
+        is_counter = (
+            len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
+        )
         is_distinct = is_whole[name] and len(np.unique(column)) == len(column) > 2
         if is_counter or (is_distinct and not all(is_whole.values())):
             first = ", ".join(f"{number:g}" for number in column[:3])
@@ -525,13 +593,15 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
 
 
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
-    """Those columns of text that are numbers: (N,), or (N, F) of lists. They are integers if all
-    are written so."""
+    """Those columns of text that are numbers: (N,), or (N, F) of lists. They are
+    integers if all are written so."""
     cells, numbers = {}, {}
     for name, column in columns.items():
         texts = column.str.strip()
         are_lists = texts.map(LIST.fullmatch).notna().all()
-        cells[name] = _listed(path, name, texts) if are_lists else texts.to_numpy(object)
+        cells[name] = (
+            _listed(path, name, texts) if are_lists else texts.to_numpy(object)
+        )
         try:
             numbers[name] = cells[name].astype(np.float64)
         except ValueError:
@@ -551,8 +621,9 @@ def _are_whole(values: np.ndarray) -> bool:
 
 
 def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
-    """The numbers of lists as text, (N, F) of texts, separated by commas or blanks. Raises
-    UserError for lists of several lengths, and for those that NumPy has abbreviated."""
+    """The numbers of lists as text, (N, F) of texts, separated by commas or blanks.
+    Raises UserError for lists of several lengths, and for those that NumPy has
+    abbreviated."""
     texts = texts.str.replace(SCALAR, r"\1", regex=True)
     rows = [text[1:-1].replace(",", " ").split() for text in texts]
     lengths = {len(row) for row in rows}
@@ -560,7 +631,9 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     if any("..." in row for row in rows):
         actual = "lists that are abbreviated with ..."
     elif len(lengths) > 1:
-        actual = f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
+        actual = (
+            f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
+        )
     if actual:
         where, expected = f"{path}: column {name!r}", "all numbers of each row"
         advice = "save the array with numpy.save, or the column of lists as .parquet"
@@ -569,20 +642,26 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
 
 
 def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) -> Rows:
-    """One column of lists, or one per number, of one type and named in a series; and ids."""
+    """One column of lists, or one per number, of one type and named in a series; and
+    ids."""
 
     def refused(name: str, found: object) -> UserError:
-        return UserError(f"{path}: column {name!r}", "an id, or one number of each row", found, DO)
+        return UserError(
+            f"{path}: column {name!r}", "an id, or one number of each row", found, DO
+        )
 
     ids, numbers, integers = {}, {}, {}
     for name, array in columns.items():
         array = np.asarray(array)
         if is_id(name) and array.ndim == 1:
-            if array.dtype.kind == "f" and (array % 1 == 0).all():  # pandas has no whole NaN
+            # pandas has no whole NaN
+            if array.dtype.kind == "f" and (array % 1 == 0).all():
                 array = array.astype(np.int64)
             if array.dtype.kind not in "iuO" or None in array.tolist():
                 raise refused(name, "fractions or nothing in some rows")
-            texts = (x.decode() if isinstance(x, bytes) else str(x) for x in array.tolist())
+            texts = (
+                x.decode() if isinstance(x, bytes) else str(x) for x in array.tolist()
+            )
             ids[name] = [text.strip() for text in texts]
         elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iub"):
             numbers[name] = array
@@ -597,7 +676,10 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     first = next(iter(numbers.values()), np.empty(0))
     for name, array in numbers.items():
         if array.ndim > 1 and len(numbers) > 1:
-            raise refused(name, f"lists beside {next(x for x in numbers if x != name)!r}: keep one")
+            raise refused(
+                name,
+                f"lists beside {next(x for x in numbers if x != name)!r}: keep one",
+            )
         if array.dtype != first.dtype:
             raise refused(name, f"{array.dtype} {array.shape[1:]} beside {first.dtype}")
     if first.ndim > 1 or not numbers:
@@ -618,5 +700,7 @@ READERS = {
     ".safetensors": _tensors,
     ".pt": _tensors,
     ".pth": _tensors,
-    ".mat": lambda path, what: Rows(path, mat_files.matrix(path, "feats", "(F, N)", KINDS).T),
+    ".mat": lambda path, what: Rows(
+        path, mat_files.matrix(path, "feats", "(F, N)", KINDS).T
+    ),
 }

@@ -1,8 +1,9 @@
-"""torchvision's Faster R-CNN (Ren et al. 2015), trained on COCO: boxes, and features of boxes.
+"""torchvision's Faster R-CNN (Ren et al. 2015), trained on COCO: boxes, and features of
+boxes.
 
-It stands in for bottom-up attention (Anderson et al. 2018), whose detector was trained on objects
-and attributes of Visual Genome, and for the two-branch paper's Fast R-CNN. The features of a box
-are those of the last hidden layer of the box head, 1024 numbers.
+It stands in for bottom-up attention (Anderson et al. 2018), whose detector was trained
+on objects and attributes of Visual Genome, and for the two-branch paper's Fast R-CNN.
+The features of a box are those of the last hidden layer of the box head, 1024 numbers.
 
 Boxes are x0, y0, x1, y1 in pixels of the image, half-open.
 """
@@ -23,8 +24,8 @@ from torchvision.transforms.functional import to_tensor
 
 from benchmark.features import weight_files
 
-# Images of one padded size in a batch. A CPU gains nothing from it, and one by one the features of
-# an image are the same bits whatever is encoded beside it.
+# Images of one padded size in a batch. A CPU gains nothing from it, and one by one the
+# features of an image are the same bits whatever is encoded beside it.
 TOGETHER = {"cpu": 1, "cuda": 8}
 WHICH = "DEFAULT"  # of torchvision's weights
 NETWORKS = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
@@ -33,18 +34,23 @@ NETWORKS = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
 def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, str]]:
     """The detector in evaluation mode, and the file name and sha256 of its weights.
 
-    Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
-    plain tensor file, or of another network.
+    Raises UserError for an unknown network, and for weights that are missing,
+    ambiguous, not a plain tensor file, or of another network.
     """
-    path = weight_files.locate(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+    path = weight_files.locate(
+        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
+    )
     detector = get_model(network, weights=None, weights_backbone=None)
     origin = weight_files.fill(detector, path)
     return detector.eval(), origin
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
-    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
-    return weight_files.whereabouts(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks
+    them."""
+    return weight_files.whereabouts(
+        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ class View:
     def proposed(self, count: int) -> np.ndarray:
         """Boxes (n, 4) float32, n <= `count`, by falling objectness.
 
-        They are those of the region proposal network, which proposes things of any class.
+        They are those of the region proposal network, which proposes things of any
+        class.
         """
         return self._outside(self.proposals[:count])
 
@@ -73,11 +80,15 @@ class View:
 
     @torch.inference_mode()
     def regions(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Features (count, F) and boxes (count, 4), float32, of detections by falling score.
+        """Features (count, F) and boxes (count, 4), float32, of detections by falling
+        score.
 
-        If fewer things are detected, the first proposals follow, and then the whole image.
+        If fewer things are detected, the first proposals follow, and then the whole
+        image.
         """
-        detected, _ = self.detector.roi_heads(self.maps, [self.proposals], [self.resized])
+        detected, _ = self.detector.roi_heads(
+            self.maps, [self.proposals], [self.resized]
+        )
         height, width = self.resized
         whole = self.proposals.new_tensor([[0, 0, width, height]]).expand(count, 4)
         boxes = torch.cat([detected[0]["boxes"], self.proposals, whole])[:count]
@@ -94,8 +105,8 @@ class View:
 
 @torch.inference_mode()
 def views(detector: FasterRCNN, images: list[Image.Image]) -> list[View]:
-    """The images inside the detector, in their order. Those of one padded size pass together:
-    others would be padded to the largest, which changes features."""
+    """The images inside the detector, in their order. Those of one padded size pass
+    together: others would be padded to the largest, which changes features."""
     device = next(detector.parameters()).device
     resized = [detector.transform([to_tensor(image).to(device)])[0] for image in images]
     by_shape = defaultdict(list)
@@ -104,11 +115,15 @@ def views(detector: FasterRCNN, images: list[Image.Image]) -> list[View]:
     seen: dict[int, View] = {}
     step = TOGETHER[device.type]
     batches = [
-        numbers[s : s + step] for numbers in by_shape.values() for s in range(0, len(numbers), step)
+        numbers[s : s + step]
+        for numbers in by_shape.values()
+        for s in range(0, len(numbers), step)
     ]
     for numbers in batches:
         sizes = [resized[number].image_sizes[0] for number in numbers]
-        together = ImageList(torch.cat([resized[number].tensors for number in numbers]), sizes)
+        together = ImageList(
+            torch.cat([resized[number].tensors for number in numbers]), sizes
+        )
         maps = detector.backbone(together.tensors)
         if isinstance(maps, Tensor):  # from a backbone without a feature pyramid
             maps = {"0": maps}

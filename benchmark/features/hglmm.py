@@ -1,9 +1,12 @@
-"""A caption as the Fisher vector of its words under a hybrid Gaussian-Laplacian mixture (HGLMM).
+"""A caption as the Fisher vector of its words under a hybrid Gaussian-Laplacian mixture
+(HGLMM).
 
-Klein, Lev, Sadeh, Wolf, CVPR 2015; used by papers 002 (Sections 4.3, 5.3) and 003 (Table 6.6).
-Reference code: Klein's package in github.com/BryanPlummer/pl-clc at 41ee493.
+Klein, Lev, Sadeh, Wolf, CVPR 2015; used by papers 002 (Sections 4.3, 5.3) and 003
+(Table 6.6). Reference code: Klein's package in github.com/BryanPlummer/pl-clc at
+41ee493.
 
-Words. Vectors of unit length -> independent components (ICA) -> unit length, times SCALE.
+Words. Vectors of unit length -> independent components (ICA) -> unit length, times
+SCALE.
 
 Mixture. p(x) = sum_k pi_k prod_d f_kd(x_d), where each f_kd (of component k and dimension d) is
 Gaussian or Laplacian, whichever is more likely. EM over V words, with w_n = p(k | x_n) and
@@ -28,9 +31,9 @@ With p_n = p(k | x_n) and u = (x - mu) / sigma, component k gives
 all locations first (component by component), then all scales: 2 x 30 x 300 = 18,000 numbers. Then
 the signed square root, unit length, and PCA to 6,000.
 
-As in the reference code (HybridEM.m, Hybrid.cpp, FV.cpp): 10 iterations of EM, FLOOR, SCALE. EM
-starts with uniform priors, random words as locations, the scales of all words, and each f_kd
-Gaussian or Laplacian at random.
+As in the reference code (HybridEM.m, Hybrid.cpp, FV.cpp): 10 iterations of EM, FLOOR,
+SCALE. EM starts with uniform priors, random words as locations, the scales of all
+words, and each f_kd Gaussian or Laplacian at random.
 
 Departs from the code:
 - ICA and mixture are fitted on the distinct words of the training captions (types, not tokens), not
@@ -41,7 +44,8 @@ Departs from the code:
 - A word at the very m of a Laplacian has no sign (code: plus one). A component that loses all words
   stays where it was (code: divides by zero).
 
-Assumed: SCALE comes last (it only matters relative to FLOOR); randomised PCA with POWER_ITERATIONS.
+Assumed: SCALE comes last (it only matters relative to FLOOR); randomised PCA with
+POWER_ITERATIONS.
 """
 
 import warnings
@@ -60,12 +64,14 @@ from benchmark.data.feature_folders import Words
 from benchmark.data.vocabularies import tokenise
 from benchmark.season.parameters import SentenceEncoder
 
-# N words, E dimensions of a word, K components, C captions, V distinct words of them, F = 2 K E.
+# N words, E dimensions of a word, K components, C captions, V distinct words of them, F
+# = 2 K E.
 SIZE = 6000  # paper 002, Section 4.3; less if the training captions do not span as much
 ITERATIONS = 10  # of EM; reference code
 FLOOR = 1e-3  # least sigma^2 and least s; reference code
 SCALE = 10.0  # reference code
-FIT_AT_MOST = 20_000  # assumed; 1.4 GB of Fisher vectors, more than they have dimensions
+# assumed; 1.4 GB of Fisher vectors, more than they have dimensions
+FIT_AT_MOST = 20_000
 POWER_ITERATIONS = 3  # of the randomised PCA; assumed
 BLOCK = 1000  # captions or words at once
 SEED = 0  # one fit per dataset: cells of different seeds share their features
@@ -82,11 +88,16 @@ class Mixture:
 
 
 def encode(
-    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+    captions: Sequence[str],
+    is_train: np.ndarray,
+    words: Words,
+    settings: SentenceEncoder,
 ) -> tuple[np.ndarray, dict]:
-    """Vectors (C, size) float32, and facts for the card. Fitted on the training captions.
+    """Vectors (C, size) float32, and facts for the card. Fitted on the training
+    captions.
 
-    Raises UserError if they have too few words for the `centres` or for the `size` of `settings`.
+    Raises UserError if they have too few words for the `centres` or for the `size` of
+    `settings`.
     """
     tokens = [tokenise(text) for text in captions]
     # Counts of words in captions, over the root of each caption's length.
@@ -97,7 +108,8 @@ def encode(
     share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
     counts_CV = csr_matrix((share, (rows, columns)), shape=(len(captions), len(ids)))
     train = np.flatnonzero(is_train)
-    seen = np.unique(counts_CV[train].indices)  # columns of words that training captions have
+    # columns of words that training captions have
+    seen = np.unique(counts_CV[train].indices)
     if len(seen) < settings.centres:
         expected = f"at most {len(seen)}, the distinct words of training captions with a vector"
         raise UserError("hglmm: centres", expected, settings.centres, "lower it")
@@ -111,8 +123,12 @@ def encode(
     fisher_CF = np.empty((len(fitted), gradients_VF.shape[1]), dtype=np.float32)
     most = min(fisher_CF.shape)
     if settings.size is not None and settings.size > most:
-        expected = f"at most {most}, the least of training captions and Fisher dimensions"
-        raise UserError("hglmm: size", expected, settings.size, "lower it or leave it out")
+        expected = (
+            f"at most {most}, the least of training captions and Fisher dimensions"
+        )
+        raise UserError(
+            "hglmm: size", expected, settings.size, "lower it or leave it out"
+        )
     for rows in _blocks(len(fitted), "fit hglmm"):
         fisher_CF[rows] = fisher_vectors(counts_CV[fitted[rows]], gradients_VF)
     pca = PCA(
@@ -139,10 +155,11 @@ def encode(
 
 
 def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
-    """Independent components of unit vectors, scaled to the length SCALE, and facts for the card.
+    """Independent components of unit vectors, scaled to the length SCALE, and facts for
+    the card.
 
-    Fitted on the rows `seen`. There are as many components as these rows span, which may be fewer
-    than E for a tiny vocabulary.
+    Fitted on the rows `seen`. There are as many components as these rows span, which
+    may be fewer than E for a tiny vocabulary.
     """
     x_VE = _unit(x_VE)
     fitted = x_VE[seen]
@@ -152,9 +169,14 @@ def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
         raise UserError("hglmm", expected, "none", "check the season's `words`")
     ica = FastICA(rank, random_state=SEED, whiten="unit-variance")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the card has the iterations
+        # the card has the iterations
+        warnings.simplefilter("ignore", ConvergenceWarning)
         ica.fit(fitted)
-    facts = {"components": rank, "ica_iterations": ica.n_iter_, "ica_most_iterations": ica.max_iter}
+    facts = {
+        "components": rank,
+        "ica_iterations": ica.n_iter_,
+        "ica_most_iterations": ica.max_iter,
+    }
     return SCALE * _unit(ica.transform(x_VE)), facts
 
 
@@ -164,13 +186,15 @@ def _unit(x: np.ndarray) -> np.ndarray:
     return x / np.where(norms > 0, norms, 1)
 
 
-# Mixture ---------------------------------------------------------------------------------------
+# Mixture ------------------------------------------------------------------------------
 
 
 def start(x_NE: np.ndarray, centres: int) -> Mixture:
-    """Equal components around `centres` random words, each dimension of a family at random.
+    """Equal components around `centres` random words, each dimension of a family at
+    random.
 
-    Its scale is that of all words: the mean distance to their median, or their deviation.
+    Its scale is that of all words: the mean distance to their median, or their
+    deviation.
     """
     rng = np.random.default_rng(SEED)
     chosen = rng.choice(len(x_NE), centres, replace=False)
@@ -197,9 +221,12 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
 
 def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
     """The posterior p(k | x_n), (N, K), and the mean of log p(x_n)."""
-    peak_KE = -np.log(mixture.scale * np.where(mixture.laplacian, 2, np.sqrt(2 * np.pi)))
+    peak_KE = -np.log(
+        mixture.scale * np.where(mixture.laplacian, 2, np.sqrt(2 * np.pi))
+    )
     log_NK = np.empty((len(x_NE), len(peak_KE)))  # of prod_d f_kd(x_d)
-    for k, laplacian_E in enumerate(mixture.laplacian):  # (N, K, E) at once would be gigabytes
+    # (N, K, E) at once would be gigabytes
+    for k, laplacian_E in enumerate(mixture.laplacian):
         u_NE = np.abs(x_NE - mixture.location[k]) / mixture.scale[k]
         fall_NE = np.where(laplacian_E, u_NE, u_NE * u_NE / 2)
         log_NK[:, k] = peak_KE[k].sum() - fall_NE.sum(1)
@@ -211,13 +238,18 @@ def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
 def maximisation(
     x_NE: np.ndarray, order_EN: np.ndarray, posterior_NK: np.ndarray, old: Mixture
 ) -> Mixture:
-    """The most likely priors, and family, location and scale of every component and dimension.
+    """The most likely priors, and family, location and scale of every component and
+    dimension.
 
-    `order_EN` sorts each dimension of x. A component without words keeps what it had, and the
-    least prior above 0.
+    `order_EN` sorts each dimension of x. A component without words keeps what it had,
+    and the least prior above 0.
     """
     least, dimensions = np.finfo(float).tiny, np.arange(len(order_EN))
-    laplacian, location, scale = old.laplacian.copy(), old.location.copy(), old.scale.copy()
+    laplacian, location, scale = (
+        old.laplacian.copy(),
+        old.location.copy(),
+        old.scale.copy(),
+    )
     weight_K = posterior_NK.sum(0)
     for k in np.flatnonzero(weight_K > least):
         w_N = posterior_NK[:, k] / weight_K[k]
@@ -225,10 +257,15 @@ def maximisation(
         below_EN = np.cumsum(w_N[order_EN], axis=1)
         at_E = (below_EN < below_EN[:, -1:] / 2).sum(1)
         mean_E, median_E = w_N @ x_NE, x_NE[order_EN[dimensions, at_E], dimensions]
-        variance_E, deviation_E = w_N @ (x_NE - mean_E) ** 2, w_N @ np.abs(x_NE - median_E)
+        variance_E, deviation_E = (
+            w_N @ (x_NE - mean_E) ** 2,
+            w_N @ np.abs(x_NE - median_E),
+        )
         sigma_E = np.sqrt(np.maximum(variance_E, FLOOR))
         s_E = np.maximum(deviation_E, FLOOR)
-        gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E) - variance_E / (2 * sigma_E**2)
+        gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E) - variance_E / (
+            2 * sigma_E**2
+        )
         laplacian_E = -np.log(2 * s_E) - deviation_E / s_E
         laplacian[k] = laplacian_E > gaussian_E
         location[k] = np.where(laplacian[k], median_E, mean_E)
@@ -236,11 +273,12 @@ def maximisation(
     return Mixture(np.maximum(weight_K / len(x_NE), least), laplacian, location, scale)
 
 
-# Fisher vectors --------------------------------------------------------------------------------
+# Fisher vectors -----------------------------------------------------------------------
 
 
 def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
-    """What each word adds to a caption's Fisher vector before the division by sqrt(N), (N, F)."""
+    """What each word adds to a caption's Fisher vector before the division by sqrt(N),
+    (N, F)."""
     K, E = mixture.location.shape
     posterior_NK = expectation(x_NE, mixture)[0] / np.sqrt(mixture.prior)
     parts_N2KE = np.empty((len(x_NE), 2, K, E))

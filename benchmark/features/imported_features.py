@@ -6,8 +6,8 @@
     .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
     .npz, .parquet, .csv, .safetensors, .mat        with ids in them or beside: embedding_files.py
 
-Of the first two and of .npy, one block is read at a time. A file is read twice if features
-are standardised, since mean and deviation of the training images come first.
+Of the first two and of .npy, one block is read at a time. A file is read twice if
+features are standardised, since mean and deviation of the training images come first.
 """
 
 import binascii
@@ -45,9 +45,11 @@ LONGEST_ROW = 1 << 26  # bytes of a line of a .tsv
 GET_AGAIN, OF_ALL = "get the file again", "get the features of all splits"
 TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
-LXMERT = 10  # fields, with objects and attributes and their confidences before the number of boxes
+# fields, with objects and attributes and their confidences before the number of boxes
+LXMERT = 10
 
-# A file, the names of some images in it, and their features (n, F) or (n, R, F), of any float type.
+# A file, the names of some images in it, and their features (n, F) or (n, R, F), of any
+# float type.
 Block = tuple[Path, Sequence[str], np.ndarray]
 
 
@@ -57,15 +59,19 @@ class Source:
 
     files: list[Path]
     blocks: Callable[[], Iterator[Block]]
-    is_numbered: bool = False  # by the number in the name of an image's file, and not by its id
+    # by the number in the name of an image's file, and not by its id
+    is_numbered: bool = False
 
 
-def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset) -> None:
+def import_features(
+    feature_set: FeatureSet, data: Prepared, dataset: RawDataset
+) -> None:
     """Write pooled.npy (I, F) and, if the source has regions, regions.npy (I, R, F).
 
-    Images are those of the used splits, in the order of the image table; features of others are
-    skipped. `pooled` is the mean of the regions, whose order is kept.
-    Raises UserError for features that cannot be used, and then leaves an older folder as it was.
+    Images are those of the used splits, in the order of the image table; features of
+    others are skipped. `pooled` is the mean of the regions, whose order is kept. Raises
+    UserError for features that cannot be used, and then leaves an older folder as it
+    was.
     """
     settings, used = feature_set.image, data.used_images
     source = open_source(dataset.folder / settings.features, dataset.folder, used)
@@ -81,21 +87,31 @@ def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset
                 if settings.standardise:
                     part = standardisers[name](part)
                 shape = (len(used), *part.shape[1:])
-                array_at(folder / f"{name}.npy", shape, np.float16)[rows] = as_float16(part)
-        # Where the features come from: by checksum, or by size if fetch has made no checksum.
-        manifest = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
+                array_at(folder / f"{name}.npy", shape, np.float16)[rows] = as_float16(
+                    part
+                )
+        # Where the features come from: by checksum, or by size if fetch has made no
+        # checksum.
+        manifest = (
+            read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
+        )
         known = {dataset.folder / file["name"]: file["sha256"] for file in manifest}
         digests = [known[path] for path in source.files if path in known]
         if len(digests) < len(source.files):
             origin = {"bytes": sum(path.stat().st_size for path in source.files)}
         else:
-            origin = {"sha256": digests[0] if len(digests) == 1 else sha256_of_items(digests)}
+            origin = {
+                "sha256": digests[0] if len(digests) == 1 else sha256_of_items(digests)
+            }
         origin = {"file": settings.features} | origin
-        write_card(folder, card_of(feature_set, used["image_id"], data) | {"weights": origin})
+        write_card(
+            folder, card_of(feature_set, used["image_id"], data) | {"weights": origin}
+        )
 
 
 def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
-    """The arrays of a feature folder, from regions (n, R, F) or from pooled features (n, F)."""
+    """The arrays of a feature folder, from regions (n, R, F) or from pooled features
+    (n, F)."""
     if values.ndim == 2:
         return {"pooled": values}
     return {"pooled": values.mean(1), "regions": values}
@@ -104,17 +120,24 @@ def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
 def _aligned(
     source: Source, used: pd.DataFrame, title: str
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of the image table (n,) with their features, float32; every image exactly once.
+    """Rows of the image table (n,) with their features, float32; every image exactly
+    once.
 
-    Raises UserError for an image that comes twice or never, for features of several shapes, as
-    methods need the same number of regions in every image, and for what float16 cannot hold.
+    Raises UserError for an image that comes twice or never, for features of several
+    shapes, as methods need the same number of regions in every image, and for what
+    float16 cannot hold.
     """
     pairs = zip(used["image_id"], used["file"], strict=True)
-    index = pd.Index([_number(file or x) if source.is_numbered else x for x, file in pairs])
+    index = pd.Index(
+        [_number(file or x) if source.is_numbered else x for x, file in pairs]
+    )
     if not index.is_unique:
         key = index[index.duplicated()][0]
         first, second = used["image_id"][index == key].iloc[:2]
-        expected, found = f"one image that it may call {key!r}", f"{first!r} and {second!r}"
+        expected, found = (
+            f"one image that it may call {key!r}",
+            f"{first!r} and {second!r}",
+        )
         do = "save the features as .npy beside a list of image ids"
         raise UserError(source.files[0], expected, found, do)
     seen, shape, others = np.zeros(len(index), bool), None, []
@@ -126,13 +149,19 @@ def _aligned(
             repeated = seen[rows] | pd.Index(rows).duplicated()
             if repeated.any():
                 where = f"{path}: image {index[rows[repeated.argmax()]]!r}"
-                raise UserError(where, "once", "twice", "remove one, or get the file again")
+                raise UserError(
+                    where, "once", "twice", "remove one, or get the file again"
+                )
             shape = shape or values.shape[1:]
             if values.shape[1:] != shape:
-                where, expected = f"{path}: image {keys[0]!r}", f"features {shape} as those before"
+                where, expected = (
+                    f"{path}: image {keys[0]!r}",
+                    f"features {shape} as those before",
+                )
                 do = "get features of one size, as with 36 boxes per image"
                 raise UserError(where, expected, values.shape[1:], do)
-            # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
+            # The extremes need no copy; those of NaN are NaN, for which no comparison
+            # holds.
             if len(rows) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
                 bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
                 row = bad.any(1).argmax()
@@ -152,31 +181,40 @@ def _aligned(
         raise UserError(where, expected, found, do)
 
 
-# Formats ----------------------------------------------------------------------------------------
+# Formats ------------------------------------------------------------------------------
 
 
 def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
-    """The features of the `used` images at `path`; annotations in `raw`, the dataset's folder, may
-    give their order.
+    """The features of the `used` images at `path`; annotations in `raw`, the dataset's
+    folder, may give their order.
 
     Raises UserError if there is nothing, or nothing in a known format.
     """
-    with readable(path, "features", "place them there, or correct `features` in the season"):
+    with readable(
+        path, "features", "place them there, or correct `features` in the season"
+    ):
         path.stat()
     if path.is_dir():
         if any(path.glob("*_ims.npy")):
             parts = precomp.layout(path)  # checks that rows and ids agree
             arrays = [(part.ims, _mapped(part.ims), part.ids) for part in parts]
             return Source([part.ims for part in parts], partial(_array_blocks, arrays))
-        tables = sorted(file for file in path.iterdir() if TSV_NAME.fullmatch(file.name))
+        tables = sorted(
+            file for file in path.iterdir() if TSV_NAME.fullmatch(file.name)
+        )
         if not tables:
             raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
         return Source(tables, partial(_table_blocks, tables), is_numbered=True)
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in embedding_files.READERS:
-        found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
-        raise UserError(path, f"a folder, .tsv, {', '.join(embedding_files.READERS)}", found, do)
+        found, do = (
+            path.suffix or "no suffix",
+            "unpack it, or correct `features` in the season",
+        )
+        raise UserError(
+            path, f"a folder, .tsv, {', '.join(embedding_files.READERS)}", found, do
+        )
     ids = embedding_files.beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
@@ -194,7 +232,8 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     if not rows.ids:
         do = f"write them into {path.stem}_ids.txt beside it, one per line"
         raise UserError(path, "an image id for each row", "none", do)
-    keys = np.full(len(rows.values), "", object)  # of the used images, as these are called here
+    # of the used images, as these are called here
+    keys = np.full(len(rows.values), "", object)
     forms = embedding_files.forms_of(used)
     keys[embedding_files.places(rows, forms, "images", do=OF_ALL)] = used["image_id"]
     return Source(files, partial(_array_blocks, [(path, rows.values, keys)]))
@@ -218,14 +257,19 @@ def _mapped(path: Path) -> np.ndarray:
     return values
 
 
-def _array_blocks(arrays: list[tuple[Path, np.ndarray, Sequence[str]]]) -> Iterator[Block]:
-    """The rows of each array, with the ids of its images. Where there are several rows for each
-    image, as VSE++ has one per caption, they must be equal."""
+def _array_blocks(
+    arrays: list[tuple[Path, np.ndarray, Sequence[str]]],
+) -> Iterator[Block]:
+    """The rows of each array, with the ids of its images. Where there are several rows
+    for each image, as VSE++ has one per caption, they must be equal."""
     for path, values, ids in arrays:
         each = len(values) // len(ids)  # rows per image
         step = max(1, BLOCK // (each * values[0].nbytes))
         for start in range(0, len(ids), step):
-            keys, rows = ids[start : start + step], values[each * start : each * (start + step)]
+            keys, rows = (
+                ids[start : start + step],
+                values[each * start : each * (start + step)],
+            )
             if each > 1:
                 bits = rows.view(np.uint8).reshape(len(keys), each, -1)
                 differ = (bits != bits[:, :1]).any(axis=(1, 2))
@@ -238,7 +282,8 @@ def _array_blocks(arrays: list[tuple[Path, np.ndarray, Sequence[str]]]) -> Itera
 
 
 def _table_blocks(paths: list[Path]) -> Iterator[Block]:
-    """The images of .tsv files. Boxes come by falling confidence if their number is fixed."""
+    """The images of .tsv files. Boxes come by falling confidence if their number is
+    fixed."""
     expected = "numbers, and in `features` float32 values of every box as base64"
     for path in paths:
         with opened(path) as file:
@@ -254,7 +299,9 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
                     raise UserError(where, fields_of, len(fields), do)
                 with readable(where, expected, GET_AGAIN):
                     key, boxes = _number(fields[0].decode()), int(fields[-3])
-                    values = np.frombuffer(binascii.a2b_base64(fields[-1], strict_mode=True), "<f4")
+                    values = np.frombuffer(
+                        binascii.a2b_base64(fields[-1], strict_mode=True), "<f4"
+                    )
                     if boxes < 1 or not len(values):
                         raise ValueError(f"{boxes} boxes with {len(values)} values")
                     values = values.reshape(1, boxes, -1)
@@ -262,8 +309,8 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
 
 
 def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Path]:
-    """Columns in the order of the images of Karpathy's JSON, which is beside the file or in `raw`;
-    and its path.
+    """Columns in the order of the images of Karpathy's JSON, which is beside the file
+    or in `raw`; and its path.
 
     Raises UserError where there is no JSON or more than one.
     """

@@ -1,4 +1,5 @@
-"""MATLAB's .mat up to version 7, read without trust: a small file may unpack to gigabytes."""
+"""MATLAB's .mat up to version 7, read without trust: a small file may unpack to
+gigabytes."""
 
 import math
 import struct
@@ -13,19 +14,24 @@ from scipy.io.matlab import MatReadError
 from benchmark.core.errors import UserError
 from benchmark.core.files import allowance, opened, readable, too_large
 
-HEADER, TAG, COMPRESSED = 128, 8, 15  # bytes of the header and of a tag; the type of an element
+# bytes of the header and of a tag; the type of an element
+HEADER, TAG, COMPRESSED = 128, 8, 15
 STEP = 1 << 20  # bytes unpacked at once
 LARGEST = 1 << 33  # bytes of a file; its variables hold 2 GB at most
-REAL = ("single", "double")  # MATLAB's names of floating-point numbers, and of whole ones
+# MATLAB's names of floating-point numbers, and of whole ones
+REAL = ("single", "double")
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 LOGICAL = "logical"  # true and false
 
 
-def matrix(path: Path, name: str, shape: str, kinds: tuple[str, ...] = REAL) -> np.ndarray:
-    """The variable `name`, a matrix of numbers of one of `kinds`; messages tell its `shape`.
+def matrix(
+    path: Path, name: str, shape: str, kinds: tuple[str, ...] = REAL
+) -> np.ndarray:
+    """The variable `name`, a matrix of numbers of one of `kinds`; messages tell its
+    `shape`.
 
-    Raises UserError for a file without it, for what is no ordinary file, and for what unpacks to
-    too much.
+    Raises UserError for a file without it, for what is no ordinary file, and for what
+    unpacks to too much.
     """
     with readable(path, "a .mat file of version 7 or older", "save it again with -v7"):
         try:
@@ -39,17 +45,24 @@ def matrix(path: Path, name: str, shape: str, kinds: tuple[str, ...] = REAL) -> 
                 if kind in kinds and len(size) == 2:
                     file.seek(0)
                     values = loadmat(file, variable_names=[name])[name]
-                    if values.dtype.kind in "fiu":  # complex ones are of a real kind, too
+                    # complex ones are of a real kind, too
+                    if values.dtype.kind in "fiu":
                         return values
         except MatReadError as error:
             raise ValueError(error) from error
-    there = ", ".join(f"{each} {kind} {size}" for each, (size, kind) in found.items()) or "none"
+    there = (
+        ", ".join(f"{each} {kind} {size}" for each, (size, kind) in found.items())
+        or "none"
+    )
     expected = f"a variable `{name}` of numbers {shape}"
-    raise UserError(path, expected, there, "get the file again, or save it with this name")
+    raise UserError(
+        path, expected, there, "get the file again, or save it with this name"
+    )
 
 
 def _check_unpacked(file: BinaryIO, path: Path) -> None:
-    """Raise UserError if the compressed elements hold more than honest ones of their size would."""
+    """Raise UserError if the compressed elements hold more than honest ones of their
+    size would."""
     header = file.read(HEADER)
     if header[126:128] not in (b"IM", b"MI"):
         return  # version 4, which compresses nothing
@@ -60,7 +73,8 @@ def _check_unpacked(file: BinaryIO, path: Path) -> None:
         if kind == COMPRESSED:
             unpacker, left = zlib.decompressobj(), allowance(size, LARGEST)
             while not unpacker.eof and (
-                packed := unpacker.unconsumed_tail or file.read(min(end - file.tell(), STEP))
+                packed := unpacker.unconsumed_tail
+                or file.read(min(end - file.tell(), STEP))
             ):
                 left -= len(unpacker.decompress(packed, STEP))
                 if left < 0:

@@ -1,4 +1,5 @@
-"""A caption as the mean of the vectors of its words: paper 003, Table 6.6, row "word2vec"."""
+"""A caption as the mean of the vectors of its words: paper 003, Table 6.6, row
+"word2vec"."""
 
 from collections.abc import Sequence
 
@@ -11,16 +12,22 @@ from benchmark.season.parameters import SentenceEncoder
 
 
 def encode(
-    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+    captions: Sequence[str],
+    is_train: np.ndarray,
+    words: Words,
+    settings: SentenceEncoder,
 ) -> tuple[np.ndarray, dict]:
     """Mean vectors (C, E) float32, and facts for the card.
 
-    A caption without known words is zero. Nothing is fitted, so `is_train` is not used. Raises
-    UserError if `settings` ask for another size than that of the word vectors.
+    A caption without known words is zero. Nothing is fitted, so `is_train` is not used.
+    Raises UserError if `settings` ask for another size than that of the word vectors.
     """
     size = words.vectors.shape[1]
     if settings.size not in (None, size):
-        expected, do = f"{size}, that of the word vectors", "leave it out, or choose other words"
+        expected, do = (
+            f"{size}, that of the word vectors",
+            "leave it out, or choose other words",
+        )
         raise UserError("mean_words: size", expected, settings.size, do)
     tokens = [tokenise(text) for text in captions]
     means = np.zeros((len(captions), size), dtype=np.float32)

@@ -1,4 +1,5 @@
-"""Proposals of where things are: selective search (Uijlings et al. 2013), or the user's files.
+"""Proposals of where things are: selective search (Uijlings et al. 2013), or the user's
+files.
 
 Boxes are x0, y0, x1, y1 in pixels of the image, half-open: the width is x1 - x0.
 """
@@ -19,14 +20,16 @@ from benchmark.readers import npy_files
 
 COUNT = 200  # proposals per image; two-branch paper, Section 4
 
-# The initial segments (Felzenszwalb and Huttenlocher 2004). Chosen on training scenes of `shapes`;
-# Uijlings et al. smooth more (0.8), which loses the smallest things.
+# The initial segments (Felzenszwalb and Huttenlocher 2004). Chosen on training scenes
+# of `shapes`; Uijlings et al. smooth more (0.8), which loses the smallest things.
 SMOOTHING, SCALE = 0.5, 100
 LEAST_SHARE = 0.001  # of the image: the size of the smallest segment
-LONG_SIDE = 256  # pixels; larger images are shrunk, since captions name nothing that small
+# pixels; larger images are shrunk, since captions name nothing that small
+LONG_SIDE = 256
 BINS = 25  # of a colour histogram, per channel; Uijlings et al. 2013, Section 3.2
 
-OUTSIDE = 1.0  # pixels by which a box may reach out of its image; it is cut at the border
+# pixels by which a box may reach out of its image; it is cut at the border
+OUTSIDE = 1.0
 LARGEST = 1 << 26  # bytes of an array of an image's boxes
 SAVE_AGAIN = "save the file again"
 
@@ -34,11 +37,11 @@ SAVE_AGAIN = "save the file again"
 def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
     """Boxes (n, 4) float32, n <= `count`, all different. Deterministic.
 
-    Uijlings et al. 2013 with a single grouping: the two most similar neighbouring segments are
-    merged until one is left, and every segment on the way gives a box. Similarity is that of
-    colour, size and fill; texture is left out, which changes next to nothing here.
-    Boxes come in the reverse order of merging, the whole image first. The paper shuffles this
-    order to mix its many groupings; here there is only one.
+    Uijlings et al. 2013 with a single grouping: the two most similar neighbouring
+    segments are merged until one is left, and every segment on the way gives a box.
+    Similarity is that of colour, size and fill; texture is left out, which changes next
+    to nothing here. Boxes come in the reverse order of merging, the whole image first.
+    The paper shuffles this order to mix its many groupings; here there is only one.
     """
     ratio, small = LONG_SIDE / max(image.size), image
     if ratio < 1:
@@ -56,7 +59,8 @@ def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
 def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """Boxes (2n - 1, 4): those of the n segments, then that of each merged segment.
 
-    Merging two segments overwrites one with their union; the other has no neighbours from then on.
+    Merging two segments overwrites one with their union; the other has no neighbours
+    from then on.
     """
     sizes = np.bincount(labels.ravel()).astype(np.float64)  # in pixels
     count = len(sizes)
@@ -65,7 +69,10 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     # A histogram per channel that sums to 1, (n, 3 * BINS).
     bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256 + np.arange(3) * BINS
     cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
-    colours = np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1) / sizes[:, None]
+    colours = (
+        np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1)
+        / sizes[:, None]
+    )
     # Neighbours share an edge between two pixels, (n, n) bool.
     near = np.zeros((count, count), bool)
     near[labels[:, :-1], labels[:, 1:]] = True
@@ -76,7 +83,8 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     def similarities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Of pairs of segments, in [0, 5]: s_colour + s_size + s_fill of the paper.
 
-        s_colour is in [0, 3], since each of the three channels counts as much as size or fill.
+        s_colour is in [0, 3], since each of the three channels counts as much as size
+        or fill.
         """
         size = sizes[first] + sizes[second]
         low = np.minimum(boxes[first, :2], boxes[second, :2])
@@ -107,23 +115,30 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def read_boxes(folder: Path, image_id: str, size: tuple[int, int], count: int) -> np.ndarray:
-    """Boxes (n, 4) float32, n <= `count`, by falling score; in the file's order without scores.
+def read_boxes(
+    folder: Path, image_id: str, size: tuple[int, int], count: int
+) -> np.ndarray:
+    """Boxes (n, 4) float32, n <= `count`, by falling score; in the file's order without
+    scores.
 
     <image_id>.npz holds `boxes` (n, 4), half-open, and may hold `scores` (n,).
-    <image_id>.mat holds `bbs` (n, 4 or 5) of EdgeBoxes: x, y, w, h, from pixel 1, and perhaps the
-    score. The two-branch authors' evaluation reads it as the inclusive corners x, y, x + w, y + h,
-    so it becomes x - 1, y - 1, x + w, y + h here.
-    `size` is the image's (width, height); a box may reach OUTSIDE pixels out of it.
-    Raises UserError if there is no such file, and for a malformed one.
+    <image_id>.mat holds `bbs` (n, 4 or 5) of EdgeBoxes: x, y, w, h, from pixel 1, and
+    perhaps the score. The two-branch authors' evaluation reads it as the inclusive
+    corners x, y, x + w, y + h, so it becomes x - 1, y - 1, x + w, y + h here. `size` is
+    the image's (width, height); a box may reach OUTSIDE pixels out of it. Raises
+    UserError if there is no such file, and for a malformed one.
     """
-    name = names.inside(image_id, f"{folder}: {image_id!r:.200}", "give the image a plain id")
+    name = names.inside(
+        image_id, f"{folder}: {image_id!r:.200}", "give the image a plain id"
+    )
     path, other = folder / f"{name}.npz", folder / f"{name}.mat"
     if is_file(path):
         with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
             arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
         boxes = _numbers(f"{path}: boxes", arrays.get("boxes"), (4,))
-        scores = _numbers(f"{path}: scores", arrays.get("scores", np.zeros(len(boxes))), ())
+        scores = _numbers(
+            f"{path}: scores", arrays.get("scores", np.zeros(len(boxes))), ()
+        )
     elif is_file(other):
         path, kinds = other, mat_files.REAL + mat_files.WHOLE
         values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)
@@ -142,7 +157,9 @@ def read_boxes(folder: Path, image_id: str, size: tuple[int, int], count: int) -
     bad = np.flatnonzero(empty | (np.abs(boxes - inside) > OUTSIDE).any(1))
     if len(bad):
         corners = ", ".join(f"{corner:g}" for corner in boxes[bad[0]])
-        expected = f"x0 < x1 and y0 < y1 inside an image of {size[0]} x {size[1]} pixels"
+        expected = (
+            f"x0 < x1 and y0 < y1 inside an image of {size[0]} x {size[1]} pixels"
+        )
         found = f"{corners}, and {len(bad)} such rows in all"
         do = "check that the boxes are of this image and in its pixels"
         raise UserError(f"{path}: row {bad[0] + 1}", expected, found, do)
@@ -150,14 +167,23 @@ def read_boxes(folder: Path, image_id: str, size: tuple[int, int], count: int) -
     return inside[order].astype(np.float32)
 
 
-def _numbers(where: str, values: np.ndarray | None, columns: tuple[int, ...]) -> np.ndarray:
-    """`values` as float64: (n,) if `columns` is empty, else (n, c) with c one of `columns`."""
+def _numbers(
+    where: str, values: np.ndarray | None, columns: tuple[int, ...]
+) -> np.ndarray:
+    """`values` as float64: (n,) if `columns` is empty, else (n, c) with c one of
+    `columns`."""
     shapes = " or ".join(f"(n, {width})" for width in columns) or "(n,)"
     found = "nothing" if values is None else f"{values.dtype} {values.shape}"
-    fits = values is not None and values.dtype.kind in "fiu" and values.ndim == 1 + bool(columns)
+    fits = (
+        values is not None
+        and values.dtype.kind in "fiu"
+        and values.ndim == 1 + bool(columns)
+    )
     if not fits or (columns and values.shape[1] not in columns):
         raise UserError(where, f"numbers {shapes}", found, SAVE_AGAIN)
     if not np.isfinite(values).all():
         row = np.argwhere(~np.isfinite(values))[0][0] + 1
-        raise UserError(f"{where}: row {row}", "finite numbers", "NaN or infinity", SAVE_AGAIN)
+        raise UserError(
+            f"{where}: row {row}", "finite numbers", "NaN or infinity", SAVE_AGAIN
+        )
     return values.astype(np.float64)

@@ -15,14 +15,16 @@ CONSTANT = 1e-6  # a channel with a smaller deviation is not scaled
 
 
 class Standardiser:
-    """Mean and deviation of the channels of rows (..., F) that come a block at a time."""
+    """Mean and deviation of the channels of rows (..., F) that come a block at a
+    time."""
 
     def __init__(self) -> None:
         self._scaler = StandardScaler()
 
     @classmethod
     def of(cls, array: np.ndarray, counted: np.ndarray) -> "Standardiser":
-        """Measured on the rows of `array` where `counted`, a mask of its leading axes, is true."""
+        """Measured on the rows of `array` where `counted`, a mask of its leading axes,
+        is true."""
         standardiser = cls()
         for rows in _blocks(array):
             standardiser.add(array[rows][counted[rows]])
@@ -43,7 +45,8 @@ class Standardiser:
     def deviation(self) -> np.ndarray:
         """(F,) float32; 1 for a channel that does not vary, so that it becomes zero.
 
-        Not the scaler's own rule, which would blow up the noise of a channel that is almost zero.
+        Not the scaler's own rule, which would blow up the noise of a channel that is
+        almost zero.
         """
         deviation = np.sqrt(self._scaler.var_)
         return np.where(deviation > CONSTANT, deviation, 1.0).astype(np.float32)
@@ -54,11 +57,16 @@ class Standardiser:
 
 
 def write_standardised(
-    source: Path, target: Path, standardiser: Standardiser | None, kept: np.ndarray | None = None
+    source: Path,
+    target: Path,
+    standardiser: Standardiser | None,
+    kept: np.ndarray | None = None,
 ) -> None:
-    """Copy a .npy file with its rows standardised, as float16; as it is without a standardiser.
+    """Copy a .npy file with its rows standardised, as float16; as it is without a
+    standardiser.
 
-    Where `kept`, a mask of the leading axes, is false, what was standardised is set to zero.
+    Where `kept`, a mask of the leading axes, is false, what was standardised is set to
+    zero.
     """
     if standardiser is None:
         shutil.copyfile(source, target)

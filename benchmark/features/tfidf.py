@@ -1,8 +1,10 @@
-"""A caption as the tf-idf weights of its words, reduced to a dense vector: a cheap baseline.
+"""A caption as the tf-idf weights of its words, reduced to a dense vector: a cheap
+baseline.
 
-Paper 002, Section 4.3, reports that tf-idf comes close to its Fisher vectors, and does not say
-which variant. Assumed: that of scikit-learn (raw counts, smoothed idf, unit length, no stop words),
-projected on the leading singular directions without subtracting a mean.
+Paper 002, Section 4.3, reports that tf-idf comes close to its Fisher vectors, and does
+not say which variant. Assumed: that of scikit-learn (raw counts, smoothed idf, unit
+length, no stop words), projected on the leading singular directions without subtracting
+a mean.
 """
 
 from collections.abc import Sequence
@@ -21,27 +23,39 @@ SEED = 0  # one fit per dataset: cells of different seeds share their features
 
 
 def encode(
-    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+    captions: Sequence[str],
+    is_train: np.ndarray,
+    words: Words,
+    settings: SentenceEncoder,
 ) -> tuple[np.ndarray, dict]:
     """Vectors (C, size) float32, and facts for the card.
 
-    Fitted on the training captions. The known words are theirs, and `words` is not used; a caption
-    without known words is zero. Raises UserError if there are no words to fit to, and if `settings`
-    ask for a larger size than they span.
+    Fitted on the training captions. The known words are theirs, and `words` is not
+    used; a caption without known words is zero. Raises UserError if there are no words
+    to fit to, and if `settings` ask for a larger size than they span.
     """
-    train = [text for text, is_fitted in zip(captions, is_train, strict=True) if is_fitted]
+    train = [
+        text for text, is_fitted in zip(captions, is_train, strict=True) if is_fitted
+    ]
     vectorizer = TfidfVectorizer(
         tokenizer=tokenise, token_pattern=None, lowercase=False, dtype=np.float32
     )
     try:
         weights = vectorizer.fit_transform(train)
     except ValueError as error:  # empty vocabulary
-        expected, do = "words in the training captions", "check the captions of the dataset"
+        expected, do = (
+            "words in the training captions",
+            "check the captions of the dataset",
+        )
         raise UserError("tfidf", expected, "none", do) from error
     most = min(weights.shape)
     if settings.size is not None and settings.size > most:
-        expected = f"at most {most}, the smaller of the numbers of training captions and words"
-        raise UserError("tfidf: size", expected, settings.size, "lower it or leave it out")
+        expected = (
+            f"at most {most}, the smaller of the numbers of training captions and words"
+        )
+        raise UserError(
+            "tfidf: size", expected, settings.size, "lower it or leave it out"
+        )
     svd = TruncatedSVD(settings.size or min(SIZE, most), random_state=SEED).fit(weights)
     vectors = svd.transform(vectorizer.transform(captions))
     facts = {

@@ -1,11 +1,14 @@
-"""Classifiers of the library timm as fixed feature extractors: `timm_NAME` is its network NAME.
+"""Classifiers of the library timm as fixed feature extractors: `timm_NAME` is its
+network NAME.
 
-Pixels are normalised with the mean and deviation that timm states for its default weights of the
-network: for EfficientNet-Lite (x - 127.5) / 127.5, where its authors have (x - 127) / 128. Images
-are squashed to the season's input size, timm's being 260 for EfficientNet-Lite2, with bicubic
-interpolation, as timm states too, and not cropped. The pooled vector is the mean of the map.
+Pixels are normalised with the mean and deviation that timm states for its default
+weights of the network: for EfficientNet-Lite (x - 127.5) / 127.5, where its authors
+have (x - 127) / 128. Images are squashed to the season's input size, timm's being 260
+for EfficientNet-Lite2, with bicubic interpolation, as timm states too, and not cropped.
+The pooled vector is the mean of the map.
 
-Weights are NAME.pth or NAME-*.pth, or .safetensors, of `weights_dir`; `tf_` may be left out.
+Weights are NAME.pth or NAME-*.pth, or .safetensors, of `weights_dir`; `tf_` may be left
+out.
 """
 
 from importlib.util import find_spec
@@ -18,20 +21,23 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.features import weight_files
 from benchmark.features.torchvision_cnn import Network
 
-CLASSIFIERS = ("classifier.", "fc.", "head.")  # beginnings of the names of what is not needed
+# beginnings of the names of what is not needed
+CLASSIFIERS = ("classifier.", "fc.", "head.")
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
     """The network in evaluation mode, and the file name and sha256 of its weights.
 
-    Raises UserError for a missing library, an unknown network or one without a feature map, and for
-    weights that are missing, ambiguous, no plain tensors, or of another network.
+    Raises UserError for a missing library, an unknown network or one without a feature
+    map, and for weights that are missing, ambiguous, no plain tensors, or of another
+    network.
     """
     path, model = _file(network, weights_dir), _model(network)
     names = list(model.state_dict())
 
     def renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """efficientnet-lite-pytorch has the same layers in the same order under other names."""
+        """efficientnet-lite-pytorch has the same layers in the same order under other
+        names."""
         is_lite = "_conv_stem.weight" in state and len(state) == len(names)
         return dict(zip(names, state.values(), strict=True)) if is_lite else state
 
@@ -40,7 +46,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
 
 
 def structure(network: str, size: int) -> Network:
-    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled
+    size."""
     return _wrapped(network, _model(network), size)
 
 
@@ -56,7 +63,9 @@ def _file(network: str, weights_dir: Path | None) -> Path:
     name = network.removeprefix("timm_")
     ends = (".pth", "-*.pth", ".safetensors", "-*.safetensors")
     stems = dict.fromkeys((name, name.removeprefix("tf_")))
-    return weight_files.only_file(weights_dir, [stem + end for stem in stems for end in ends])
+    return weight_files.only_file(
+        weights_dir, [stem + end for stem in stems for end in ends]
+    )
 
 
 def _model(network: str) -> nn.Module:
@@ -64,7 +73,10 @@ def _model(network: str) -> nn.Module:
 
     name = network.removeprefix("timm_")
     if not timm.is_model(name):
-        found, do = suggested(name, timm.list_models()), "choose one of timm.list_models()"
+        found, do = (
+            suggested(name, timm.list_models()),
+            "choose one of timm.list_models()",
+        )
         raise UserError("network", "a network of timm", found, do)
     return timm.create_model(name, pretrained=False)
 

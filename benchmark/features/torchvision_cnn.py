@@ -1,9 +1,10 @@
 """torchvision's ImageNet classifiers as fixed feature extractors.
 
-A network gives a pooled vector and a feature map. The pooled vector is the mean of the map, but for
-the VGGs fc7 before its ReLU, as in the two-branch paper and in Klein et al. A network that is
-trained on has no dropout inside: torchvision's VGGs have it between fc6 and fc7, EfficientNet and
-ConvNeXt drop whole layers, the instance-loss paper's image CNN has none (Section III-A).
+A network gives a pooled vector and a feature map. The pooled vector is the mean of the
+map, but for the VGGs fc7 before its ReLU, as in the two-branch paper and in Klein et
+al. A network that is trained on has no dropout inside: torchvision's VGGs have it
+between fc6 and fc7, EfficientNet and ConvNeXt drop whole layers, the instance-loss
+paper's image CNN has none (Section III-A).
 """
 
 from pathlib import Path
@@ -16,7 +17,8 @@ from torchvision.ops import StochasticDepth
 from benchmark.features import weight_files
 
 WHICH = "IMAGENET1K_V1"  # of torchvision's weights
-RESIDUAL = ("resnet", "resnext", "wide_resnet", "regnet")  # whose last two layers are no map's
+# whose last two layers are no map's
+RESIDUAL = ("resnet", "resnext", "wide_resnet", "regnet")
 WITH_FEATURES = (
     "alexnet",
     "convnext",
@@ -35,8 +37,8 @@ STD = (0.229, 0.224, 0.225)
 class Network(nn.Module):
     """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w).
 
-    If the features are standardised, `pooled_mean` and `pooled_deviation` are those of the training
-    pictures, else 0 and 1.
+    If the features are standardised, `pooled_mean` and `pooled_deviation` are those of
+    the training pictures, else 0 and 1.
     """
 
     def __init__(self, trunk: nn.Module, head: nn.Module | None, size: int = 1) -> None:
@@ -56,14 +58,15 @@ class Network(nn.Module):
 
 
 def averaged(map_BFhw: Tensor, side: int) -> Tensor:
-    """The map as (B, F', side, side), each cell the mean of what lies in it, as of VGG's adaptive
-    pooling, whose way back adds in any order on a GPU."""
+    """The map as (B, F', side, side), each cell the mean of what lies in it, as of
+    VGG's adaptive pooling, whose way back adds in any order on a GPU."""
     height, width = map_BFhw.shape[2:]
     if height == width == side:
         return map_BFhw
 
     def shares(length: int) -> Tensor:
-        """(side, length): by how much each place counts in each cell; cells may share a place."""
+        """(side, length): by how much each place counts in each cell; cells may share a
+        place."""
         cells = torch.arange(side, device=map_BFhw.device)
         starts, ends = cells * length // side, -(-(cells + 1) * length // side)
         places = torch.arange(length, device=map_BFhw.device)
@@ -76,27 +79,35 @@ def averaged(map_BFhw: Tensor, side: int) -> Tensor:
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
     """The network in evaluation mode, and the file name and sha256 of its weights.
 
-    Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
-    plain tensor file, or of another network.
+    Raises UserError for an unknown network, and for weights that are missing,
+    ambiguous, not a plain tensor file, or of another network.
     """
-    path = weight_files.locate(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+    path = weight_files.locate(
+        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
+    )
     model = models.get_model(network, weights=None)
-    origin = weight_files.fill(model, path, optional=("classifier.", "fc."))  # what is not needed
+    # what is not needed
+    origin = weight_files.fill(model, path, optional=("classifier.", "fc."))
     return Network(*_parts(network, model)).eval(), origin
 
 
 def structure(network: str, size: int) -> Network:
-    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled
+    size."""
     return Network(*_parts(network, models.get_model(network, weights=None)), size)
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
-    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
-    return weight_files.whereabouts(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks
+    them."""
+    return weight_files.whereabouts(
+        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
+    )
 
 
 def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
-    """The layers up to the feature map, and those from there to the pooled vector, if any."""
+    """The layers up to the feature map, and those from there to the pooled vector, if
+    any."""
     for layer in model.modules():
         if isinstance(layer, StochasticDepth):
             layer.p = 0.0
@@ -106,6 +117,7 @@ def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
         return nn.Sequential(model.features, nn.ReLU()), None
     if name.startswith("vgg"):
         to_fc7 = model.classifier[:4]
-        to_fc7[2] = nn.Identity()  # in the place of dropout, so that weights keep their names
+        # in the place of dropout, so that weights keep their names
+        to_fc7[2] = nn.Identity()
         return model.features, to_fc7
     return model.features, None

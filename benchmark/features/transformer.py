@@ -1,12 +1,15 @@
-"""Captions by any BERT-like encoder in Hugging Face's format, from a folder of this machine.
+"""Captions by any BERT-like encoder in Hugging Face's format, from a folder of this
+machine.
 
-A sentence vector is the mean of the last layer over the real tokens, those that frame a text among
-them: Reimers and Gurevych, Sentence-BERT, EMNLP 2019, and what sentence-transformers does, before
-its normalisation. Vectors of the tokens themselves are what VSE-infinity's BERT branch pools (Chen
-et al., CVPR 2021); it trains BERT, which is frozen here. Nothing is downloaded, unpickled or run.
+A sentence vector is the mean of the last layer over the real tokens, those that frame a
+text among them: Reimers and Gurevych, Sentence-BERT, EMNLP 2019, and what
+sentence-transformers does, before its normalisation. Vectors of the tokens themselves
+are what VSE-infinity's BERT branch pools (Chen et al., CVPR 2021); it trains BERT,
+which is frozen here. Nothing is downloaded, unpickled or run.
 
-Texts of one length in tokens are computed together, always BATCH of them, on one CPU thread with
-the plain attention. So no text is padded, and its bytes do not hang on those beside it.
+Texts of one length in tokens are computed together, always BATCH of them, on one CPU
+thread with the plain attention. So no text is padded, and its bytes do not hang on
+those beside it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,22 +28,29 @@ from benchmark.season.parameters import SentenceEncoder
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 BATCH = 32  # texts; on one core about as fast as any number from 16 to 128
-LONGEST = 256  # tokens; a longer text is cut, as by sentence-transformers with all-MiniLM-L6-v2
+# tokens; a longer text is cut, as by sentence-transformers with all-MiniLM-L6-v2
+LONGEST = 256
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
 
 
 def encode(
-    texts: Sequence[str], is_train: np.ndarray, words: Words | None, settings: SentenceEncoder
+    texts: Sequence[str],
+    is_train: np.ndarray,
+    words: Words | None,
+    settings: SentenceEncoder,
 ) -> tuple[np.ndarray, dict]:
     """Mean vectors (C, F) float32, and facts for the card.
 
-    Nothing is fitted and no words are needed: `is_train` and `words` are not used. A text without
-    tokens is zero. Raises UserError as `contexts`, and if `settings` ask for another size.
+    Nothing is fitted and no words are needed: `is_train` and `words` are not used. A
+    text without tokens is zero. Raises UserError as `contexts`, and if `settings` ask
+    for another size.
     """
     ends, size, blocks, facts = contexts(texts, settings)
     if settings.size not in (None, size):
         do = "leave it out, or choose other weights"
-        raise UserError("transformer: size", f"{size}, that of its layers", settings.size, do)
+        raise UserError(
+            "transformer: size", f"{size}, that of its layers", settings.size, do
+        )
     vectors = np.zeros((len(ends), size), np.float32)
     for rows, states in blocks:
         vectors[rows] = states.mean(1).numpy()
@@ -50,20 +60,26 @@ def encode(
 def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     """Vectors of tokens: ends (C,), F, an iterator of blocks, and facts for the card.
 
-    Those of text c are L = ends[c] - ends[c - 1] rows of all. Each block is (rows (n,) of texts,
-    their vectors (n, L, F) float32); a text without tokens has one row, and is in no block. Raises
-    UserError for a missing library, and for a folder that holds no such encoder.
+    Those of text c are L = ends[c] - ends[c - 1] rows of all. Each block is (rows (n,)
+    of texts, their vectors (n, L, F) float32); a text without tokens has one row, and
+    is in no block. Raises UserError for a missing library, and for a folder that holds
+    no such encoder.
     """
     folder = whereabouts(settings)
     model, tokenizer = _loaded(folder)
     ids = [tokenizer.encode(text).ids for text in texts]
     lengths = np.array([len(row) for row in ids], np.int64)
-    alike = [np.flatnonzero(lengths == n) for n in np.unique(lengths[lengths > 0])[::-1]]
-    batches = [rows[n : n + BATCH] for rows in alike for n in range(0, len(rows), BATCH)]
+    alike = [
+        np.flatnonzero(lengths == n) for n in np.unique(lengths[lengths > 0])[::-1]
+    ]
+    batches = [
+        rows[n : n + BATCH] for rows in alike for n in range(0, len(rows), BATCH)
+    ]
 
     def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
-            whole = np.array([ids[c] for c in np.resize(rows, BATCH)])  # short ones are repeated
+            # short ones are repeated
+            whole = np.array([ids[c] for c in np.resize(rows, BATCH)])
             with torch.inference_mode():
                 states = model(input_ids=torch.from_numpy(whole)).last_hidden_state
             yield rows, states[: len(rows)]
@@ -74,7 +90,8 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
 
 
 def whereabouts(settings: SentenceEncoder) -> Path:
-    """The folder of the weights. Raises UserError for a missing library or file, or no folder."""
+    """The folder of the weights. Raises UserError for a missing library or file, or no
+    folder."""
     folder = Path(settings.weights or "")
     if lost := [folder / name for name in FILES if not (folder / name).is_file()]:
         do = "place it there, or name the folder above: rematch season NAME --weights-dir DIR"
@@ -86,23 +103,34 @@ def whereabouts(settings: SentenceEncoder) -> Path:
 
 
 def _loaded(folder: Path) -> tuple:
-    """The network in evaluation mode, and the tokeniser, which cuts and does not pad."""
-    from tokenizers import Tokenizer  # here: seconds that other encoders need not wait for
+    """The network in evaluation mode, and the tokeniser, which cuts and does not
+    pad."""
+    # here: seconds that other encoders need not wait for
+    from tokenizers import Tokenizer
     from transformers import AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    how = {"attn_implementation": "eager", "dtype": torch.float32, "output_loading_info": True}
+    how = {
+        "attn_implementation": "eager",
+        "dtype": torch.float32,
+        "output_loading_info": True,
+    }
     try:
         model, told = AutoModel.from_pretrained(folder, **SAFELY, **how)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(min(LONGEST, model.config.max_position_embeddings))
-        if lost := {name for name in told["missing_keys"] if not name.startswith("pooler.")}:
+        if lost := {
+            name for name in told["missing_keys"] if not name.startswith("pooler.")
+        }:
             raise ValueError(f"{len(lost)} tensors are missing, first {min(lost)!r}")
         if not all(value.isfinite().all() for value in model.state_dict().values()):
             raise ValueError("NaN or infinity")
-    except Exception as error:  # of any type: what the bytes of three files make a library raise
+    # of any type: what the bytes of three files make a library raise
+    except Exception as error:
         found = f"something else ({' '.join(str(error).split()):.300})"
-        raise UserError(folder, "an encoder as of BERT", found, "get the folder again") from error
+        raise UserError(
+            folder, "an encoder as of BERT", found, "get the folder again"
+        ) from error
     return model.eval(), tokenizer

@@ -21,29 +21,37 @@ from benchmark.core.files import DAMAGED, allowance, opened, readable, sha256, t
 LARGEST = 1 << 36  # bytes of weights
 NAMED = 3  # entries of an object that a message lists
 SAVE_STATE = "save it with torch.save(model.state_dict(), path)"
-NAME_FOLDER = "name the folder of the weights with: rematch season NAME --weights-dir DIR"
+NAME_FOLDER = (
+    "name the folder of the weights with: rematch season NAME --weights-dir DIR"
+)
 
 
 def url_of(network: str, known: tuple[str, ...], which: str) -> str:
-    """The address of torchvision's weights of a network. Raises UserError if it is not `known`."""
+    """The address of torchvision's weights of a network. Raises UserError if it is not
+    `known`."""
     if network not in known:
         some = f"one of {', '.join(known)}" if len(known) <= 30 else "a known network"
         do = "choose one of docs/datasets.md"
         raise UserError("network", some, suggested(network, known), do)
-    from torchvision.models import get_model_weights  # imports torch's compiler: over a second
+    # imports torch's compiler: over a second
+    from torchvision.models import get_model_weights
 
     return get_model_weights(network)[which].url
 
 
 def locate(url: str, weights_dir: Path | None) -> Path:
-    """The weight file that `url` names: in `weights_dir`, with any hash, or else downloaded.
+    """The weight file that `url` names: in `weights_dir`, with any hash, or else
+    downloaded.
 
-    Raises UserError if the folder has no such file or several, and if the download fails.
+    Raises UserError if the folder has no such file or several, and if the download
+    fails.
     """
     name = Path(url).name
     if weights_dir:
         return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
-    with readable(name, f"to download it from {url}", f"place it in a folder and {NAME_FOLDER}"):
+    with readable(
+        name, f"to download it from {url}", f"place it in a folder and {NAME_FOLDER}"
+    ):
         torch.hub.load_state_dict_from_url(
             url, map_location="cpu", check_hash=True, weights_only=True
         )
@@ -51,8 +59,14 @@ def locate(url: str, weights_dir: Path | None) -> Path:
 
 
 def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
-    """The one file of the folder that fits any pattern. Raises UserError for none and several."""
-    fitting = {path for pattern in patterns if weights_dir for path in weights_dir.glob(pattern)}
+    """The one file of the folder that fits any pattern. Raises UserError for none and
+    several."""
+    fitting = {
+        path
+        for pattern in patterns
+        if weights_dir
+        for path in weights_dir.glob(pattern)
+    }
     if len(fitting) != 1:
         found = ", ".join(sorted(path.name for path in fitting)) or "none"
         expected = f"exactly one file {' or '.join(patterns)}"
@@ -61,23 +75,30 @@ def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
 
 
 def whereabouts(url: str, weights_dir: Path | None) -> str:
-    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks
+    them."""
     if weights_dir:
         return locate(url, weights_dir).name
     return f"to be downloaded from {url} unless --weights-dir names a folder"
 
 
 def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Tensor]:
-    """The tensor that torch saved, or the tensors by name. Raises UserError for anything
-    else, which says what there is; `advice` tells how to save tensors."""
+    """The tensor that torch saved, or the tensors by name. Raises UserError for
+    anything else, which says what there is; `advice` tells how to save tensors."""
     if path.suffix == ".safetensors":
         expected = "a .safetensors file of plain tensors"
         with readable(path.name, expected, "get it again"), opened(path):
             return load_file(path)
     expected = "plain tensors"
-    with readable(path.name, expected, advice), opened(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
-        if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
+    with (
+        readable(path.name, expected, advice),
+        opened(path) as file,
+        warnings.catch_warnings(),
+    ):
+        # torch warns of the old format before it refuses it
+        warnings.simplefilter("ignore")
+        # torch compresses nothing: what unpacks to more is a bomb
+        if zipfile.is_zipfile(file):
             unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
             allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
             if unpacked > allowed:
@@ -88,7 +109,8 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
         except pickle.UnpicklingError as error:
             raise ValueError(_globals_of(file) or "no file of torch") from error
     is_named = isinstance(found, dict) and all(
-        isinstance(name, str) and isinstance(value, Tensor) for name, value in found.items()
+        isinstance(name, str) and isinstance(value, Tensor)
+        for name, value in found.items()
     )
     if not is_named and not isinstance(found, Tensor):
         raise UserError(path.name, expected, _described(found), advice)
@@ -96,8 +118,8 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
 
 
 def _globals_of(file: BinaryIO) -> str:
-    """The classes and functions that a file of torch would call, which is never done; ""
-    for a file of another kind."""
+    """The classes and functions that a file of torch would call, which is never done;
+    "" for a file of another kind."""
     file.seek(0)
     try:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
@@ -141,18 +163,23 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 
 def fill(
-    model: nn.Module, path: Path, optional: tuple[str, ...] = (), renamed: Callable = dict
+    model: nn.Module,
+    path: Path,
+    optional: tuple[str, ...] = (),
+    renamed: Callable = dict,
 ) -> dict[str, str]:
-    """Load the state dict at `path` into `model`, with the names that `renamed` gives it; the name
-    and the sha256 of the file.
+    """Load the state dict at `path` into `model`, with the names that `renamed` gives
+    it; the name and the sha256 of the file.
 
-    Tensors whose names start with one of `optional` may be missing. Raises UserError for weights
-    of another network, and as `read_state`.
+    Tensors whose names start with one of `optional` may be missing. Raises UserError
+    for weights of another network, and as `read_state`.
     """
     state = renamed(read_state(path))
     try:
         problems = model.load_state_dict(state, strict=False)
-        missing = [name for name in problems.missing_keys if not name.startswith(optional)]
+        missing = [
+            name for name in problems.missing_keys if not name.startswith(optional)
+        ]
         wrong = missing + list(problems.unexpected_keys)
         difference = f"{len(wrong)} tensors differ, first {wrong[0]!r}" if wrong else ""
     except RuntimeError as error:  # same names, other shapes

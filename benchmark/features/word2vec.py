@@ -1,12 +1,13 @@
 """Vectors of words: skip-gram (Mikolov et al. 2013), trained here or read from a file.
 
-Files are word2vec's .bin (Google News), GloVe's .txt, and .vec, which is the same below a line of
-the number of vectors and their size (a .txt may have it, too). None is ever unpickled. They are
-read here and not by gensim, which keeps all 3 million vectors when a few thousand are needed, and
-fails at the tokens with spaces of glove.840B.
+Files are word2vec's .bin (Google News), GloVe's .txt, and .vec, which is the same below
+a line of the number of vectors and their size (a .txt may have it, too). None is ever
+unpickled. They are read here and not by gensim, which keeps all 3 million vectors when
+a few thousand are needed, and fails at the tokens with spaces of glove.840B.
 
-Captions are in lower case (benchmark.data.vocabularies.tokenise), vector files are not: only their
-lower-case entries are used. The papers match case, so names and sentence starts differ.
+Captions are in lower case (benchmark.data.vocabularies.tokenise), vector files are not:
+only their lower-case entries are used. The papers match case, so names and sentence
+starts differ.
 """
 
 import math
@@ -26,9 +27,9 @@ from benchmark.core.files import opened, readable, sha256
 from benchmark.data.feature_folders import FRAME, Words
 from benchmark.season.parameters import WordVectors
 
-# Assumed: no paper trains its own vectors. The corpora are small, so all words are kept, and epochs
-# repeat until about five million words were seen: with fewer, words that share contexts (red, blue)
-# stay alike.
+# Assumed: no paper trains its own vectors. The corpora are small, so all words are
+# kept, and epochs repeat until about five million words were seen: with fewer, words
+# that share contexts (red, blue) stay alike.
 TRAINING = {"sg": 1, "window": 5, "negative": 5, "min_count": 1}
 WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
 SEED = 0  # one fit per dataset: cells of different seeds share their features
@@ -41,13 +42,16 @@ def words(
 ) -> tuple[Words, dict]:
     """Words with their vectors, in alphabetical order, and facts for the card.
 
-    `corpus` are the tokenised training captions. Vectors that are trained here are those of their
-    words. Vectors of a file are those of `keep`, the words of all captions, and of FRAME: there, a
-    word that only test captions have is not fitted to them. Raises UserError for a corpus without
-    words, and for a malformed file.
+    `corpus` are the tokenised training captions. Vectors that are trained here are
+    those of their words. Vectors of a file are those of `keep`, the words of all
+    captions, and of FRAME: there, a word that only test captions have is not fitted to
+    them. Raises UserError for a corpus without words, and for a malformed file.
     """
     if settings.vectors is not None:
-        path, expected = Path(settings.vectors), "a word2vec .bin, a GloVe .txt or a .vec"
+        path, expected = (
+            Path(settings.vectors),
+            "a word2vec .bin, a GloVe .txt or a .vec",
+        )
         read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
         if read is None:
             do = "unpack the file, or name another one in the season's `words`"
@@ -55,10 +59,15 @@ def words(
         with readable(path.name, expected, "get the file again"), opened(path) as file:
             vectors = read(file, path, settings.size, keep | set(FRAME))
         if not vectors.keys() & (keep - set(FRAME)):
-            expected, do = "vectors for words of the captions", "check the language of the file"
+            expected, do = (
+                "vectors for words of the captions",
+                "check the language of the file",
+            )
             raise UserError(path.name, expected, "none", do)
         if not all(np.isfinite(vector).all() for vector in vectors.values()):
-            raise UserError(path.name, "numbers", "NaN or infinity", "get the file again")
+            raise UserError(
+                path.name, "numbers", "NaN or infinity", "get the file again"
+            )
         facts = {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
     else:
         count = sum(map(len, corpus))
@@ -68,20 +77,33 @@ def words(
         epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
         # One worker: with more, gensim's updates race and two runs differ.
         model = Word2Vec(
-            corpus, vector_size=settings.size, seed=SEED, workers=1, epochs=epochs, **TRAINING
+            corpus,
+            vector_size=settings.size,
+            seed=SEED,
+            workers=1,
+            epochs=epochs,
+            **TRAINING,
         )
         vectors = dict(zip(model.wv.index_to_key, model.wv.vectors, strict=True))
-        facts = {"vectors": "trained on the training captions", "epochs": epochs, "seed": SEED}
+        facts = {
+            "vectors": "trained on the training captions",
+            "epochs": epochs,
+            "seed": SEED,
+        }
         facts |= TRAINING
     order = sorted(vectors)
-    return Words(tuple(order), np.stack([vectors[w] for w in order]).astype(np.float32)), facts
+    return Words(
+        tuple(order), np.stack([vectors[w] for w in order]).astype(np.float32)
+    ), facts
 
 
-def _binary(file: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+def _binary(
+    file: BinaryIO, path: Path, size: int, keep: set[str]
+) -> dict[str, np.ndarray]:
     """The vectors of `keep` in a word2vec .bin.
 
-    The file starts with the number of vectors and their size; then come the words, each followed by
-    its float32 values.
+    The file starts with the number of vectors and their size; then come the words, each
+    followed by its float32 values.
     """
     word_of, vectors = {word.encode(): word for word in keep}, {}
     count, width = map(int, file.readline(100).split())
@@ -95,7 +117,8 @@ def _binary(file: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, 
             start, end = space + 1, space + 1 + 4 * width
             if space < 0 or end > len(content):
                 raise EOFError(f"{count} vectors announced, {number} whole ones in it")
-            # Some files have a newline before a word. If one comes twice, its first vector counts.
+            # Some files have a newline before a word. If one comes twice, its first
+            # vector counts.
             word = word_of.pop(content[at:space].lstrip(b"\n"), None)
             if word is not None:
                 vectors[word] = np.frombuffer(content[start:end], "<f4")
@@ -105,11 +128,13 @@ def _binary(file: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, 
     return vectors
 
 
-def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+def _text(
+    content: BinaryIO, path: Path, size: int, keep: set[str]
+) -> dict[str, np.ndarray]:
     """The vectors of `keep` in a GloVe .txt.
 
-    Each line is a word, which may contain spaces, followed by its numbers. A first line of two
-    whole numbers tells how many lines follow and the size of their vectors.
+    Each line is a word, which may contain spaces, followed by its numbers. A first line
+    of two whole numbers tells how many lines follow and the size of their vectors.
     """
     vectors: dict[str, np.ndarray] = {}
     # Only \n ends a line: some tokens of GloVe are other separators.

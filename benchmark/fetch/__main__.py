@@ -2,13 +2,15 @@
 
     rematch fetch DATASET [--source DIR]
 
-Writes data/manifests/<dataset>.json: name, size and sha256 of every raw file, no machine path, and
-the release where several are known. If the card has no checksum of a file, the first fetch records
-it in the manifest, and later ones of the same release must find the same.
+Writes data/manifests/<dataset>.json: name, size and sha256 of every raw file, no
+machine path, and the release where several are known. If the card has no checksum of a
+file, the first fetch records it in the manifest, and later ones of the same release
+must find the same.
 
-Bytes of a download go to `<target>.part`. It goes on from there, also in a later process, only
-where a mixture of releases cannot go unnoticed: a checksum is known, or `<target>.release.part`
-names the address and the release, as the server did, and the server then sends the rest of it.
+Bytes of a download go to `<target>.part`. It goes on from there, also in a later
+process, only where a mixture of releases cannot go unnoticed: a checksum is known, or
+`<target>.release.part` names the address and the release, as the server did, and the
+server then sends the rest of it.
 """
 
 import argparse
@@ -39,7 +41,9 @@ class ChecksumError(UserError):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", help="a dataset of any season")
-    parser.add_argument("--source", type=Path, help="folder that already holds the raw files")
+    parser.add_argument(
+        "--source", type=Path, help="folder that already holds the raw files"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -48,15 +52,23 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
-    """Bring the raw files into place and write their manifest; lines that tell their release."""
+    """Bring the raw files into place and write their manifest; lines that tell their
+    release."""
     dataset = raw_files.raw_dataset(params, name)
     with alone(lock_of(str(dataset.folder)), f"fetch {name}"):
         if source or dataset.source:
             link(dataset.folder, source.expanduser() if source else dataset.origin)
-        before, known = dataset.release, {each.name: each.sha256 for each in dataset.card.remote}
-        files = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
+        before, known = (
+            dataset.release,
+            {each.name: each.sha256 for each in dataset.card.remote},
+        )
+        files = (
+            read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
+        )
         recorded = {  # by an earlier fetch, where the card has no checksum
-            file["name"]: file["sha256"] for file in files if known.get(file["name"], "") is None
+            file["name"]: file["sha256"]
+            for file in files
+            if known.get(file["name"], "") is None
         }
         other = f"to take another release, delete {dataset.manifest}"
         # The addresses of the card have the published release.
@@ -72,7 +84,11 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
             "reader": dataset.reader,
             "options": dataset.options,
             "files": [
-                {"name": file, "bytes": (dataset.folder / file).stat().st_size, "sha256": digest}
+                {
+                    "name": file,
+                    "bytes": (dataset.folder / file).stat().st_size,
+                    "sha256": digest,
+                }
                 for file, digest in found.items()
             ],
             "notes": [
@@ -81,31 +97,42 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
                 if (known.get(file) or digest) != digest
             ],
         }
-        write_json(dataset.manifest, manifest | ({"release": release.name} if release else {}))
+        write_json(
+            dataset.manifest, manifest | ({"release": release.name} if release else {})
+        )
     told = [f"fetch {name}: {release}"] if release else []
     if before not in (None, release):
-        told.append(f"The manifest named release {before.name}. Other images give other numbers.")
+        told.append(
+            f"The manifest named release {before.name}. Other images give other numbers."
+        )
     return told
 
 
 def link(folder: Path, source: Path) -> None:
-    """Make `folder` a link to `source`. A real folder with files in it is never replaced."""
+    """Make `folder` a link to `source`. A real folder with files in it is never
+    replaced."""
     if not os.path.isdir(source):  # also of a name that no folder can have
-        expected, do = "the folder that holds the raw files", "name another folder with --source"
+        expected, do = (
+            "the folder that holds the raw files",
+            "name another folder with --source",
+        )
         raise UserError(source, expected, "no folder", do)
     if folder.exists() and folder.resolve() == source.resolve():
         return
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
             expected = f"no files of its own, to become a link to {source}"
-            raise UserError(folder, expected, "some", "move them away, or fetch without a source")
+            raise UserError(
+                folder, expected, "some", "move them away, or fetch without a source"
+            )
         folder.rmdir()
     with atomic(folder) as part:
         part.symlink_to(source.resolve(), target_is_directory=True)
 
 
 def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[Path]:
-    """The files of the dataset's inventory; those that are missing are downloaded if possible."""
+    """The files of the dataset's inventory; those that are missing are downloaded if
+    possible."""
     folder, card = dataset.folder, dataset.card
     request = f"ask for the data at {card.form}, " if card.form else ""
     obtain = card.obtain or "place the raw files in one folder"
@@ -119,7 +146,9 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
         if not folder.is_symlink():  # the user's own folder: nothing is written there
             for remote in raw_files.downloads(card, folder):
                 checksum = remote.sha256 or recorded.get(remote.name)
-                download(dataclasses.replace(remote, sha256=checksum), folder / remote.name)
+                download(
+                    dataclasses.replace(remote, sha256=checksum), folder / remote.name
+                )
     try:
         return raw_files.present(dataset, "a raw file")
     except UserError as error:
@@ -129,23 +158,27 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
         raise UserError(error.where, error.expected, error.found, steps) from error
 
 
-# Downloads --------------------------------------------------------------------------------------
+# Downloads ----------------------------------------------------------------------------
 
 
 class _AttemptError(Exception):
     """An attempt that gave no whole file; `is_final` if later ones would not either."""
 
-    def __init__(self, reason: str, is_final: bool = False, is_checksum: bool = False) -> None:
+    def __init__(
+        self, reason: str, is_final: bool = False, is_checksum: bool = False
+    ) -> None:
         super().__init__(reason)
         self.is_final, self.is_checksum = is_final, is_checksum
 
 
-def download(remote: RemoteFile, target: Path, *, attempts: int = 5, pause: float = 1.0) -> None:
+def download(
+    remote: RemoteFile, target: Path, *, attempts: int = 5, pause: float = 1.0
+) -> None:
     """Bring `remote` to `target`, whole and verified.
 
-    Each address is tried until `attempts` tries in a row brought nothing new, waiting `pause`
-    seconds, then twice that, and so on. Raises ChecksumError if an address sent wrong bytes, and
-    UserError if no address sent the file.
+    Each address is tried until `attempts` tries in a row brought nothing new, waiting
+    `pause` seconds, then twice that, and so on. Raises ChecksumError if an address sent
+    wrong bytes, and UserError if no address sent the file.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
@@ -159,7 +192,8 @@ def download(remote: RemoteFile, target: Path, *, attempts: int = 5, pause: floa
                 return os.replace(part, target)
             except _AttemptError as error:
                 last = error
-            except requests.RequestException as error:  # its message holds a memory address
+            # its message holds a memory address
+            except requests.RequestException as error:
                 what = type(error).__name__
                 last = _AttemptError(f"no connection, or an interrupted one ({what})")
             failures = 1 if _size(part) > furthest else failures + 1
@@ -191,9 +225,12 @@ def _discard(part: Path) -> None:
 
 
 def _attempt(url: str, part: Path, checksum: str | None) -> None:
-    """One request, from where the part ends; raises unless the part is then whole and verified."""
+    """One request, from where the part ends; raises unless the part is then whole and
+    verified."""
     noted = _release_file(part)
-    of_url, _, release = noted.read_text().partition("\n") if noted.exists() else ("", "", "")
+    of_url, _, release = (
+        noted.read_text().partition("\n") if noted.exists() else ("", "", "")
+    )
     release = release if of_url == url else ""
     if not (release or checksum):
         _discard(part)
@@ -203,14 +240,19 @@ def _attempt(url: str, part: Path, checksum: str | None) -> None:
         if release:
             headers["If-Range"] = release
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
-        span, found = (response.headers.get(name, "") for name in ("Content-Range", "ETag"))
+        span, found = (
+            response.headers.get(name, "") for name in ("Content-Range", "ETag")
+        )
         if not found or found.startswith("W/"):  # a weak tag says nothing of bytes
             found = response.headers.get("Last-Modified", "")
         first, _, total = span.removeprefix("bytes ").partition("/")
         total = int(total) if total.isdecimal() else None
         is_same = not release or found in ("", release)
-        # A part that is whole, as a kill before its checksum leaves it, has nothing to be sent.
-        is_whole = response.status_code == 416 and offset and total == offset and is_same
+        # A part that is whole, as a kill before its checksum leaves it, has nothing to
+        # be sent.
+        is_whole = (
+            response.status_code == 416 and offset and total == offset and is_same
+        )
         if response.status_code == 206:
             if first != f"{offset}-{(total or 0) - 1}" or not is_same:
                 _discard(part)
@@ -222,7 +264,9 @@ def _attempt(url: str, part: Path, checksum: str | None) -> None:
         if not is_whole:
             require_space(part.parent, (total or 0) - offset)
             title = part.name.removesuffix(".part")
-            bar = ProgressBar(desc=title, total=total, initial=offset, unit="B", unit_scale=True)
+            bar = ProgressBar(
+                desc=title, total=total, initial=offset, unit="B", unit_scale=True
+            )
             with bar, part.open("ab") as file:
                 for chunk in response.iter_content(CHUNK):
                     file.write(chunk)
@@ -230,15 +274,21 @@ def _attempt(url: str, part: Path, checksum: str | None) -> None:
     if total is not None and _size(part) != total:
         raise _AttemptError(f"expected {total} bytes, found {_size(part)}")
     if checksum is not None and (found := sha256(part)) != checksum:
-        # In one piece these are the address's bytes; otherwise a mixture may be the reason.
+        # In one piece these are the address's bytes; otherwise a mixture may be the
+        # reason.
         is_final = offset == 0 and total is not None
         _discard(part)
-        raise _AttemptError(f"expected sha256 {checksum}, found {found}", is_final, True)
+        raise _AttemptError(
+            f"expected sha256 {checksum}, found {found}", is_final, True
+        )
 
 
-def _start_over(response: requests.Response, part: Path, checksum: str | None) -> int | None:
-    """Empty the part; how many bytes the server now sends, if it tells. Refuses what cannot be the
-    file: an error, a web page, nothing, and content that may be incomplete."""
+def _start_over(
+    response: requests.Response, part: Path, checksum: str | None
+) -> int | None:
+    """Empty the part; how many bytes the server now sends, if it tells. Refuses what
+    cannot be the file: an error, a web page, nothing, and content that may be
+    incomplete."""
     status, headers = response.status_code, response.headers
     if status in (200, 416):  # others say nothing of the part
         _discard(part)
@@ -252,7 +302,9 @@ def _start_over(response: requests.Response, part: Path, checksum: str | None) -
     total = int(length) if length.isdecimal() else None
     is_chunked = "chunked" in headers.get("Transfer-Encoding", "")  # marks its own end
     if total == 0 or total is None and not is_chunked and checksum is None:
-        raise _AttemptError("sent no size, and without a checksum missing bytes would go unnoticed")
+        raise _AttemptError(
+            "sent no size, and without a checksum missing bytes would go unnoticed"
+        )
     return total
 
 

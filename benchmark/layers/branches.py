@@ -1,7 +1,8 @@
 """The branches of two-branch networks, what joins them, and how their layers start.
 
-Both networks of paper 002 have the same branches: "It shares the same architecture of the two
-branches as the embedding network" (Section 3.3). L2 normalisation follows in the models.
+Both networks of paper 002 have the same branches: "It shares the same architecture of
+the two branches as the embedding network" (Section 3.3). L2 normalisation follows in
+the models.
 """
 
 from itertools import pairwise
@@ -18,7 +19,11 @@ def linear_branch(input_size: int, hidden_size: int) -> nn.Sequential:
 
 
 def nonlinear_branch(
-    input_size: int, hidden_size: int, embedding_size: int, dropout: float, norm_momentum: float
+    input_size: int,
+    hidden_size: int,
+    embedding_size: int,
+    dropout: float,
+    norm_momentum: float,
 ) -> nn.Sequential:
     """Paper 002, Section 3.2.1: FC, ReLU, dropout (Section 5.3), FC, batch norm."""
     return nn.Sequential(
@@ -30,10 +35,12 @@ def nonlinear_branch(
     )
 
 
-def joint(product_size: int, layers: int, first_size: int, last_size: int) -> nn.Sequential:
-    """Paper 002, Section 4.3: from a product of two branches to a score, with ReLU between the FC
-    layers. Between three layers there are `first_size` and `last_size` numbers, between two
-    `last_size`."""
+def joint(
+    product_size: int, layers: int, first_size: int, last_size: int
+) -> nn.Sequential:
+    """Paper 002, Section 4.3: from a product of two branches to a score, with ReLU
+    between the FC layers. Between three layers there are `first_size` and `last_size`
+    numbers, between two `last_size`."""
     between = (first_size, last_size)[3 - layers :]
     modules = []
     for inner, outer in pairwise((product_size, *between, 1)):
@@ -42,10 +49,12 @@ def joint(product_size: int, layers: int, first_size: int, last_size: int) -> nn
 
 
 def encode_regions(model: Matcher, batch: RegionBatch) -> tuple[Tensor, Tensor]:
-    """Encodings of the true regions (B, D), and of the proposals of the images (U, P, D).
+    """Encodings of the true regions (B, D), and of the proposals of the images (U, P,
+    D).
 
-    All pass through the network at once, each proposal once, so that a batch norm treats them
-    alike. Where an image has fewer than P proposals, the missing ones are zeros and take no part.
+    All pass through the network at once, each proposal once, so that a batch norm
+    treats them alike. Where an image has fewer than P proposals, the missing ones are
+    zeros and take no part.
     """
     shape, rows = batch.proposals.shape[:2], len(batch.regions)
     there_UP = torch.zeros(shape, dtype=torch.bool, device=batch.regions.device)
@@ -59,7 +68,8 @@ def encode_regions(model: Matcher, batch: RegionBatch) -> tuple[Tensor, Tensor]:
 
 
 def start_from_glorot(model: nn.Module) -> None:
-    """Glorot's uniform weights and zero biases for every FC layer: TensorFlow's default."""
+    """Glorot's uniform weights and zero biases for every FC layer: TensorFlow's
+    default."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)

@@ -1,7 +1,8 @@
-"""Scores, cosines and losses in float32 or better, whatever computes the networks before them.
+"""Scores, cosines and losses in float32 or better, whatever computes the networks
+before them.
 
-A bfloat16 has 8 bits: cosines near 1 move in steps of 0.004, so that a million scores become
-hundreds of different ones, and ties count against a method.
+A bfloat16 has 8 bits: cosines near 1 move in steps of 0.004, so that a million scores
+become hundreds of different ones, and ties count against a method.
 """
 
 from collections.abc import Callable
@@ -23,8 +24,8 @@ def unit(x: Tensor) -> Tensor:
 
 
 def in_float32(function: Callable) -> Callable:
-    """Decorates what computes scores: its tensors arrive in float32 or better, and autocast is
-    off."""
+    """Decorates what computes scores: its tensors arrive in float32 or better, and
+    autocast is off."""
 
     @wraps(function)
     def computed(*arguments):

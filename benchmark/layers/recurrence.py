@@ -1,10 +1,11 @@
 """Recurrent networks over the words of captions, without their padding.
 
-On a CPU, PyTorch's own GRU adds a gradient as large as its weights at every step; the gradients of
-this one's weights are one product over all steps.
+On a CPU, PyTorch's own GRU adds a gradient as large as its weights at every step; the
+gradients of this one's weights are one product over all steps.
 
-As `torch.nn.utils.rnn` packs and pads sentences of any order, and to the same bits, but the order
-is found on the host, where the lengths are known: a GPU gets it in one copy that nobody waits for.
+As `torch.nn.utils.rnn` packs and pads sentences of any order, and to the same bits, but
+the order is found on the host, where the lengths are known: a GPU gets it in one copy
+that nobody waits for.
 """
 
 from itertools import accumulate
@@ -15,22 +16,24 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from benchmark.contracts.methods import Captions
 
-# Shape legend: N words of all captions, step by step, the longest caption first in every step;
-# B captions, E size of a word, D size of a state.
+# Shape legend: N words of all captions, step by step, the longest caption first in
+# every step; B captions, E size of a word, D size of a state.
 
 
 def states(network: nn.GRU, words_CWE: Tensor, captions: Captions) -> Tensor:
-    """Hidden states (C, W, directions * D) of a batch-first network after every word; zeros after
-    the last one."""
+    """Hidden states (C, W, directions * D) of a batch-first network after every word;
+    zeros after the last one."""
     packed, places_C = _packed(words_CWE, captions)
     packed = gru_states(network, packed)
     padded, _ = pad_packed_sequence(packed, True, total_length=words_CWE.shape[1])
     return padded.index_select(0, places_C)
 
 
-def last_states(network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions) -> Tensor:
-    """Hidden states (directions, C, D) of a batch-first network after the last word that each
-    direction reads."""
+def last_states(
+    network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions
+) -> Tensor:
+    """Hidden states (directions, C, D) of a batch-first network after the last word
+    that each direction reads."""
     packed, places_C = _packed(words_CWE, captions)
     is_lstm = isinstance(network, nn.LSTM)
     hidden = network(packed)[1][0] if is_lstm else last_gru_states(network, packed)
@@ -38,7 +41,8 @@ def last_states(network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions
 
 
 def _packed(words_CWE: Tensor, captions: Captions) -> tuple[PackedSequence, Tensor]:
-    """The words, longest caption first, and the place (C,) of each caption in that order."""
+    """The words, longest caption first, and the place (C,) of each caption in that
+    order."""
     lengths, order = torch.sort(captions.counts, descending=True)
     both_2C = torch.stack([order, order.argsort()])
     if words_CWE.device.type == "cuda":
@@ -67,7 +71,11 @@ def last_gru_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
     """`gru(packed)[1]`, (directions, B, D), of a GRU of one layer."""
     if not _is_faster_here(packed):
         return gru(packed)[1]
-    states_ND, sizes, D = gru_states(gru, packed).data, packed.batch_sizes, gru.hidden_size
+    states_ND, sizes, D = (
+        gru_states(gru, packed).data,
+        packed.batch_sizes,
+        gru.hidden_size,
+    )
     nth_B = torch.arange(int(sizes[0]))
     last_step_B = (sizes[:, None] > nth_B).sum(0) - 1
     last_rows_B = (sizes.cumsum(0) - sizes)[last_step_B] + nth_B
@@ -79,27 +87,36 @@ def last_gru_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
 
 def _is_faster_here(packed: PackedSequence) -> bool:
     on_gpu = packed.data.device.type != "cpu"
-    return not on_gpu and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    return (
+        not on_gpu and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    )
 
 
 class _Gru(torch.autograd.Function):
-    """The states (N, D) of one direction, which passes the rows `spans` in their order."""
+    """The states (N, D) of one direction, which passes the rows `spans` in their
+    order."""
 
     @staticmethod
     def forward(ctx, x_NE, spans, w_ih, w_hh, b_ih, b_hh) -> Tensor:
         inner_N3D = torch.addmm(b_ih, x_NE, w_ih.T)
         D, B = w_hh.shape[1], max(span.stop - span.start for span in spans)
         state_BD = x_NE.new_zeros(B, D)
-        before_ND, states_ND, new_ND, hidden_ND = (x_NE.new_empty(len(x_NE), D) for _ in range(4))
+        before_ND, states_ND, new_ND, hidden_ND = (
+            x_NE.new_empty(len(x_NE), D) for _ in range(4)
+        )
         gates_N2D = x_NE.new_empty(len(x_NE), 2 * D)
         for span in spans:
             state = state_BD[: span.stop - span.start]
             before_ND[span] = state
             outer = torch.addmm(b_hh, state, w_hh.T)
-            gates = torch.add(outer[:, : 2 * D], inner_N3D[span, : 2 * D], out=gates_N2D[span])
+            gates = torch.add(
+                outer[:, : 2 * D], inner_N3D[span, : 2 * D], out=gates_N2D[span]
+            )
             reset, update = gates.sigmoid_().chunk(2, 1)
             hidden_ND[span] = outer[:, 2 * D :]
-            new = torch.add(inner_N3D[span, 2 * D :], hidden_ND[span] * reset, out=new_ND[span])
+            new = torch.add(
+                inner_N3D[span, 2 * D :], hidden_ND[span] * reset, out=new_ND[span]
+            )
             state.sub_(new.tanh_()).mul_(update).add_(new)
             states_ND[span] = state
         ctx.spans = spans

@@ -1,1 +1,2 @@
-"""The papers as data: printed tables and claims, and how each method differs from its paper."""
+"""The papers as data: printed tables and claims, and how each method differs from its
+paper."""

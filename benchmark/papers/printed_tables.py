@@ -1,5 +1,5 @@
-"""The papers as data: every results table, every printed number, every comparative claim, and how
-the methods differ from their papers.
+"""The papers as data: every results table, every printed number, every comparative
+claim, and how the methods differ from their papers.
 
 <paper>.yaml     a paper, transcribed and checked here against this schema. Numbers are as printed,
                  in the order of their table's metrics; null stands for a dash, or for what the scan
@@ -8,12 +8,13 @@ fidelity/*.yaml  for each method of a paper, and protocol.yaml for data and eval
                  printed, what the authors' code does, and what is done here. A method of your own
                  needs none
 
-A claim is about a metric, or one metric minus another ("t2i_r1 - i2t_r1"): one such as "above all
-at finding images" compares presets by such a difference; one about a single model, such as "matched
-pairs are more similar than unmatched ones", asks whether its own difference is above zero. What a
-paper compares under one method shares everything but what the rows are about; 003 says so in
-Section 6.4.2 ("the same network settings and training hyperparameters"). A season may scale a
-method down, but then all of these rows alike.
+A claim is about a metric, or one metric minus another ("t2i_r1 - i2t_r1"): one such as
+"above all at finding images" compares presets by such a difference; one about a single
+model, such as "matched pairs are more similar than unmatched ones", asks whether its
+own difference is above zero. What a paper compares under one method shares everything
+but what the rows are about; 003 says so in Section 6.4.2 ("the same network settings
+and training hyperparameters"). A season may scale a method down, but then all of these
+rows alike.
 """
 
 from collections.abc import Container, Iterable
@@ -36,8 +37,10 @@ from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import Preset, presets, shown
 
 FOLDER = Path(__file__).parent
-OWN = "season"  # the name of a season's own claims, where papers have those of their files
-RECALLS = rsum_terms(("i2t", "t2i"))  # the recalls that the papers' tables have for rsum
+# the name of a season's own claims, where papers have those of their files
+OWN = "season"
+# the recalls that the papers' tables have for rsum
+RECALLS = rsum_terms(("i2t", "t2i"))
 PLACES = (  # where the papers measured: dataset/split
     "flickr30k/test",
     "flickr30k/val",
@@ -49,7 +52,7 @@ PLACES = (  # where the papers measured: dataset/split
 MINUS = " - "
 LONGEST = 160  # characters: a note on fidelity has to fit a column of a table
 
-# What a claim can be about ------------------------------------------------------------------------
+# What a claim can be about ------------------------------------------------------------
 
 _OF_SAMPLES = {"compute": float, "decimals": 3, "in_tables": False}
 SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
@@ -90,7 +93,8 @@ _OF_NO_RECORD = SAMPLED | {"per_epoch": PER_EPOCH}  # computed from other things
 
 @cache
 def quantity(name: str) -> Metric:
-    """What a claim names, with heading and decimals. Raises KeyError for a name that is none."""
+    """What a claim names, with heading and decimals. Raises KeyError for a name that is
+    none."""
     first, minus, second = name.partition(MINUS)
     if not minus:
         return _OF_NO_RECORD[name] if name in _OF_NO_RECORD else METRICS[name]
@@ -114,7 +118,7 @@ def is_time(name: str) -> bool:
     return any(quantity(side) in (*TIMES, PER_EPOCH) for side in sides(name))
 
 
-# Tables and claims --------------------------------------------------------------------------------
+# Tables and claims --------------------------------------------------------------------
 
 
 class Row(Strict):
@@ -124,7 +128,8 @@ class Row(Strict):
     setting: str = ""  # what columns without numbers print: encoders, ticks, references
     preset: str | None = None  # of an own row: the preset that plays it
     unplayed: str = ""  # of an own row without a preset: why no preset plays it
-    numbers: dict[str, list[float | None]]  # place -> one number per metric of the table
+    # place -> one number per metric of the table
+    numbers: dict[str, list[float | None]]
     note: str = ""
 
 
@@ -142,7 +147,8 @@ class Table(Strict):
         return list(dict.fromkeys(place for row in self.rows for place in row.numbers))
 
     def numbers(self, row: Row, place: str) -> dict[str, float | None]:
-        """What a row prints at a place, by metric; and rsum where all its terms are there."""
+        """What a row prints at a place, by metric; and rsum where all its terms are
+        there."""
         numbers = dict(zip(self.metrics, row.numbers[place], strict=True))
         if numbers.keys() >= set(RECALLS):
             terms = [numbers[metric] for metric in RECALLS]
@@ -150,12 +156,17 @@ class Table(Strict):
         return numbers
 
     def decimals(self, metric: str) -> int:
-        """How many decimals the table prints for a metric: 39.60 stands beside 43.15."""
+        """How many decimals the table prints for a metric: 39.60 stands beside
+        43.15."""
         if metric not in self.metrics:
             return METRICS[metric].decimals
         column = self.metrics.index(metric)
-        numbers = [values[column] for row in self.rows for values in row.numbers.values()]
-        most = max((_decimals(value) for value in numbers if value is not None), default=0)
+        numbers = [
+            values[column] for row in self.rows for values in row.numbers.values()
+        ]
+        most = max(
+            (_decimals(value) for value in numbers if value is not None), default=0
+        )
         return max(most, METRICS[metric].decimals)
 
     @model_validator(mode="after")
@@ -172,10 +183,12 @@ class Table(Strict):
 
 
 class Shown(Strict):
-    """A figure of a paper, or a table without results: what the report draws for it, or why not."""
+    """A figure of a paper, or a table without results: what the report draws for it, or
+    why not."""
 
     title: str
-    where: str = ""  # a pattern that the names of its figures end with, such as scan\w*-found
+    # a pattern that the names of its figures end with, such as scan\w*-found
+    where: str = ""
     lacks: str = ""
 
     @model_validator(mode="after")
@@ -200,8 +213,10 @@ class Part(Strict):
     metric: str  # or a difference of two
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
-    printed: list[float] = Field([], max_length=2)  # both values, where no table row has them
-    controls: list[list[str]] = []  # pairs of presets: the same comparison in another set-up
+    # both values, where no table row has them
+    printed: list[float] = Field([], max_length=2)
+    # pairs of presets: the same comparison in another set-up
+    controls: list[list[str]] = []
 
     @model_validator(mode="after")
     def _check(self) -> "Part":
@@ -223,9 +238,9 @@ class Part(Strict):
 
 
 class Claim(Strict):
-    """A comparative sentence of a paper, in a form that can be tested: one that says several things
-    has a part for each, and holds if all do. What a claim gives for its parts, such as `metric`, is
-    of each of them that gives nothing else."""
+    """A comparative sentence of a paper, in a form that can be tested: one that says
+    several things has a part for each, and holds if all do. What a claim gives for its
+    parts, such as `metric`, is of each of them that gives nothing else."""
 
     id: str = Field(pattern=r"^[a-z0-9_]+$")
     statement: str
@@ -233,7 +248,8 @@ class Claim(Strict):
     parts: list[Part] = Field(min_length=1)
     unplayed: str = ""  # without presets: why it cannot be tested
     headline: str = ""  # its short name, of a claim for which the paper is known
-    only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
+    # the sentence names the dataset: elsewhere it is another claim
+    only_there: bool = False
     uncounted: str = ""  # why it is shown and not counted
     unfair: str = ""  # why a verdict would be of our set-up: it blocks one
     settings: dict[str, str | float] = {}  # options without which it is another claim
@@ -262,7 +278,9 @@ class Claim(Strict):
 
     @property
     def presets(self) -> list[str]:
-        return list(dict.fromkeys(preset for part in self.parts for preset in part.presets))
+        return list(
+            dict.fromkeys(preset for part in self.parts for preset in part.presets)
+        )
 
     @property
     def place(self) -> str | None:
@@ -279,8 +297,10 @@ class About(Strict):
     venue: str
     source: str  # the version that was transcribed, and what it lost
     link: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # to the paper
-    code: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # of the authors, if it is published
-    splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
+    # of the authors, if it is published
+    code: str = Field("", pattern=r"^(https://[\w./-]+)?$")
+    # dataset -> partition, as cards name it (Flickr30K has four)
+    splits: dict[str, str] = {}
     method: str = ""  # what it calls its method
 
     @property
@@ -291,7 +311,8 @@ class About(Strict):
 
 
 class Paper(Strict):
-    """A paper: what it is, its main row, its tables and figures by number, its claims."""
+    """A paper: what it is, its main row, its tables and figures by number, its
+    claims."""
 
     paper: About
     main: str = ""  # the preset that stands for the paper
@@ -324,48 +345,80 @@ class Printed(NamedTuple):
 
 @cache
 def papers() -> dict[str, Paper]:
-    """Every paper, by the name of its file. Raises UserError that names file and field of a
-    mistake."""
+    """Every paper, by the name of its file. Raises UserError that names file and field
+    of a mistake."""
     names = presets()
-    return {path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))}
+    return {
+        path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))
+    }
 
 
 def title_of(preset: str) -> str:
-    """The title of a preset that a season may lack; its id if it is of no file of methods/."""
+    """The title of a preset that a season may lack; its id if it is of no file of
+    methods/."""
     known = presets()
     return known[preset][1].title if preset in known else preset
 
 
 def read_paper(path: Path, preset_names: Container[str]) -> Paper:
-    """The paper in a file. Raises UserError, also for a preset that is not in `preset_names`."""
+    """The paper in a file. Raises UserError, also for a preset that is not in
+    `preset_names`."""
     paper = checked(Paper, read_yaml(path), shown(path))
-    rows = [(number, row) for number, table in paper.tables.items() for row in table.rows]
+    rows = [
+        (number, row) for number, table in paper.tables.items() for row in table.rows
+    ]
     named = [(f"table {number}, row {row.label!r}", row.preset) for number, row in rows]
-    parts = [(f"claim {claim.id}", part) for claim in paper.claims for part in claim.parts]
-    named += [(of, name) for of, p in parts for pair in (p.presets, *p.controls) for name in pair]
+    parts = [
+        (f"claim {claim.id}", part) for claim in paper.claims for part in claim.parts
+    ]
+    named += [
+        (of, name)
+        for of, p in parts
+        for pair in (p.presets, *p.controls)
+        for name in pair
+    ]
     for where, name in named:
         if name is not None and name not in preset_names:
-            expected, do = "a preset of methods/*.yaml", "choose one of: rematch list presets"
+            expected, do = (
+                "a preset of methods/*.yaml",
+                "choose one of: rematch list presets",
+            )
             raise UserError(f"{shown(path)}: {where}", expected, repr(name), do)
     return paper
 
 
 def own_claims(params: Params) -> dict[str, Paper]:
-    """The claims of a season file, as a paper without tables; empty where it makes none."""
+    """The claims of a season file, as a paper without tables; empty where it makes
+    none."""
     claims = []
     for number, own in enumerate(params.claims, 1):
-        said = f"{own.better} is better than {own.than} in {METRICS[own.metric].heading}."
-        facts = {"presets": [own.better, own.than], "metric": own.metric, "where": "season.yaml"}
-        claims.append(Claim(id=f"own_{number}", statement=own.statement or said, **facts))
-    about = About(title=params.title, authors="", year=0, venue="", source="season.yaml")
+        said = (
+            f"{own.better} is better than {own.than} in {METRICS[own.metric].heading}."
+        )
+        facts = {
+            "presets": [own.better, own.than],
+            "metric": own.metric,
+            "where": "season.yaml",
+        }
+        claims.append(
+            Claim(id=f"own_{number}", statement=own.statement or said, **facts)
+        )
+    about = About(
+        title=params.title, authors="", year=0, venue="", source="season.yaml"
+    )
     return {OWN: Paper(paper=about, tables={}, claims=claims)} if claims else {}
 
 
 def printed(preset: str = "") -> list[Printed]:
-    """What the papers print, or for one preset, in their order; every row at every place. The rsum
-    of what a row prints is among its numbers."""
+    """What the papers print, or for one preset, in their order; every row at every
+    place. The rsum of what a row prints is among its numbers."""
     return [
-        Printed(f"{name}/{number}", place, row, {m: n for m, n in of.items() if n is not None})
+        Printed(
+            f"{name}/{number}",
+            place,
+            row,
+            {m: n for m, n in of.items() if n is not None},
+        )
         for name, paper in papers().items()
         for number, table in paper.tables.items()
         for row in table.rows
@@ -376,8 +429,9 @@ def printed(preset: str = "") -> list[Printed]:
 
 
 def as_printed(value: float | None, metric: str) -> str:
-    """The number as text, or a dash: with the most decimals of its metric and itself. Most median
-    ranks are whole numbers: they are written with no more decimals than they have."""
+    """The number as text, or a dash: with the most decimals of its metric and itself.
+    Most median ranks are whole numbers: they are written with no more decimals than
+    they have."""
     if value is None:
         return "-"
     if METRICS[metric].decimals == 0:
@@ -391,8 +445,8 @@ def _decimals(value: float) -> int:
 
 
 def effects(paper: Paper, part: Part) -> list[float] | None:
-    """The printed value of each preset of a part, or of each metric of a single preset, from its
-    table or the text; None where one of them is not printed.
+    """The printed value of each preset of a part, or of each metric of a single preset,
+    from its table or the text; None where one of them is not printed.
 
     The value of a preset in a difference of two metrics is that difference.
     """
@@ -402,26 +456,34 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         return None
     table, effects = paper.tables[part.table], []
     for preset in part.presets:
-        row = next((r for r in table.rows if r.preset == preset and part.place in r.numbers), None)
+        row = next(
+            (r for r in table.rows if r.preset == preset and part.place in r.numbers),
+            None,
+        )
         numbers = table.numbers(row, part.place) if row else {}
         values = [numbers.get(side) for side in sides(part.metric)]
         if None in values:
             return None
-        effects.append(values[0] if len(values) == 1 else round(values[0] - values[1], 4))
+        effects.append(
+            values[0] if len(values) == 1 else round(values[0] - values[1], 4)
+        )
     return effects
 
 
 def _check_names(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
     for name in names:
         if name not in valid:
-            raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(valid)}")
+            raise ValueError(
+                f"{what}: unknown {name!r}; expected one of {', '.join(valid)}"
+            )
 
 
-# Settings -----------------------------------------------------------------------------------------
+# Settings -----------------------------------------------------------------------------
 
 
 def unequal_settings(params: Params) -> list[str]:
-    """One line per pair of presets that a claim compares and the season scales differently."""
+    """One line per pair of presets that a claim compares and the season scales
+    differently."""
     lines = [
         f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
         f"and the season scales them differently: {', '.join(names)}"
@@ -431,16 +493,26 @@ def unequal_settings(params: Params) -> list[str]:
 
 
 def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
-    """The same as a cell of each preset, and the names of the options. Only presets of one method
-    that both start anew, or both go on from another one."""
+    """The same as a cell of each preset, and the names of the options. Only presets of
+    one method that both start anew, or both go on from another one."""
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
-    parts = [p for paper in papers().values() for claim in paper.claims for p in claim.parts]
+    parts = [
+        p for paper in papers().values() for claim in paper.claims for p in claim.parts
+    ]
     found, known = [], presets()
     for part, dataset in product(parts, params.datasets):
-        run = [cells[dataset, preset] for preset in part.presets if (dataset, preset) in cells]
+        run = [
+            cells[dataset, preset]
+            for preset in part.presets
+            if (dataset, preset) in cells
+        ]
         for first, second in combinations(run, 2):
-            is_alike = first.method == second.method and bool(first.start) == bool(second.start)
-            names = unequal(first, second, *(known[of.preset][1] for of in (first, second)))
+            is_alike = first.method == second.method and bool(first.start) == bool(
+                second.start
+            )
+            names = unequal(
+                first, second, *(known[of.preset][1] for of in (first, second))
+            )
             if is_alike and names:
                 found.append((first, second, names))
     return found
@@ -449,8 +521,8 @@ def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
 def unequal(
     first: Cell | Record, second: Cell | Record, row: Preset, other_row: Preset
 ) -> list[str]:
-    """Options that a season scaled and that differ here, and not in the paper: its rows have the
-    same of their own."""
+    """Options that a season scaled and that differ here, and not in the paper: its rows
+    have the same of their own."""
     return [
         name
         for name in sorted({*first.scaled, *second.scaled})
@@ -459,7 +531,7 @@ def unequal(
     ]
 
 
-# Fidelity -----------------------------------------------------------------------------------------
+# Fidelity -----------------------------------------------------------------------------
 
 
 class Entry(Strict):
@@ -467,9 +539,11 @@ class Entry(Strict):
 
     topic: str = Field(min_length=1, max_length=40)
     paper: str = Field(min_length=1, max_length=LONGEST)  # what is printed, and where
-    code: str = Field(min_length=1, max_length=LONGEST)  # what the authors' code does, if published
+    # what the authors' code does, if published
+    code: str = Field(min_length=1, max_length=LONGEST)
     ours: str = Field(min_length=1, max_length=LONGEST)  # what is done here
-    why: str = Field("", max_length=LONGEST)  # why ours departs from the paper, or it is silent
+    # why ours departs from the paper, or it is silent
+    why: str = Field("", max_length=LONGEST)
     option: str | None = None  # field of the method's Config that switches it
 
 
@@ -482,7 +556,9 @@ class Notes(Strict):
     def _check(self) -> "Notes":
         topics = [entry.topic for entry in self.entries]
         if twice := {topic for topic in topics if topics.count(topic) > 1}:
-            raise ValueError(f"the topic {sorted(twice)[0]!r} is there twice; join the two entries")
+            raise ValueError(
+                f"the topic {sorted(twice)[0]!r} is there twice; join the two entries"
+            )
         return self
 
 
@@ -493,4 +569,7 @@ def fidelity() -> dict[str, list[Entry]]:
     Raises UserError that names file, entry and field of a mistake.
     """
     paths = sorted(FOLDER.glob("fidelity/*.yaml"))
-    return {path.stem: checked(Notes, read_yaml(path), shown(path)).entries for path in paths}
+    return {
+        path.stem: checked(Notes, read_yaml(path), shown(path)).entries
+        for path in paths
+    }

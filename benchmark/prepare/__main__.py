@@ -2,9 +2,9 @@
 
     rematch prepare DATASET
 
-Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet; and what git
-keeps, data/cards/<dataset>/: card.json, queries.npz.
-Prints what was read, and what of it is out of the ordinary.
+Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet; and
+what git keeps, data/cards/<dataset>/: card.json, queries.npz. Prints what was read, and
+what of it is out of the ordinary.
 """
 
 import argparse
@@ -19,7 +19,13 @@ from benchmark.contracts.datasets import SPLITS, Tables
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import printable
 from benchmark.core.files import replaced
-from benchmark.data.prepared_tables import CORNERS, RELEVANCE, ROOT, judged_table, write_card
+from benchmark.data.prepared_tables import (
+    CORNERS,
+    RELEVANCE,
+    ROOT,
+    judged_table,
+    write_card,
+)
 from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.leakage import leakage, measure, twins
@@ -31,7 +37,8 @@ from benchmark.season.parameters import Params
 LEAST, MOST = 16, 8192  # pixels of a side that is ordinary
 LONGEST = 8  # times the shorter side that the longer one ordinarily is, at most
 NAMED = 5  # of what a note lists
-BLACK = 16  # of 255: what 12 bits in a picture of 16 have at most, which is nearly black
+# of 255: what 12 bits in a picture of 16 have at most, which is nearly black
+BLACK = 16
 FACTS = ("split", "title", "source", "licence", "may_publish", "folds")  # of its card
 MARKUP = {  # in captions -> what it is
     r"&(?:[a-z]{2,8}|#x?[0-9a-f]+);": "HTML entities such as &amp;",
@@ -60,8 +67,11 @@ def prepare(params: Params, name: str) -> list[str]:
     images, captions = arranged(tables)
     files = [file for file in images["file"] if file]
     pictures = measure(files, dataset.pictures(), name) if files else []
-    sizes = np.zeros((len(images), 2), dtype=np.int64)  # 0 for an image without a picture
-    sizes[images["file"] != ""] = np.array([(p.width, p.height) for p in pictures]).reshape(-1, 2)
+    # 0 for an image without a picture
+    sizes = np.zeros((len(images), 2), dtype=np.int64)
+    sizes[images["file"] != ""] = np.array(
+        [(p.width, p.height) for p in pictures]
+    ).reshape(-1, 2)
     images = images.assign(width=sizes[:, 0], height=sizes[:, 1])
     check_boxes(tables.regions, images)
     black = [f for f, p in zip(files, pictures, strict=True) if p.brightest <= BLACK]
@@ -83,7 +93,8 @@ def prepare(params: Params, name: str) -> list[str]:
         **{key: getattr(facts, key) for key in FACTS},
         "ways": list(facts.ways),
         "counts": {s: {what: of[s] for what, of in counts.items()} for s in SPLITS},
-        "captions_per_image": {  # split -> number of captions -> images with so many captions
+        # split -> number of captions -> images with so many captions
+        "captions_per_image": {
             split: dict(Counter(of)) for split, of in per_image.groupby(images["split"])
         },
         "manifest": dataset.manifest_sha256,
@@ -113,7 +124,9 @@ def prepare(params: Params, name: str) -> list[str]:
         if layers:
             judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
     write_card(name, card)
-    splits = ", ".join(f"{s} {counts['images'][s]}" for s in SPLITS if counts["images"][s])
+    splits = ", ".join(
+        f"{s} {counts['images'][s]}" for s in SPLITS if counts["images"][s]
+    )
     what = "pictures" if (images["file"] != "").all() else "images"
     if any(twin.values()):
         odd += [
@@ -122,16 +135,23 @@ def prepare(params: Params, name: str) -> list[str]:
         ]
     told = [f"prepare {name}: {len(images)} {what}, {len(captions)} captions: {splits}"]
     told += [
-        f"layer {of.name}: {len(of.pairs)} pairs, {of.pairs['right'].sum()} right" for of in layers
+        f"layer {of.name}: {len(of.pairs)} pairs, {of.pairs['right'].sum()} right"
+        for of in layers
     ]
     return [*told, *odd]
 
 
-def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]) -> list[str]:
-    """Notes on what is out of the ordinary, if any: pictures of extreme size or shape and those
-    named in `black`; images without captions; captions with markup, that repeat one of their image,
-    without a word (of the training captions), or in a script without spaces."""
-    short, long = images[["width", "height"]].min(axis=1), images[["width", "height"]].max(axis=1)
+def oddities(
+    images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]
+) -> list[str]:
+    """Notes on what is out of the ordinary, if any: pictures of extreme size or shape
+    and those named in `black`; images without captions; captions with markup, that
+    repeat one of their image, without a word (of the training captions), or in a script
+    without spaces."""
+    short, long = (
+        images[["width", "height"]].min(axis=1),
+        images[["width", "height"]].max(axis=1),
+    )
     is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
     extreme = images[is_extreme & (images["file"] != "")]
     silent = images[~images["image_id"].isin(captions["image_id"])]
@@ -140,7 +160,9 @@ def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str])
     is_trained = used["split"] == "train"
     known = {word for text in words[is_trained] for word in text}
     is_strange = ~is_trained & words.map(known.isdisjoint)
-    signs = used["text"].map(lambda text: 0 if text.isascii() else len(SPACELESS.findall(text)))
+    signs = used["text"].map(
+        lambda text: 0 if text.isascii() else len(SPACELESS.findall(text))
+    )
     is_joined = (signs > 5) & (words.map(len) * 5 <= signs)
     repeats = captions[captions.duplicated(["image_id", "text"])]
     notes = {
@@ -150,11 +172,17 @@ def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str])
         ],
         f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
         "in a 16-bit file are: scale them)": list(black),
-        "images have no caption": [row.file or row.image_id for row in silent.itertuples()],
-        "images have the same caption more than once": list(dict.fromkeys(repeats["image_id"])),
+        "images have no caption": [
+            row.file or row.image_id for row in silent.itertuples()
+        ],
+        "images have the same caption more than once": list(
+            dict.fromkeys(repeats["image_id"])
+        ),
         f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
         "captions": list(used["caption_id"][is_strange]),
-        "captions have no word (signs or emoji alone)": list(used["caption_id"][~words.map(bool)]),
+        "captions have no word (signs or emoji alone)": list(
+            used["caption_id"][~words.map(bool)]
+        ),
         "captions are in a script without spaces, and nearly one word each (the reader folder's "
         "option tokeniser separates them)": list(used["caption_id"][is_joined]),
     }
@@ -170,14 +198,19 @@ def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str])
 
 
 def arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Images sorted by split, then in file order; captions in the order of their images."""
+    """Images sorted by split, then in file order; captions in the order of their
+    images."""
     order = tables.images["split"].map(SPLITS.index)
-    images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(
+        drop=True
+    )
     images = images[["image_id", "file", "split", "group"]]
     owner = pd.Index(images["image_id"]).get_indexer(tables.captions["image_id"])
     captions = tables.captions.assign(owner=owner).sort_values("owner", kind="stable")
     captions["split"] = images["split"].to_numpy()[captions["owner"]]
-    return images, captions[["caption_id", "image_id", "text", "split"]].reset_index(drop=True)
+    return images, captions[["caption_id", "image_id", "text", "split"]].reset_index(
+        drop=True
+    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
-"""What train, val and test share, and twins within test: equal or nearly equal pictures, captions.
+"""What train, val and test share, and twins within test: equal or nearly equal
+pictures, captions.
 
-Pictures are equal if size and pixels are, captions if their text is. Captions are nearly equal if
-their words are, ignoring case, punctuation and spaces. Pictures are nearly equal if their
-difference hashes differ in at most NEAR_BITS of 64 bits, and their colour thumbnails correlate by
-ALIKE or more.
+Pictures are equal if size and pixels are, captions if their text is. Captions are
+nearly equal if their words are, ignoring case, punctuation and spaces. Pictures are
+nearly equal if their difference hashes differ in at most NEAR_BITS of 64 bits, and
+their colour thumbnails correlate by ALIKE or more.
 
-Tested on 800 photographs of Flickr8k: 99 to 100 % of the copies that were compressed again, halved,
-brightened, or trimmed by 1 % on each side are detected, 96 % of those trimmed by 2 %, 43 % of those
-trimmed by 4 %, and 68 % of those turned grey. 60 of the 32 million pairs of its 8,000 photographs
-are within NEAR_BITS; one is a true copy, and the thumbnails of no other correlate by more than
-0.70. Drawn scenes with the same background and similar things are near by design.
+Tested on 800 photographs of Flickr8k: 99 to 100 % of the copies that were compressed
+again, halved, brightened, or trimmed by 1 % on each side are detected, 96 % of those
+trimmed by 2 %, 43 % of those trimmed by 4 %, and 68 % of those turned grey. 60 of the
+32 million pairs of its 8,000 photographs are within NEAR_BITS; one is a true copy, and
+the thumbnails of no other correlate by more than 0.70. Drawn scenes with the same
+background and similar things are near by design.
 """
 
 import hashlib
@@ -34,7 +36,8 @@ from benchmark.prepare.table_checks import USED, in_all
 
 NEAR_BITS = 8
 ALIKE = 0.9
-PLAIN = 4.0  # of 255: thumbnails that vary less are plain, and all plain pictures look alike
+# of 255: thumbnails that vary less are plain, and all plain pictures look alike
+PLAIN = 4.0
 LISTED = 10_000  # pairs of near pictures that are listed, the nearest ones
 SIDE = 16  # width and height of a thumbnail, in pixels
 AGAIN = "replace it and fetch again"
@@ -47,18 +50,25 @@ class Picture:
     width: int
     height: int
     sha256: str  # of size and pixels
-    bits: np.uint64  # difference hash, 8 x 8: whether each pixel of a 9 x 8 copy is brighter than
-    # its left neighbour
+    # difference hash, 8 x 8: whether each pixel of a 9 x 8 copy is brighter than its
+    # left neighbour
+    bits: np.uint64
     thumbnail: np.ndarray  # (SIDE, SIDE, 3) uint8
     brightest: int  # value of its pixels, 0 to 255
 
 
 def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Picture]:
-    """The facts of all pictures, in order. Raises UserError if one cannot be decoded."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding and hashing release the GIL
+    """The facts of all pictures, in order. Raises UserError if one cannot be
+    decoded."""
+    # decoding and hashing release the GIL
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         decoded = pool.map(partial(_decoded, open_picture), files)
         results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
-    bad = [pair for pair in zip(files, results, strict=True) if isinstance(pair[1], UserError)]
+    bad = [
+        pair
+        for pair in zip(files, results, strict=True)
+        if isinstance(pair[1], UserError)
+    ]
     if bad:
         file, fault = bad[0]
         found = f"{fault.found}{in_all(len(bad))}"
@@ -69,13 +79,16 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
 def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
     """The facts of one picture, or why it cannot be used."""
     try:
-        with readable(file, "a whole picture", AGAIN):  # of a reader that opens them itself
+        # of a reader that opens them itself
+        with readable(file, "a whole picture", AGAIN):
             picture = open_picture(file)
             content = picture.tobytes()
     except UserError as error:
         return error
     if picture.mode != "RGB":
-        return UserError(file, "a whole picture", f"mode {picture.mode} instead of RGB", AGAIN)
+        return UserError(
+            file, "a whole picture", f"mode {picture.mode} instead of RGB", AGAIN
+        )
     grey = np.asarray(picture.convert("L").resize((9, 8), Image.Resampling.BOX))
     return Picture(
         width=picture.width,
@@ -87,7 +100,9 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
     )
 
 
-def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:
+def leakage(
+    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+) -> dict:
     """The findings for card.json; captions are counted, never quoted.
 
     images    the images that have a picture, train before val before test
@@ -101,7 +116,9 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
     same = _shared(images.assign(name=names))
     near = near_pairs(images["split"].tolist(), list(compress(pictures, is_used)))
     words = texts["text"].map(lambda text: " ".join(tokenise(text)))
-    verbatim = _shared(texts.assign(content=texts["text"].map(partial(normalize, "NFC"))))
+    verbatim = _shared(
+        texts.assign(content=texts["text"].map(partial(normalize, "NFC")))
+    )
     worded = _shared(texts.assign(content=words)[words != ""])
     items = {
         "pictures": same,
@@ -114,7 +131,9 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
         "near_pictures_total": len(near),
         "captions": exact,
         "near_captions": near_captions,
-        "pictures": [group.tolist() for _, group in same.groupby("content", sort=False)["name"]],
+        "pictures": [
+            group.tolist() for _, group in same.groupby("content", sort=False)["name"]
+        ],
         "near_pictures": [
             [names[row.first], names[row.second], row.distance]
             for row in near.head(LISTED).itertuples()
@@ -134,9 +153,11 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
     }
 
 
-def twins(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:
-    """How many images and captions of test equal, or nearly equal, one of another group in test:
-    no method can tell which of them is meant.
+def twins(
+    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+) -> dict:
+    """How many images and captions of test equal, or nearly equal, one of another group
+    in test: no method can tell which of them is meant.
 
     images    all images; `pictures` are those of the images with a file
     captions  all captions, with split
@@ -151,21 +172,28 @@ def twins(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pictu
     is_twin = (groups_of > 1).to_numpy(bool, copy=True)
     is_twin[np.unique(near)] = True
     texts = captions[captions["split"] == "test"]
-    words = texts["text"].map(lambda text: " ".join(tokenise(text)) or normalize("NFC", text))
+    words = texts["text"].map(
+        lambda text: " ".join(tokenise(text)) or normalize("NFC", text)
+    )
     group = texts["image_id"].map(images.set_index("image_id")["group"])
     is_told_twice = group.groupby(words).transform("nunique") > 1
     return {"images": int(is_twin.sum()), "captions": int(is_told_twice.sum())}
 
 
 def near_pairs(split: Sequence[object], pictures: Sequence[Picture]) -> pd.DataFrame:
-    """Pairs of near pictures of different splits: first, second (positions), distance in bits.
+    """Pairs of near pictures of different splits: first, second (positions), distance
+    in bits.
 
-    `split` is sorted: train, val, test; with a label of its own for each picture, all pairs are
-    compared. The nearest come first; pictures that are equal pixel for pixel are not a near pair.
+    `split` is sorted: train, val, test; with a label of its own for each picture, all
+    pairs are compared. The nearest come first; pictures that are equal pixel for pixel
+    are not a near pair.
     """
     bits = np.array([picture.bits for picture in pictures], dtype=np.uint64)
-    # float32 (N, S * S * 3), centred; plain ones become NaN, which correlates with nothing.
-    thumbnails = np.array([p.thumbnail for p in pictures], np.float32).reshape(-1, SIDE**2, 3)
+    # float32 (N, S * S * 3), centred; plain ones become NaN, which correlates with
+    # nothing.
+    thumbnails = np.array([p.thumbnail for p in pictures], np.float32).reshape(
+        -1, SIDE**2, 3
+    )
     thumbnails[thumbnails.std(axis=1).max(axis=1) < PLAIN] = np.nan
     flat = thumbnails.reshape(len(pictures), 3 * SIDE**2)
     flat -= flat.mean(1, keepdims=True)

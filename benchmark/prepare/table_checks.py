@@ -8,7 +8,8 @@ from benchmark.core.names import LONGEST_PATH, LONGEST_TEXT, check_text
 from benchmark.data.prepared_tables import CORNERS
 
 USED = SPLITS[:3]  # train, val, test
-SLACK = 1.0  # pixels by which a box may stick out: some annotations count from 0, some from 1
+# pixels by which a box may stick out: some annotations count from 0, some from 1
+SLACK = 1.0
 CORRECT = "correct the annotations and fetch again"
 
 
@@ -18,7 +19,9 @@ def check_tables(tables: Tables, card: Card) -> None:
     images, captions = tables.images, tables.captions
     for name in USED:
         if name not in set(images["split"]):
-            expected = "at least one image (a dataset for score alone has train and val, too)"
+            expected = (
+                "at least one image (a dataset for score alone has train and val, too)"
+            )
             do = "for score alone: rematch score --annotations FILE; else name "
             do += f"{name} as the split of some images"
             raise UserError(f"split {name}", expected, "none", do)
@@ -31,7 +34,11 @@ def check_tables(tables: Tables, card: Card) -> None:
             if (found := int((splits == name).sum())) != count:
                 do = "fetch the complete dataset"
                 raise UserError(f"split {name}", f"{count} {what}", found, do)
-    groups = images[images["split"].isin(USED)].groupby("group", sort=False)["split"].unique()
+    groups = (
+        images[images["split"].isin(USED)]
+        .groupby("group", sort=False)["split"]
+        .unique()
+    )
     torn = groups[groups.map(len) > 1]
     if len(torn):
         found = f"{' and '.join(torn.iloc[0])}{in_all(len(torn))}"
@@ -43,8 +50,16 @@ def check_rows(tables: Tables) -> None:
     """The same for faults of single rows, whatever splits there are."""
     images, captions, regions = tables.images, tables.captions, tables.regions
     for table, key, columns in (
-        (images, "image_id", dict.fromkeys(("image_id", "group", "file"), LONGEST_PATH)),
-        (captions, "caption_id", {"caption_id": 2 * LONGEST_PATH, "text": LONGEST_TEXT}),
+        (
+            images,
+            "image_id",
+            dict.fromkeys(("image_id", "group", "file"), LONGEST_PATH),
+        ),
+        (
+            captions,
+            "caption_id",
+            {"caption_id": 2 * LONGEST_PATH, "text": LONGEST_TEXT},
+        ),
         (regions, "caption_id", {"phrase": LONGEST_TEXT, "chain": 2 * LONGEST_PATH}),
     ):
         for column, longest in columns.items():
@@ -52,7 +67,13 @@ def check_rows(tables: Tables) -> None:
                 check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
 
     for table, key in ((images, "image_id"), (captions, "caption_id")):
-        _refuse(table[table[key].duplicated()], key, key, "an id that occurs once", "a second row")
+        _refuse(
+            table[table[key].duplicated()],
+            key,
+            key,
+            "an id that occurs once",
+            "a second row",
+        )
     for table, key in ((captions, "caption_id"), (regions, "phrase")):
         strangers = table[~table["image_id"].isin(images["image_id"])]
         _refuse(strangers, key, "image_id", "an image of the table of images")
@@ -77,7 +98,9 @@ def check_rows(tables: Tables) -> None:
     for columns, what in ((["image_id"], "image"), (CORNERS, "box")):
         first = regions.groupby("chain")[columns].transform("first")
         torn = (regions[columns] != first).any(axis=1)
-        _refuse(regions[torn], "phrase", "chain", f"one {what} per chain", "another one")
+        _refuse(
+            regions[torn], "phrase", "chain", f"one {what} per chain", "another one"
+        )
 
 
 def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
@@ -88,7 +111,9 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
     boxes = regions.merge(images[["image_id", "width", "height"]], on="image_id")
     is_whole = (boxes["x1"] > boxes["x0"]) & (boxes["y1"] > boxes["y0"])
     is_inside = (boxes[["x0", "y0"]] >= -SLACK).all(axis=1)
-    is_inside &= (boxes["x1"] <= boxes["width"] + SLACK) & (boxes["y1"] <= boxes["height"] + SLACK)
+    is_inside &= (boxes["x1"] <= boxes["width"] + SLACK) & (
+        boxes["y1"] <= boxes["height"] + SLACK
+    )
     is_bad = ~is_whole | ~is_inside & (boxes["width"] > 0)
     if is_bad.any():
         row = boxes[is_bad].iloc[0]
@@ -100,9 +125,11 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
         raise UserError(where, expected, found, CORRECT)
 
 
-def _refuse(offenders: pd.DataFrame, key: str, column: str, expected: str, found: str = "") -> None:
-    """Raise if there are offenders: the first is named by its `key`, all are counted. Without
-    `found`, the value of `column` is what is found."""
+def _refuse(
+    offenders: pd.DataFrame, key: str, column: str, expected: str, found: str = ""
+) -> None:
+    """Raise if there are offenders: the first is named by its `key`, all are counted.
+    Without `found`, the value of `column` is what is found."""
     if len(offenders):
         first = offenders.iloc[0]
         where, value = f"{key} {first[key]!r}: {column}", repr(first[column])

@@ -1,7 +1,7 @@
 """Readers of foreign files for datasets: annotations, archives, images, arrays.
 
-Raw files may come from anyone: names that lead outside, links, pickles, bombs and damaged bytes are
-refused with a UserError.
+Raw files may come from anyone: names that lead outside, links, pickles, bombs and
+damaged bytes are refused with a UserError.
 """
 
 from benchmark.core.errors import checked as checked

@@ -1,7 +1,8 @@
-"""Text of a raw folder, loose or in an archive. Archives are read in place, never extracted.
+"""Text of a raw folder, loose or in an archive. Archives are read in place, never
+extracted.
 
-An archive may come from anyone: its names are checked, and a member is read only as far as an
-honest one of its size would unpack.
+An archive may come from anyone: its names are checked, and a member is read only as far
+as an honest one of its size would unpack.
 """
 
 import gzip
@@ -26,9 +27,12 @@ REFUSE, AGAIN = "do not use this archive", "get the file again"
 def text(path: Path, member: str) -> str:
     """A UTF-8 text file, or a member of an archive (.zip, .tar.gz) if `path` is one.
 
-    Raises UserError for a file that is missing, damaged or too large, and without the member.
+    Raises UserError for a file that is missing, damaged or too large, and without the
+    member.
     """
-    with files.readable(path if path.name == member else f"{path}: {member}", "UTF-8 text", AGAIN):
+    with files.readable(
+        path if path.name == member else f"{path}: {member}", "UTF-8 text", AGAIN
+    ):
         if path.suffix == ".gz":
             return _tarred(path, member).decode("utf-8")
         if path.suffix != ".zip":
@@ -50,19 +54,25 @@ def lines(path: Path, member: str) -> list[str]:
 def unzipped(archive: Path) -> Iterator[ZipFile]:
     """A zip archive.
 
-    Raises UserError for a name outside the archive's own folder or that occurs twice, and for a
-    member that is a link.
+    Raises UserError for a name outside the archive's own folder or that occurs twice,
+    and for a member that is a link.
     """
     with files.opened(archive) as file:
         with files.readable(archive, "a whole zip archive", AGAIN):
             zipped = ZipFile(file)
             for info in zipped.infolist():
                 name = PurePosixPath(info.filename.replace("\\", "/"))
-                if name.is_absolute() or ".." in name.parts or info.filename[1:2] == ":":
+                if (
+                    name.is_absolute()
+                    or ".." in name.parts
+                    or info.filename[1:2] == ":"
+                ):
                     found = f"{info.filename!r:.200}, outside"
                     raise UserError(archive, "members inside it", found, REFUSE)
                 if stat.S_ISLNK(info.external_attr >> 16):
-                    raise UserError(archive, "no links", f"the link {info.filename!r:.200}", REFUSE)
+                    raise UserError(
+                        archive, "no links", f"the link {info.filename!r:.200}", REFUSE
+                    )
             for name, count in Counter(zipped.namelist()).most_common(1):
                 if count > 1:
                     found = f"{name!r:.200} {count} times"
@@ -71,9 +81,11 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
             yield zipped
 
 
-def read_member(zipped: ZipFile, info: ZipInfo, where: object, most: int | None = None) -> bytes:
-    """The bytes of a member. Raises UserError for more than `most` or than it can honestly be, and
-    what files.DAMAGED lists."""
+def read_member(
+    zipped: ZipFile, info: ZipInfo, where: object, most: int | None = None
+) -> bytes:
+    """The bytes of a member. Raises UserError for more than `most` or than it can
+    honestly be, and what files.DAMAGED lists."""
     allowed = files.allowance(info.compress_size, most)
     if info.file_size > allowed:  # as declared
         raise files.too_large(where, allowed)
@@ -85,18 +97,19 @@ def read_member(zipped: ZipFile, info: ZipInfo, where: object, most: int | None 
 
 
 def content_of(zipped: ZipFile, archive: Path, member: str) -> bytes:
-    """The bytes of a member by name. Raises FileNotFoundError for a name that is not there, and
-    otherwise as `read_member`."""
+    """The bytes of a member by name. Raises FileNotFoundError for a name that is not
+    there, and otherwise as `read_member`."""
     if member not in zipped.NameToInfo:
         raise FileNotFoundError(member)
     return read_member(zipped, zipped.getinfo(member), f"{archive}: {member}")
 
 
 def tar_members(file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
-    """name -> where each file of an open tar, which is not compressed, begins, and its size.
+    """name -> where each file of an open tar, which is not compressed, begins, and its
+    size.
 
-    Raises UserError for links, devices and names outside, for a large header and a name that occurs
-    twice, and what files.DAMAGED lists for one that is cut or damaged.
+    Raises UserError for links, devices and names outside, for a large header and a name
+    that occurs twice, and what files.DAMAGED lists for one that is cut or damaged.
     """
     found: dict[str, tuple[int, int]] = {}
     end = file.seek(0, io.SEEK_END)
@@ -117,13 +130,15 @@ def tar_members(file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
                 raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
         file.seek(archive.offset)
         rest = file.read(HEADER)
-        if not rest or any(rest) or file.read(1):  # tarfile stops at damage without a word
+        # tarfile stops at damage without a word
+        if not rest or any(rest) or file.read(1):
             raise tarfile.ReadError(f"no end, but other bytes at {archive.offset}")
     return found
 
 
 class _Headers:
-    """An open file of which no large piece is read, as a header that is none would have it."""
+    """An open file of which no large piece is read, as a header that is none would have
+    it."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell

@@ -1,6 +1,8 @@
-"""What drawn datasets share: colours and words, random choices, and families that differ little.
+"""What drawn datasets share: colours and words, random choices, and families that
+differ little.
 
-Nothing is downloaded, everything follows from a seed; so the order of draws is part of a dataset.
+Nothing is downloaded, everything follows from a seed; so the order of draws is part of
+a dataset.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +31,8 @@ COLOURS: dict[str, Rgb] = {
     "grey": (108, 108, 112),
     "white": (252, 252, 252),
 }
-# Colours that are easily confused: a relative in another colour has one of these if it can.
+# Colours that are easily confused: a relative in another colour has one of these if it
+# can.
 ALIKE = (
     ("black", "grey", "white"),
     ("red", "orange", "pink", "brown"),
@@ -44,10 +47,12 @@ MISSPELLINGS = dict(
     "triangle:traingle trousers:trowsers wearing:wering white:withe yellow:yelow".split()
 )
 
-# Test is drawn first, so that it does not depend on the sizes of the other splits. These are second
-# words of the seed sequences, one per stream of random numbers; a dataset's own begin at 4.
+# Test is drawn first, so that it does not depend on the sizes of the other splits.
+# These are second words of the seed sequences, one per stream of random numbers; a
+# dataset's own begin at 4.
 STREAMS = {"test": 1, "val": 2, "train": 3}
-FAMILY_START = 0.3  # probability that an item has relatives; makes about half of all items
+# probability that an item has relatives; makes about half of all items
+FAMILY_START = 0.3
 
 
 def pick(options: Sequence[T], rng: Rng) -> T:
@@ -56,7 +61,8 @@ def pick(options: Sequence[T], rng: Rng) -> T:
 
 
 def others(values: Sequence[str], value: str, rng: Rng) -> list[str]:
-    """The other values of an attribute in random order; colours like `value` come first."""
+    """The other values of an attribute in random order; colours like `value` come
+    first."""
     alike = next((group for group in ALIKE if value in group), ())
     shuffled = [values[i] for i in rng.permutation(len(values))]
     return sorted((v for v in shuffled if v != value), key=lambda v: v not in alike)
@@ -68,8 +74,8 @@ def families(
     relatives: Callable[[T, Rng], list[T]],
     is_usable: Callable[[T], bool] = lambda item: True,
 ) -> Iterator[tuple[str, list[T]]]:
-    """The split and the items of each family: an item and, in some cases, up to three more that all
-    differ in one and the same attribute. No two items are equal.
+    """The split and the items of each family: an item and, in some cases, up to three
+    more that all differ in one and the same attribute. No two items are equal.
 
     options    train, val and test, the number of items in each, and seed
     draw       a new item
@@ -81,36 +87,46 @@ def families(
         return item not in seen and is_usable(item)
 
     for split, stream in STREAMS.items():
-        rng, left = np.random.default_rng([options.seed, stream]), getattr(options, split)
+        rng, left = (
+            np.random.default_rng([options.seed, stream]),
+            getattr(options, split),
+        )
         while left:
             item = draw(rng)
             while not usable(item):
                 item = draw(rng)
             family = [item]
             if rng.random() < FAMILY_START:
-                family += islice(filter(usable, relatives(item, rng)), int(rng.integers(1, 4)))
+                family += islice(
+                    filter(usable, relatives(item, rng)), int(rng.integers(1, 4))
+                )
             family = family[:left]
             seen.update(family)
             left -= len(family)
             yield split, family
 
 
-def opener(name: str, draw: Callable[..., Image.Image], scenes: Mapping[str, tuple]) -> OpenPicture:
-    """A function that draws the picture of a file again. `scenes` has what `draw` takes for each
-    file of the dataset."""
+def opener(
+    name: str, draw: Callable[..., Image.Image], scenes: Mapping[str, tuple]
+) -> OpenPicture:
+    """A function that draws the picture of a file again. `scenes` has what `draw` takes
+    for each file of the dataset."""
 
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             first, *_, last = scenes
             do = "use a file of Tables.images read with the same options"
-            raise UserError(f"{name}: file of a picture", f"{first} to {last}", repr(file), do)
+            raise UserError(
+                f"{name}: file of a picture", f"{first} to {last}", repr(file), do
+            )
         return draw(*scenes[file])
 
     return open_picture
 
 
 def one_of(words: Sequence[str], rng: Rng) -> str:
-    """One of the words for a value; each is about half as common as the previous one."""
+    """One of the words for a value; each is about half as common as the previous
+    one."""
     return words[min(rng.geometric(0.55), len(words)) - 1]
 
 

@@ -1,8 +1,9 @@
-"""What Flickr8k, Flickr30k and its Entities have in common: the layout of captions and of lists.
+"""What Flickr8k, Flickr30k and its Entities have in common: the layout of captions and
+of lists.
 
-Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its file.
-Flickr30k's are also passed on as a table with the columns image_name, comment_number
-and comment, separated by | and blanks.
+Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its
+file. Flickr30k's are also passed on as a table with the columns image_name,
+comment_number and comment, separated by | and blanks.
 """
 
 import re
@@ -29,7 +30,8 @@ TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*
 
 
 def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match]]:
-    """Where each line of the caption file `name` stands, and its parts as TOKEN_LINE names them."""
+    """Where each line of the caption file `name` stands, and its parts as TOKEN_LINE
+    names them."""
     for number, line in enumerate(lines, start=1):
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
@@ -39,8 +41,11 @@ def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match
 
 
 def captions(path: Path, name: str) -> pd.DataFrame:
-    """caption_id, file and text of the caption file `name`, which may be in the archive `path`."""
-    rows = [match.groupdict() for _, match in token_lines(archives.lines(path, name), name)]
+    """caption_id, file and text of the caption file `name`, which may be in the archive
+    `path`."""
+    rows = [
+        match.groupdict() for _, match in token_lines(archives.lines(path, name), name)
+    ]
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
 
 
@@ -91,8 +96,8 @@ def listed(
 
 
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
-    """The same columns from Karpathy's JSON; its raw sentences are the official captions.
-    The index is `sentid`, where every sentence has one."""
+    """The same columns from Karpathy's JSON; its raw sentences are the official
+    captions. The index is `sentid`, where every sentence has one."""
     rows = [
         (f"{entry.file}#{number}", entry.file, text, entry.sentids[number])
         for entry in entries
@@ -105,7 +110,10 @@ def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
 
 
 def tables(
-    split_of: dict[str, str], captions: pd.DataFrame, notes: list[str], with_pictures: bool
+    split_of: dict[str, str],
+    captions: pd.DataFrame,
+    notes: list[str],
+    with_pictures: bool,
 ) -> Tables:
     """The tables of a dataset.
 
@@ -115,7 +123,9 @@ def tables(
     """
     images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
     ids = images["file"].str.removesuffix(".jpg")
-    images = images.assign(image_id=ids, group=ids)[["image_id", "file", "split", "group"]]
+    images = images.assign(image_id=ids, group=ids)[
+        ["image_id", "file", "split", "group"]
+    ]
     captions = captions.assign(image_id=captions["file"].str.removesuffix(".jpg"))
     return Tables(
         images=images if with_pictures else images.assign(file=""),

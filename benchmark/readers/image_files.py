@@ -1,10 +1,12 @@
 """Images of a folder or of zip archives, which are read in place, upright and RGB.
 
-Every kind of store is an `OpenPicture` that threads and processes may share. It also has `names`,
-the .jpg files that it holds, and `files`, the paths of the raw folder that it is made of.
+Every kind of store is an `OpenPicture` that threads and processes may share. It also
+has `names`, the .jpg files that it holds, and `files`, the paths of the raw folder that
+it is made of.
 
-Pillow guesses a format from the bytes, whatever the file's name, and one of its readers starts
-another program (Ghostscript, for PostScript). So only the formats below are tried.
+Pillow guesses a format from the bytes, whatever the file's name, and one of its readers
+starts another program (Ghostscript, for PostScript). So only the formats below are
+tried.
 """
 
 import os
@@ -57,16 +59,18 @@ warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
 def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
     """The first image of an open file, upright and RGB.
 
-    It is turned as its EXIF says. 16 bits of grey become 8; what is transparent becomes white.
-    Raises UserError for a file in no known format, and for an image that is damaged, has more than
-    PIL.Image.MAX_IMAGE_PIXELS, or holds numbers that are no colours.
+    It is turned as its EXIF says. 16 bits of grey become 8; what is transparent becomes
+    white. Raises UserError for a file in no known format, and for an image that is
+    damaged, has more than PIL.Image.MAX_IMAGE_PIXELS, or holds numbers that are no
+    colours.
     """
     try:
         with Image.open(file, formats=FORMATS) as image:
             image.load()
             try:
                 turn = UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
-            except Exception:  # damaged EXIF does not make an image unusable: it says nothing
+            # damaged EXIF does not make an image unusable: it says nothing
+            except Exception:
                 turn = None
             return _rgb(image if turn is None else image.transpose(turn), where)
     except UserError:
@@ -75,14 +79,17 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
         formats = f"{WHOLE} ({', '.join(FORMATS)})"
         file.seek(0)
         start = file.read(64)
-        kind = next((k for p, k in OTHERS.items() if re.match(p, start, re.S | re.I)), "")
+        kind = next(
+            (k for p, k in OTHERS.items() if re.match(p, start, re.S | re.I)), ""
+        )
         found = kind or ("something that is no picture" if start else "an empty file")
         do = "save it as JPEG or PNG" if kind and kind[0].isupper() else REPLACE
         raise UserError(where, formats, found, do) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         most = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
         raise UserError(where, most, f"more ({error})", "make it smaller") from error
-    except Exception as error:  # Pillow raises many types, depending on what the bytes are
+    # Pillow raises many types, depending on what the bytes are
+    except Exception as error:
         found = f"one that cannot be decoded ({error or type(error).__name__})"
         raise UserError(where, WHOLE, found, REPLACE) from error
 
@@ -91,10 +98,14 @@ def _rgb(image: Image.Image, where: object) -> Image.Image:
     if image.mode in DEEP:
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
-            raise UserError(where, "8 or 16 bits per channel", "32 bits", "save it as PNG")
+            raise UserError(
+                where, "8 or 16 bits per channel", "32 bits", "save it as PNG"
+            )
         image = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
     if image.mode == "F":
-        raise UserError(where, "8 or 16 bits per channel", "fractions", "save it as PNG")
+        raise UserError(
+            where, "8 or 16 bits per channel", "fractions", "save it as PNG"
+        )
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getextrema()[3][0] < 255:
@@ -103,8 +114,8 @@ def _rgb(image: Image.Image, where: object) -> Image.Image:
 
 
 class Folder:
-    """Images of a folder, by their paths in it. The folder may be a link, but none of its
-    images may be one that leads out of it."""
+    """Images of a folder, by their paths in it. The folder may be a link, but none of
+    its images may be one that leads out of it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -117,7 +128,8 @@ class Folder:
         return [self.path_of(name) for name in self.names()]
 
     def path_of(self, file: str) -> Path:
-        """Where an image is, or would be. Raises UserError for a path that leaves the folder."""
+        """Where an image is, or would be. Raises UserError for a path that leaves the
+        folder."""
         name = inside_folder(file, f"{self.path}: {file!r:.200}", "correct its name")
         real = os.path.realpath(self.path / name)
         if not real.startswith(f"{self.real.rstrip(os.sep)}{os.sep}"):
@@ -135,8 +147,9 @@ class Folder:
 
 
 class Archive:
-    """Images of the folder `inside` of a zip archive. The handle is opened on first use and kept
-    per process, because a forked child would move the file position of its parent."""
+    """Images of the folder `inside` of a zip archive. The handle is opened on first use
+    and kept per process, because a forked child would move the file position of its
+    parent."""
 
     def __init__(self, path: Path, inside: str):
         self.path = path
@@ -145,7 +158,9 @@ class Archive:
         with archives.unzipped(path) as zipped:
             paths = [PurePosixPath(name) for name in zipped.namelist()]
         names = [path.name for path in paths if path.parent == PurePosixPath(inside)]
-        self._names = sorted(n for n in names if n.endswith(".jpg") and not n.startswith("."))
+        self._names = sorted(
+            n for n in names if n.endswith(".jpg") and not n.startswith(".")
+        )
 
     def __getstate__(self) -> dict:
         return self.__dict__ | {"handles": {}}
@@ -170,15 +185,19 @@ class Archive:
 Store = Folder | Archive
 
 
-def find(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]) -> Store | None:
-    """The archive of the raw folder, else the first of the folders; None if none of them has an
-    image."""
+def find(
+    raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]
+) -> Store | None:
+    """The archive of the raw folder, else the first of the folders; None if none of
+    them has an image."""
     zipped = [Archive(raw / archive, inside)] if files.is_file(raw / archive) else []
     stores = [*zipped, *(Folder(raw / name) for name in folders)]
     return next((store for store in stores if store.names()), None)
 
 
-def needed(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...], do: str) -> Store:
+def needed(
+    raw: Path, *, archive: str, inside: str, folders: tuple[str, ...], do: str
+) -> Store:
     """As `find`. Raises UserError, which says what to do, where there is no image."""
     store = find(raw, archive=archive, inside=inside, folders=folders)
     if store is None:
@@ -188,7 +207,8 @@ def needed(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...], do
 
 
 def absent(advice: str) -> OpenPicture:
-    """Stands in for images that are not there: opening one is a UserError with `advice`."""
+    """Stands in for images that are not there: opening one is a UserError with
+    `advice`."""
     return partial(_refuse, advice)
 
 

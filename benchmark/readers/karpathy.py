@@ -1,7 +1,7 @@
 """Karpathy's JSON: {"images": [{"filename", "split", "sentences": [{"raw"}]}]}.
 
-Karpathy and Fei-Fei (2015), Deep Visual-Semantic Alignments. Each of his datasets is one such
-file; `caption_datasets.zip` holds those of Flickr8k, Flickr30k and COCO.
+Karpathy and Fei-Fei (2015), Deep Visual-Semantic Alignments. Each of his datasets is
+one such file; `caption_datasets.zip` holds those of Flickr8k, Flickr30k and COCO.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,15 @@ REMOTE = RemoteFile(
 )
 UNCHANGED = "place an unchanged copy"
 TOP_KEYS = {"images", "dataset"}
-IMAGE_KEYS = {"filename", "filepath", "split", "sentences", "sentids", "imgid", "cocoid"}
+IMAGE_KEYS = {
+    "filename",
+    "filepath",
+    "split",
+    "sentences",
+    "sentids",
+    "imgid",
+    "cocoid",
+}
 SENTENCE_KEYS = {"raw", "tokens", "sentid", "imgid"}
 
 
@@ -35,21 +43,25 @@ class Entry:
     file: str
     split: str  # as written: COCO also has "restval"
     captions: list[str]
-    number: int | None = None  # imgid: the name of an image of Flickr30k in SCAN's files
+    # imgid: the name of an image of Flickr30k in SCAN's files
+    number: int | None = None
     cocoid: int | None = None
-    sentids: tuple[int | None, ...] = ()  # of the captions; of COCO, the ids of its annotations
+    # of the captions; of COCO, the ids of its annotations
+    sentids: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """The images of a file in its order, and the keys that are in no file of Karpathy's."""
+    """The images of a file in its order, and the keys that are in no file of
+    Karpathy's."""
 
     entries: list[Entry]
     unread: list[nested_keys.Key]
 
 
 def find(raw: Path, name: str) -> Path | None:
-    """The path of the JSON called `name` in a raw folder: loose, zipped, or with the others."""
+    """The path of the JSON called `name` in a raw folder: loose, zipped, or with the
+    others."""
     candidates = (raw / name, raw / f"{name}.zip", raw / ALL)
     return next((path for path in candidates if path.is_file()), None)
 
@@ -83,8 +95,8 @@ class _File(BaseModel):
 def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annotations:
     """The images of the JSON called `name`.
 
-    Raises UserError for a file that occurs twice, a split that is not one of `splits`, and a blank
-    caption.
+    Raises UserError for a file that occurs twice, a split that is not one of `splits`,
+    and a blank caption.
     """
     data = parse_json(archives.text(path, name), path.name, UNCHANGED)
     entries, seen = [], set()
@@ -95,7 +107,9 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
             check_text(sentence.raw, place, UNCHANGED)
             if not sentence.raw.strip():
                 raise UserError(place, "a caption", f"{sentence.raw!r:.60}", UNCHANGED)
-        file = f"{image.filepath}/{image.filename}" if image.filepath else image.filename
+        file = (
+            f"{image.filepath}/{image.filename}" if image.filepath else image.filename
+        )
         file = inside(file, f"{where}: filename", UNCHANGED)
         if splits and image.split not in splits:
             expected = f"one of {', '.join(splits)}"

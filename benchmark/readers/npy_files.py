@@ -1,4 +1,5 @@
-"""NumPy's .npy and .npz, read without trust: a header may say anything, and objects are pickles."""
+"""NumPy's .npy and .npz, read without trust: a header may say anything, and objects are
+pickles."""
 
 import math
 import mmap
@@ -16,8 +17,8 @@ LONGEST = 1 << 16  # bytes of a header; NumPy refuses those of more than 10,000
 
 
 def array_of(content: bytes | mmap.mmap) -> np.ndarray:
-    """The array of a whole .npy file, which it shares. Raises ValueError for anything else, and for
-    objects, which are pickles."""
+    """The array of a whole .npy file, which it shares. Raises ValueError for anything
+    else, and for objects, which are pickles."""
     file = BytesIO(content[:LONGEST])
     try:
         major, minor = np.lib.format.read_magic(file)
@@ -30,7 +31,9 @@ def array_of(content: bytes | mmap.mmap) -> np.ndarray:
         # What NumPy could not evaluate follows, with a memory address.
         raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
     if dtype.hasobject:
-        raise ValueError("objects, never unpickled: text as dtype str, numbers as float32")
+        raise ValueError(
+            "objects, never unpickled: text as dtype str, numbers as float32"
+        )
     there = len(content) - file.tell()
     if min(shape, default=0) < 0 or there != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{there} bytes of values, where {dtype} {shape} has others")
@@ -47,7 +50,8 @@ def mapped(path: Path) -> np.ndarray:
 def arrays_of(
     path: Path, names: Container[str] | None = None, most: int | None = None
 ) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, or those of some names, each of at most so many bytes."""
+    """The arrays of an .npz file, or those of some names, each of at most so many
+    bytes."""
     arrays = {}
     with archives.unzipped(path) as zipped:
         for info in zipped.infolist():

@@ -13,7 +13,9 @@ def check_number(dataset: str, option: str, value: object, least: int) -> None:
         raise refusal(dataset, option, f"a whole number of at least {least}", value)
 
 
-def check_choice(dataset: str, option: str, value: object, choices: Iterable[str]) -> None:
+def check_choice(
+    dataset: str, option: str, value: object, choices: Iterable[str]
+) -> None:
     """`value` must be one of `choices`."""
     choices = tuple(choices)
     if value not in choices:

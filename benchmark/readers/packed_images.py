@@ -1,9 +1,10 @@
-"""Images in tar and parquet files, which are read in place, and the other columns of the latter.
+"""Images in tar and parquet files, which are read in place, and the other columns of
+the latter.
 
-Hugging Face stores images in a column of parquet files: structs of `bytes` and `path`, or the bytes
-alone. Both kinds of files may come from anyone. Members are found by the headers of a tar. What a
-parquet file unpacks to is bounded before and while it is unpacked, and a row group at a time is
-held.
+Hugging Face stores images in a column of parquet files: structs of `bytes` and `path`,
+or the bytes alone. Both kinds of files may come from anyone. Members are found by the
+headers of a tar. What a parquet file unpacks to is bounded before and while it is
+unpacked, and a row group at a time is held.
 """
 
 import io
@@ -28,8 +29,11 @@ from benchmark.readers.archives import AGAIN, REFUSE, tar_members
 from benchmark.readers.image_files import LARGEST, WHOLE, Folder, upright_rgb
 
 TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
-HELD = re.compile(r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE)
-ROW = 8  # bytes that an honest table has at least for each row, and each value of a column
+HELD = re.compile(
+    r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE
+)
+# bytes that an honest table has at least for each row, and each value of a column
+ROW = 8
 PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
 FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
 VALUES = 1 << 26  # bytes of values that are unpacked at once
@@ -38,8 +42,9 @@ SMALLER = "write it with row_group_size=100"
 
 
 class Packed(Folder):
-    """Images of a folder, also those in its tar and parquet files. Their names begin with the path
-    of that file; the name of the member or the number of the row, from 0, follows."""
+    """Images of a folder, also those in its tar and parquet files. Their names begin
+    with the path of that file; the name of the member or the number of the row, from 0,
+    follows."""
 
     def __call__(self, file: str) -> Image.Image:
         held = HELD.fullmatch(file)
@@ -48,8 +53,8 @@ class Packed(Folder):
         return upright_rgb(io.BytesIO(self.content(file)), f"{self.path}: {file}")
 
     def content(self, file: str) -> bytes:
-        """The bytes of an image in a tar or parquet file. Raises UserError for one that is not
-        there or too large."""
+        """The bytes of an image in a tar or parquet file. Raises UserError for one that
+        is not there or too large."""
         holder, name = HELD.fullmatch(file).group("holder", "name")
         path, where = self.path_of(holder), f"{self.path}: {file}"
         with files.readable(where, WHOLE, AGAIN):
@@ -58,17 +63,18 @@ class Packed(Folder):
             return member(path, name, LARGEST, where)
 
 
-# Tars --------------------------------------------------------------------------------------------
+# Tars ---------------------------------------------------------------------------------
 
 
 def members(path: Path) -> dict[str, tuple[int, int]]:
-    """name -> where each file of a tar begins, and its size. Raises UserError for a tar that is
-    damaged or hostile."""
+    """name -> where each file of a tar begins, and its size. Raises UserError for a tar
+    that is damaged or hostile."""
     return _members(path, _state(path))
 
 
 def member(path: Path, name: str, most: int, where: str) -> bytes:
-    """The bytes of a file in a tar. Raises FileNotFoundError; UserError for more than `most`."""
+    """The bytes of a file in a tar. Raises FileNotFoundError; UserError for more than
+    `most`."""
     start, size = members(path).get(name, (0, None))
     if size is None:
         raise FileNotFoundError(name)
@@ -92,7 +98,7 @@ def _state(path: Path) -> tuple:
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-# Parquet -----------------------------------------------------------------------------------------
+# Parquet ------------------------------------------------------------------------------
 
 
 def columns(path: Path) -> tuple[list[str], list[str]]:
@@ -125,15 +131,17 @@ def _keys_of(field: pa.Field) -> list[tuple[str, ...]]:
 def parquet_records(
     path: Path, is_wanted: Callable[[str], bool]
 ) -> Iterator[tuple[str, dict, str]]:
-    """The rows of a parquet file: values of the columns that are wanted, None for the others; and
-    the number of the row, from 0, "" where the file has no images. The column of images has the
-    path of each, if there is one. Raises UserError for a file that is damaged or would unpack to
-    too much, and for several columns of images."""
+    """The rows of a parquet file: values of the columns that are wanted, None for the
+    others; and the number of the row, from 0, "" where the file has no images. The
+    column of images has the path of each, if there is one. Raises UserError for a file
+    that is damaged or would unpack to too much, and for several columns of images."""
     with parquet(path) as table:
         images, others = _columns(table)
         if len(images) > 1:
             found = ", ".join(images)
-            raise UserError(path.name, "one column of images", found, "leave the others out")
+            raise UserError(
+                path.name, "one column of images", found, "leave the others out"
+            )
         wanted = [name for name in others if is_wanted(name)]
         if not wanted:
             found = ", ".join([*images, *others][:9]) or "none"
@@ -147,9 +155,13 @@ def parquet_records(
         rows = max([table.metadata.num_rows, *(page.values for page in read_pages)])
         if rows * ROW > size:
             found = f"{rows} in {size} bytes"
-            raise UserError(path, "rows with an image or a caption of their own", found, REFUSE)
+            raise UserError(
+                path, "rows with an image or a caption of their own", found, REFUSE
+            )
         batches = table.iter_batches(_many(read_pages), columns=read)
-        for row, record in enumerate(record for batch in batches for record in batch.to_pylist()):
+        for row, record in enumerate(
+            record for batch in batches for record in batch.to_pylist()
+        ):
             for name in images:
                 record[name] = (record.get(name) or {}).get("path")
             record = dict.fromkeys([*images, *others]) | record
@@ -187,20 +199,25 @@ class Page(NamedTuple):
 def pages(
     path: Path, table: pq.ParquetFile, names: Container[str], group: int | None = None
 ) -> list[Page]:
-    """The pages of some leaves, of one row group or of all, as their own headers have them: what
-    reads them goes by these, and not by the sums in the footer."""
+    """The pages of some leaves, of one row group or of all, as their own headers have
+    them: what reads them goes by these, and not by the sums in the footer."""
     found, groups = [], range(table.num_row_groups) if group is None else [group]
     columns = range(table.metadata.num_columns)
     chunks = [table.metadata.row_group(g).column(c) for g in groups for c in columns]
     with files.opened(path) as file:
         for chunk in (chunk for chunk in chunks if chunk.path_in_schema in names):
-            at = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            at = min(
+                chunk.data_page_offset,
+                chunk.dictionary_page_offset or chunk.data_page_offset,
+            )
             end = at + chunk.total_compressed_size
             while at < end:
                 file.seek(at)
                 head = io.BytesIO(file.read(PAGE_HEADER))
                 fields = _thrift(head)
-                of_kind = next((fields[kind] for kind in (5, 7, 8) if kind in fields), {})
+                of_kind = next(
+                    (fields[kind] for kind in (5, 7, 8) if kind in fields), {}
+                )
                 found.append(Page(fields[2], fields[3], of_kind.get(1, 0)))
                 if min(found[-1]) < 0:
                     raise ValueError("a page of less than nothing")
@@ -214,7 +231,8 @@ def _many(pages: Iterable[Page]) -> int:
 
 
 def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
-    """The numbers and structs, by their fields, of a struct in Thrift's compact protocol."""
+    """The numbers and structs, by their fields, of a struct in Thrift's compact
+    protocol."""
     fields, number = {}, 0
     while kind := data.read(1)[0]:
         number = number + (kind >> 4) if kind >> 4 else _varint(data) >> 1
@@ -256,7 +274,9 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
         group = bisect_right(starts, row) - 1
         content = _row_group(path, _state(path), group)[row - starts[group]]
     if content is None:
-        raise UserError(where, "the bytes of an image", "none", "write the images into the file")
+        raise UserError(
+            where, "the bytes of an image", "none", "write the images into the file"
+        )
     return content
 
 
@@ -264,13 +284,16 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
 def _starts(path: Path, state: tuple) -> list[int]:
     """The first row of each row group."""
     with parquet(path) as table:
-        counts = [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
+        counts = [
+            table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)
+        ]
     return [0, *accumulate(counts)][:-1]
 
 
 @lru_cache(maxsize=2)
 def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
-    """The images of a row group. Raises UserError for one that is too large to be held."""
+    """The images of a row group. Raises UserError for one that is too large to be
+    held."""
     where = f"{path}: row group {group}"
     with parquet(path) as table:
         (name,), _ = _columns(table)
@@ -282,7 +305,9 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
         most, contents = files.ALWAYS + REPEATED * unpacked, []
         for batch in table.iter_batches(_many(read), [group], [leaf]):
             if (most := most - batch.nbytes) < 0:
-                raise UserError(where, "images of their own", "one of them in many rows", REFUSE)
+                raise UserError(
+                    where, "images of their own", "one of them in many rows", REFUSE
+                )
             column = batch.column(0)
             contents += (column if leaf == name else column.field("bytes")).to_pylist()
     return contents

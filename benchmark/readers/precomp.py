@@ -1,14 +1,14 @@
 """Folders of image features with their captions, as published with SCAN and VSE++.
 
-Lee et al. (2018), Stacked Cross Attention. `f30k_precomp/` and `coco_precomp/` have for each of
-train, dev and test the three files
+Lee et al. (2018), Stacked Cross Attention. `f30k_precomp/` and `coco_precomp/` have for
+each of train, dev and test the three files
 
     <split>_caps.txt  one caption per line, five consecutive lines per image
     <split>_ids.txt   image ids: one line per image, or one per caption (each id five times)
     <split>_ims.npy   features, (rows, ...): likewise one row per image, or one per caption
 
-COCO's also has `testall_*`, all 5,000 test images; its `test_*` are the first 1,000 of them.
-Ids are Karpathy's imgid for Flickr30k, and COCO's own for COCO.
+COCO's also has `testall_*`, all 5,000 test images; its `test_*` are the first 1,000 of
+them. Ids are Karpathy's imgid for Flickr30k, and COCO's own for COCO.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,18 +34,24 @@ class Part:
     split: str  # train, val, test
     ims: Path  # features, .npy
     captions: list[str]  # five consecutive ones per image
-    ids: list[str]  # one per image: `image_id` in `Tables`; ims has one row each, or five
+    # one per image: `image_id` in `Tables`; ims has one row each, or five
+    ids: list[str]
 
 
 def files(folder: Path) -> list[Path]:
     """The files that make up train, val and test, whether or not they are there."""
-    return [folder / f"{stem}_{end}" for stem in _stems(folder).values() for end in ENDS]
+    return [
+        folder / f"{stem}_{end}" for stem in _stems(folder).values() for end in ENDS
+    ]
 
 
 def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
     """The lines of a checklist for a folder with files of these stems, one per stem."""
     return [
-        Needed(f"features and captions of {stem}", (tuple(f"{folder}/{stem}_{e}" for e in ENDS),))
+        Needed(
+            f"features and captions of {stem}",
+            (tuple(f"{folder}/{stem}_{e}" for e in ENDS),),
+        )
         for stem in stems
     ]
 
@@ -53,8 +59,8 @@ def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
 def layout(folder: Path) -> list[Part]:
     """Train, val and test of a folder; only headers of the features are read.
 
-    Raises UserError for a file that is missing or cut, for counts that disagree, and for an id
-    that occurs twice.
+    Raises UserError for a file that is missing or cut, for counts that disagree, and
+    for an id that occurs twice.
     """
     parts, seen = [], {}
     for split, stem in _stems(folder).items():
@@ -64,7 +70,10 @@ def layout(folder: Path) -> list[Part]:
         ids = _ids(ids_file, images)
         for image_id in ids:
             if image_id in seen:
-                where, found = f"{folder.name}: id {image_id!r}", f"{seen[image_id]} and {split}"
+                where, found = (
+                    f"{folder.name}: id {image_id!r}",
+                    f"{seen[image_id]} and {split}",
+                )
                 raise UserError(where, "one split per image", found, AGAIN)
             seen[image_id] = split
         do = "place a whole copy beside the captions"
@@ -76,11 +85,15 @@ def layout(folder: Path) -> list[Part]:
 
 
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
-    """The tables of a folder; `files` maps the ids of images that have a picture to its file."""
+    """The tables of a folder; `files` maps the ids of images that have a picture to its
+    file."""
     rows = [(x, files.get(x, ""), part.split, x) for part in parts for x in part.ids]
     images = pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
     if without := int((images["file"] == "").sum()):
-        notes = [*notes, f"{without} of {len(images)} images have features but no picture."]
+        notes = [
+            *notes,
+            f"{without} of {len(images)} images have features but no picture.",
+        ]
     captions = [
         (f"{image_id}#{number}", image_id, part.captions[EACH * row + number])
         for part in parts
@@ -107,7 +120,9 @@ def _captions(path: Path) -> list[str]:
             where = f"{_short(path)}:{number}"
             raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
     if not captions or len(captions) % EACH:
-        raise UserError(_short(path), f"{EACH} lines per image", f"{len(captions)} lines", AGAIN)
+        raise UserError(
+            _short(path), f"{EACH} lines per image", f"{len(captions)} lines", AGAIN
+        )
     return captions
 
 
@@ -118,9 +133,15 @@ def _ids(path: Path, images: int) -> list[str]:
     seen: set[str] = set()
     for row, image_id in enumerate(ids):
         is_first, before = row % each == 0, ids[row - 1]
-        if (not image_id.isdigit() or image_id in seen) if is_first else image_id != before:
+        if (
+            (not image_id.isdigit() or image_id in seen)
+            if is_first
+            else image_id != before
+        ):
             expected = "a number that no line before has" if is_first else repr(before)
-            raise UserError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
+            raise UserError(
+                f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN
+            )
         seen.add(image_id)
     return ids[::each]
 
@@ -128,7 +149,9 @@ def _ids(path: Path, images: int) -> list[str]:
 def _per_image(count: int, images: int, where: str) -> int:
     if count not in (images, EACH * images):
         expected = f"{images} (one per image) or {EACH * images} (one per caption)"
-        raise UserError(where, expected, f"{count}, which does not fit the captions", AGAIN)
+        raise UserError(
+            where, expected, f"{count}, which does not fit the captions", AGAIN
+        )
     return count // images
 
 

@@ -35,5 +35,7 @@ def segmenter(name: str) -> Callable[[str], str]:
         words = getattr(import_module(name), LIBRARIES[name])
     except (ImportError, AttributeError) as error:
         found = f"none that can be imported ({error})"
-        raise UserError(where, f"the library {name}", found, f"pip install {name}") from error
+        raise UserError(
+            where, f"the library {name}", found, f"pip install {name}"
+        ) from error
     return lambda text: " ".join(" ".join(words(text)).split())

@@ -43,7 +43,8 @@ class Row:
 
 @dataclass
 class Table:
-    """The names of the columns, and the rows that are not empty, up to the first fault."""
+    """The names of the columns, and the rows that are not empty, up to the first
+    fault."""
 
     columns: list[str]
     rows: list[Row] = field(default_factory=list)
@@ -140,20 +141,28 @@ def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
     for at in range(len(table.columns)):
         cells = [row.cells[at] for row in table.rows if row.cells[at]]
         enclosed = [cell for cell in cells if ENCLOSED.fullmatch(cell)]
-        if any('""' in cell[1:-1] for cell in enclosed) or 0 < len(enclosed) == len(cells):
+        if any('""' in cell[1:-1] for cell in enclosed) or 0 < len(enclosed) == len(
+            cells
+        ):
             return True
     return False
 
 
-def _fault_of(line: int, cells: list[str], columns: list[str], layout: Layout) -> UserError | None:
+def _fault_of(
+    line: int, cells: list[str], columns: list[str], layout: Layout
+) -> UserError | None:
     """The error for a row with other cells than the columns, or with their names."""
     if len(cells) == len(columns):
         if sorted(cell.strip() for cell in cells) != sorted(columns):
             return None
         do = "remove it; where its order is another one, save the tables as two files"
-        return layout.error(line, "a row", "a second line with the names of the columns", do)
+        return layout.error(
+            line, "a row", "a second line with the names of the columns", do
+        )
     separator = layout.separator
-    expected = f"as many entries as columns ({len(columns)}), separated by {separator!r}"
+    expected = (
+        f"as many entries as columns ({len(columns)}), separated by {separator!r}"
+    )
     do = f"put quotation marks around captions with {separator!r}, or correct the line"
     if layout.is_padded and separator == "|":
         do = "correct the line, or save the table with commas and quotation marks"
@@ -171,7 +180,9 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
         rows = [behind.sub('"', line) for line in lines]
     else:
         rows = lines
-    rows = csv.reader(rows, delimiter=layout.separator, skipinitialspace=is_padded, strict=True)
+    rows = csv.reader(
+        rows, delimiter=layout.separator, skipinitialspace=is_padded, strict=True
+    )
     start = 1
     try:
         for number, cells in enumerate(rows):
@@ -236,8 +247,9 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
 
 
 class Names:
-    """Names of images or other items, and what is likely to be one: a file name of an
-    image, one with an ending that they have, or a text of the same letters and digits."""
+    """Names of images or other items, and what is likely to be one: a file name of
+    an image, one with an ending that they have, or a text of the same letters and
+    digits."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.known = set(names)

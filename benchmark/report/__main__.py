@@ -1,9 +1,10 @@
 """Stage: the records of a season -> reports/<season>/, Markdown with figures.
 
-README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json is what
-`rematch ledger` reads for the pages over all seasons; plots/ are tables for `dvc plots`. The same
-records give the same bytes. Images and captions that may not be published go to
-reports/<season>/local/, which is not committed. `rematch export` prints single tables.
+README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json
+is what `rematch ledger` reads for the pages over all seasons; plots/ are tables for
+`dvc plots`. The same records give the same bytes. Images and captions that may not be
+published go to reports/<season>/local/, which is not committed. `rematch export` prints
+single tables.
 """
 
 import argparse
@@ -42,17 +43,21 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def write_report(params: Params) -> Path:
-    """Write all pages, figures/, plots/ and metrics.json of the season; returns their folder."""
+    """Write all pages, figures/, plots/ and metrics.json of the season; returns their
+    folder."""
     boards = read_boards(params)
-    gc.freeze()  # what was read stays: no need to search it for garbage after each figure
-    atexit.register(gc.unfreeze)  # else triton, which torch imports, would list it as leaked
+    # what was read stays: no need to search it for garbage after each figure
+    gc.freeze()
+    # else triton, which torch imports, would list it as leaked
+    atexit.register(gc.unfreeze)
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
-    for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
+    # which DVC expects, empty ones, too
+    for subfolder in ("datasets", "papers", "figures"):
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         write_text(folder / name, text)
@@ -65,10 +70,11 @@ def write_report(params: Params) -> Path:
 
 
 def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> dict:
-    """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims -> counts.
+    """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims ->
+    counts.
 
-    Presets without a result are left out, and so are the ends of single trainings' intervals: their
-    means are no interval of the preset.
+    Presets without a result are left out, and so are the ends of single trainings'
+    intervals: their means are no interval of the preset.
     """
     return {
         board.dataset: {
@@ -81,32 +87,45 @@ def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> d
 
 
 def write_plots(boards: list[Board], folder: Path) -> None:
-    """Write training.csv, one row per epoch, and leaderboard.csv, one row per preset."""
+    """Write training.csv, one row per epoch, and leaderboard.csv, one row per
+    preset."""
     curves = [pd.DataFrame(columns=[*CURVES, "cell"])]
     rows = []
     for board in boards:
         for row in board.rows:
-            for outcome in (outcome for outcome in row.played if outcome.history is not None):
+            for outcome in (
+                outcome for outcome in row.played if outcome.history is not None
+            ):
                 cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
                 curves.append(outcome.history[CURVES].round(5).assign(cell=cell))
         for row in board.retrieval.ranked:
-            rows.append([board.dataset, row.preset, number_for_programs(row.mean("rsum"))])
+            rows.append(
+                [board.dataset, row.preset, number_for_programs(row.mean("rsum"))]
+            )
     plots = {
         "training": pd.concat(curves[1:] or curves),
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
     for name, table in plots.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+        write_text(
+            folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n")
+        )
 
 
 def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
-    """Every table that has rows by its name: <dataset>/<what>, and <paper>/<number> <place> with
-    the dataset where the season has several."""
+    """Every table that has rows by its name: <dataset>/<what>, and <paper>/<number>
+    <place> with the dataset where the season has several."""
     tables: dict[str, Table] = {}
     for board in boards:
-        tables |= {f"{board.dataset}/{k}": v for k, v in dataset_tables(params, board).items() if v}
+        tables |= {
+            f"{board.dataset}/{k}": v
+            for k, v in dataset_tables(params, board).items()
+            if v
+        }
         verdicts = claims.verdicts(board)
-        tables[f"{board.dataset}/claims"] = claims_table(f"{board.title}: claims", verdicts)
+        tables[f"{board.dataset}/claims"] = claims_table(
+            f"{board.title}: claims", verdicts
+        )
         beside = f" {board.dataset}" if len(boards) > 1 else ""
         for name, paper in papers().items():
             for number, printed in paper.tables.items():

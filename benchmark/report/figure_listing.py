@@ -1,9 +1,11 @@
-"""Finds the figures of the report, every file of figures/ has some, and keeps them on disk.
+"""Finds the figures of the report, every file of figures/ has some, and keeps them on
+disk.
 
-A file of figures/ has one name that is looked for, FIGURES = {section: function}. A section is a
-key of SECTIONS, or papers/<name of a paper>; a function takes FigureInputs and yields ReportFigure,
-none where the results have nothing to show. To add a figure, add a file; nothing else has to name
-it. Within a section, figures stand in the alphabetical order of their files.
+A file of figures/ has one name that is looked for, FIGURES = {section: function}. A
+section is a key of SECTIONS, or papers/<name of a paper>; a function takes FigureInputs
+and yields ReportFigure, none where the results have nothing to show. To add a figure,
+add a file; nothing else has to name it. Within a section, figures stand in the
+alphabetical order of their files.
 """
 
 import pkgutil
@@ -44,7 +46,8 @@ class FigureInputs:
     board: Board  # of one task
     verdicts: Sequence[Verdict] = ()  # section claims: those that the page lists
     data: Prepared | None = None  # sections examples and phrases: the prepared dataset
-    open_image: OpenPicture | None = None  # the same sections: opens an image by its file
+    # the same sections: opens an image by its file
+    open_image: OpenPicture | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +66,14 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
     for name in sorted(found.name for found in pkgutil.iter_modules(folder.__path__)):
         module = import_module(f"{folder.__name__}.{name}")
         if not module.FIGURES.keys() <= known:
-            where, expected = f"{module.__file__}: FIGURES", f"some of {', '.join(sorted(known))}"
+            where, expected = (
+                f"{module.__file__}: FIGURES",
+                f"some of {', '.join(sorted(known))}",
+            )
             found = ", ".join(module.FIGURES)
-            raise UserError(where, expected, found, "name the section where the figure stands")
+            raise UserError(
+                where, expected, found, "name the section where the figure stands"
+            )
         if section in module.FIGURES:
             yield from module.FIGURES[section](inputs)
 
@@ -78,10 +86,11 @@ class FigureFolder:
     written: list[Path] = field(default_factory=list)
 
     def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
-        """Save all figures of a section; returns their Markdown, a blank line behind each.
+        """Save all figures of a section; returns their Markdown, a blank line behind
+        each.
 
-        Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
-        report's first page.
+        Their files are called `stem`-<picture>. `up` leads from the page to the folder
+        of the report's first page.
         """
         shown = ""
         for drawn in figures(name, inputs):
@@ -97,7 +106,8 @@ class FigureFolder:
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:
-    """Delete what an earlier report left in `folder`, half-written files of a killed one too."""
+    """Delete what an earlier report left in `folder`, half-written files of a killed
+    one too."""
     kept = set(kept)
     for path in sorted(folder.rglob("*"), reverse=True) if folder.is_dir() else []:
         if path.is_dir() and not any(path.iterdir()):

@@ -1,8 +1,8 @@
 """What all figures share: colours, panels, text, and how a figure is saved.
 
-No pyplot, so no global state and no window. The colours are those of Okabe and Ito, which
-colour-blind readers can distinguish. The background is opaque white, on dark pages too. Text is
-never read as mathematics: a caption may contain `$`.
+No pyplot, so no global state and no window. The colours are those of Okabe and Ito,
+which colour-blind readers can distinguish. The background is opaque white, on dark
+pages too. Text is never read as mathematics: a caption may contain `$`.
 """
 
 import re
@@ -27,7 +27,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from benchmark.core.files import atomic, write_text
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#8C6D31",
+)
 BLUE, ORANGE, GREEN = COLOURS[:3]
 GREY = "#767676"  # of context, such as zero lines
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "8", "H")
@@ -63,9 +72,12 @@ RC_PARAMS = {
 
 
 def styles(methods: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Colour, marker and dash of each preset in every figure of a board, by their methods: the
-    marker shows the method, colour and dash the preset."""
-    counted, markers = Counter(), dict(zip(dict.fromkeys(methods), cycle(MARKERS), strict=False))
+    """Colour, marker and dash of each preset in every figure of a board, by their
+    methods: the marker shows the method, colour and dash the preset."""
+    counted, markers = (
+        Counter(),
+        dict(zip(dict.fromkeys(methods), cycle(MARKERS), strict=False)),
+    )
     found = []
     for method in methods:
         turn, colour = divmod(counted[method], len(COLOURS))
@@ -76,7 +88,8 @@ def styles(methods: Sequence[str]) -> list[tuple[str, str, str]]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw with matplotlib's defaults and RC_PARAMS over them, without the user's matplotlibrc."""
+    """Draw with matplotlib's defaults and RC_PARAMS over them, without the user's
+    matplotlibrc."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC_PARAMS)
@@ -84,10 +97,12 @@ def drawing() -> Iterator[None]:
 
 
 def save(figure: Figure, stem: Path) -> Path:
-    """Write stem.svg, or stem.png if the SVG would be larger than MOST_BYTES; returns the file.
+    """Write stem.svg, or stem.png if the SVG would be larger than MOST_BYTES; returns
+    the file.
 
-    The same figure gives the same bytes: neither date nor version is in the file, and positions are
-    rounded, since the last digits of the layout's solver depend on memory addresses.
+    The same figure gives the same bytes: neither date nor version is in the file, and
+    positions are rounded, since the last digits of the layout's solver depend on memory
+    addresses.
     """
     with drawing():
         figure.draw_without_rendering()
@@ -108,17 +123,23 @@ def save(figure: Figure, stem: Path) -> Path:
 
 
 def compact(svg: bytes) -> bytes:
-    """The same drawing in about two thirds of the bytes: positions to a hundredth of a point, a
-    style that all parts of a group share once, no indentation."""
+    """The same drawing in about two thirds of the bytes: positions to a hundredth of a
+    point, a style that all parts of a group share once, no indentation."""
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         for name in PLACES & element.attrib.keys():
-            text = LONG.sub(lambda number: f"{round(float(number[0]), 2):g}", element.attrib[name])
-            element.set(name, " ".join(text.split()).replace(" L ", " ") if name == "d" else text)
+            text = LONG.sub(
+                lambda number: f"{round(float(number[0]), 2):g}", element.attrib[name]
+            )
+            element.set(
+                name,
+                " ".join(text.split()).replace(" L ", " ") if name == "d" else text,
+            )
         shared = {child.get("style") for child in element}
         if len(element) > 1 == len(shared) and "style" not in element.attrib:
             (style,) = shared
-            if style and "opacity" not in style:  # which a group would apply to all at once
+            # which a group would apply to all at once
+            if style and "opacity" not in style:
                 element.set("style", style)
                 for child in element:
                     del child.attrib["style"]
@@ -128,10 +149,13 @@ def compact(svg: bytes) -> bytes:
     return ElementTree.tostring(root, encoding="utf-8")
 
 
-def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, list[Axes]]:
+def panels(
+    count: int, columns: int, head: float, row: float
+) -> tuple[Figure, list[Axes]]:
     """A figure with `count` panels in rows of up to `columns`.
 
-    `row` is the height of a row and `head` the height above and below all rows, in inches.
+    `row` is the height of a row and `head` the height above and below all rows, in
+    inches.
     """
     columns = min(columns, count)
     rows = ceil(count / columns)
@@ -146,16 +170,22 @@ def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, l
 def shown(text: str, width: int, lines: int = 3) -> str:
     """Any text wrapped to up to `lines` lines of `width` characters, the rest cut off.
 
-    Line breaks of the text become spaces, characters without a glyph in the font question marks.
+    Line breaks of the text become spaces, characters without a glyph in the font
+    question marks.
     """
     clean = "".join(c if ord(c) in GLYPHS else "?" for c in " ".join(text.split()))
     rows = wrap(clean, width)
     if len(rows) > lines:
-        rows = [*rows[: lines - 1], rows[lines - 1][: width - 1] + "\N{HORIZONTAL ELLIPSIS}"]
+        rows = [
+            *rows[: lines - 1],
+            rows[lines - 1][: width - 1] + "\N{HORIZONTAL ELLIPSIS}",
+        ]
     return "\n".join(rows)
 
 
-def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
+def legend_below(
+    figure: Figure, handles: Sequence[Artist], titles: Sequence[str]
+) -> None:
     """Add a legend below all panels; the figure grows by its height."""
     labels = [shown(title, 48) for title in titles]
     columns = min(LEGEND_COLUMNS, len(labels))
@@ -166,8 +196,8 @@ def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str
 
 
 def log_scale(axis: Axis, values: Sequence[float]) -> None:
-    """Make an axis logarithmic, with plain numbers: at 1, 2, 5, 10 and so on, or at powers of ten
-    alone where the values are far apart."""
+    """Make an axis logarithmic, with plain numbers: at 1, 2, 5, 10 and so on, or at
+    powers of ten alone where the values are far apart."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     is_long = max(values) > 100 * min(values)
     axis.set_major_locator(LogLocator(subs=(1,) if is_long else (1, 2, 5)))
@@ -178,8 +208,8 @@ def log_scale(axis: Axis, values: Sequence[float]) -> None:
 def matrix_panels(
     matrices: Mapping[str, np.ndarray], labels: Sequence[str], colours: str, low: float
 ) -> Figure:
-    """Matrices (N, N) by title, on one scale from `low` to 1; `labels` are of the columns, of the
-    rows and of the scale."""
+    """Matrices (N, N) by title, on one scale from `low` to 1; `labels` are of the
+    columns, of the rows and of the scale."""
     with drawing():
         figure, grid = panels(len(matrices), columns=2, head=0.3, row=4.6)
         for axes, (title, values) in zip(grid, matrices.items(), strict=True):

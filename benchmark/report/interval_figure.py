@@ -1,4 +1,5 @@
-"""The one figure of numbers with their 95% intervals: a line per thing that is measured.
+"""The one figure of numbers with their 95% intervals: a line per thing that is
+measured.
 
 Rankings, overlaps, the claims of a season and the ledger of all claims are drawn by it.
 """
@@ -17,9 +18,11 @@ from benchmark.report.figure_style import WIDTH, drawing, legend_below, shown
 
 THESE_TRAININGS = "95% over test images, of these trainings only"
 LABEL, TITLE = 58, 75  # characters of a line
-TEXT_LINE, GAP, AROUND = 0.15, 0.09, 0.65  # inches: a line of text, between lines, of a panel
+# inches: a line of text, between lines, of a panel
+TEXT_LINE, GAP, AROUND = 0.15, 0.09, 0.65
 BAND = "#e3ecf5"
-FAR = 8  # times the median reach of a mark: what lies beyond is an arrow at the end of the axis
+# times the median reach of a mark: what lies beyond is an arrow at the end of the axis
+FAR = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,8 @@ class Mark:
     value: float
     look: Look
     ends: tuple[float, float] | None = None
-    is_of_these_trainings: bool = False  # the interval says nothing of others: it is dotted
+    # the interval says nothing of others: it is dotted
+    is_of_these_trainings: bool = False
     shift: float = 0.0  # inches below the middle of its line
 
 
@@ -65,18 +69,22 @@ class Line:
     @property
     def height(self) -> float:
         """Inches."""
-        rows = 1 + max(text.count("\n") for text in (shown(self.label, LABEL), self.beside))
+        rows = 1 + max(
+            text.count("\n") for text in (shown(self.label, LABEL), self.beside)
+        )
         shifts = [mark.shift for mark in self.marks]
         return GAP + max(TEXT_LINE * rows, TEXT_LINE + max(shifts) - min(shifts))
 
 
 def row_mark(board: Board, row: Row, metric: str, look: Look) -> Mark:
-    """The mean of a metric over the trainings of a row, with its interval: for other images alone
-    where nothing is known of other trainings."""
+    """The mean of a metric over the trainings of a row, with its interval: for other
+    images alone where nothing is known of other trainings."""
     is_one = comparisons.seed_part(board, row, metric) is None
     ends_of = comparisons.interval_over_images if is_one else comparisons.interval
     ends = ends_of(board, row, metric)
-    return Mark(value=row.mean(metric), look=look, ends=ends, is_of_these_trainings=is_one)
+    return Mark(
+        value=row.mean(metric), look=look, ends=ends, is_of_these_trainings=is_one
+    )
 
 
 @drawing()
@@ -91,30 +99,34 @@ def intervals(
 ) -> Figure:
     """Draw lines from top to bottom, those of one panel together.
 
-    `band` says what the shaded ranges mean. `limits` are the ends of all axes, by default so that
-    all numbers are shown but those that are far from zero; marks beyond are arrows. `ticks` are
-    texts at places of the axes, `verticals` places of vertical lines, and `legend` the looks that
-    are explained, by default those of all marks.
+    `band` says what the shaded ranges mean. `limits` are the ends of all axes, by
+    default so that all numbers are shown but those that are far from zero; marks beyond
+    are arrows. `ticks` are texts at places of the axes, `verticals` places of vertical
+    lines, and `legend` the looks that are explained, by default those of all marks.
     """
     panels: dict[str, list[Line]] = {} if lines else {"nothing was measured": []}
     for line in lines:
         panels.setdefault(line.panel, []).append(line)
     marks = [mark for line in lines for mark in line.marks]
     looks = {look.title: look for look in legend or [mark.look for mark in marks]}
-    handles = {key: Line2D([], [], **look.points(look.marker)) for key, look in looks.items()}
+    handles = {
+        key: Line2D([], [], **look.points(look.marker)) for key, look in looks.items()
+    }
     if any(mark.is_of_these_trainings and mark.ends for mark in marks):
         handles[THESE_TRAININGS] = Line2D([], [], color="black", linestyle=":")
     if any(line.band for line in lines):
         handles[band] = Patch(color=BAND)
-    heights = [AROUND + sum(line.height for line in of_panel) for of_panel in panels.values()]
+    heights = [
+        AROUND + sum(line.height for line in of_panel) for of_panel in panels.values()
+    ]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (title, of_panel) in zip(grid, panels.items(), strict=True):
         axes.set_xlim(limits or _limits(of_panel))
         for at in verticals:
             axes.axvline(at, color="black", linewidth=1)
-        # The vertical axis is in inches; intervals and marks of one look are drawn at once, which
-        # keeps the file small.
+        # The vertical axis is in inches; intervals and marks of one look are drawn at
+        # once, which keeps the file small.
         tall = np.array([line.height for line in of_panel])
         middles = np.cumsum(tall) - tall / 2
         low, high = axes.get_xlim()
@@ -131,11 +143,23 @@ def intervals(
                 marker = ">" if mark.value > high else mark.look.marker
                 marker = "<" if mark.value < low else marker
                 at = float(np.clip(mark.value, low, high))
-                points.setdefault((mark.look, marker), []).append((at, middle + mark.shift))
+                points.setdefault((mark.look, marker), []).append(
+                    (at, middle + mark.shift)
+                )
         for (colour, style), of_look in spans.items():
-            axes.hlines(*zip(*of_look, strict=True), color=colour, linewidth=1.8, linestyle=style)
+            axes.hlines(
+                *zip(*of_look, strict=True),
+                color=colour,
+                linewidth=1.8,
+                linestyle=style,
+            )
         for (look, marker), of_look in points.items():
-            axes.plot(*zip(*of_look, strict=True), clip_on=False, zorder=3, **look.points(marker))
+            axes.plot(
+                *zip(*of_look, strict=True),
+                clip_on=False,
+                zorder=3,
+                **look.points(marker),
+            )
         axes.set_yticks(middles, [shown(line.label, LABEL) for line in of_panel])
         axes.set_ylim(max(tall.sum(), GAP), 0)
         axes.set_xlim(low, high)

@@ -1,10 +1,10 @@
-"""The figures over all seasons: how many claims of each paper hold, and how much of each printed
-effect came back.
+"""The figures over all seasons: how many claims of each paper hold, and how much of
+each printed effect came back.
 
-In the ledger every difference is drawn as a share of the printed one, so that claims on all metrics
-share an axis: 0 is no difference, 1 as printed, below 0 the opposite. Where a claim prints no
-difference, or denies one, the unit is its margin; a claim that denies one has a band in which it is
-true.
+In the ledger every difference is drawn as a share of the printed one, so that claims on
+all metrics share an axis: 0 is no difference, 1 as printed, below 0 the opposite. Where
+a claim prints no difference, or denies one, the unit is its margin; a claim that denies
+one has a band in which it is true.
 """
 
 import re
@@ -45,11 +45,15 @@ NO_SCALE = Look(title="no scale: which side", colour=style.GREY, face="white")
 OPPOSITE = Look(title="the opposite; not as claimed", colour=style.ORANGE, marker="_")
 LOOKS = {  # of a finding, which may disagree with others of its claim
     Conclusion.HOLDS: Look(title="holds in this test", colour=style.GREEN, marker="_"),
-    Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=style.BLUE, marker="_"),
+    Conclusion.NO_DIFFERENCE: Look(
+        title="no difference", colour=style.BLUE, marker="_"
+    ),
     Conclusion.REVERSED: OPPOSITE,
     Conclusion.BETTER: OPPOSITE,
     Conclusion.WORSE: OPPOSITE,
-    Conclusion.UNDECIDED: Look(title="undecided in this test", colour=style.GREY, marker="_"),
+    Conclusion.UNDECIDED: Look(
+        title="undecided in this test", colour=style.GREY, marker="_"
+    ),
 }
 
 
@@ -87,14 +91,20 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
     """One bar per paper, with a part for each group of the ledger."""
     names = [name for name in papers() if any(row.paper == name for row in rows)]
     with style.drawing():
-        figure = Figure(figsize=(style.WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
+        figure = Figure(
+            figsize=(style.WIDTH, 0.9 + 0.52 * len(names)), layout="constrained"
+        )
         axes = figure.subplots()
         for height, name in enumerate(names):
-            of_paper = [r for r in rows if r.paper == name and r.group != Group.UNCOUNTED]
+            of_paper = [
+                r for r in rows if r.paper == name and r.group != Group.UNCOUNTED
+            ]
             counts, left = Counter(row.group for row in of_paper), 0
             for group, colour in GROUPS.items():
                 count = counts[group]
-                bar = axes.barh(height, count, 0.62, left, color=colour, edgecolor="white")
+                bar = axes.barh(
+                    height, count, 0.62, left, color=colour, edgecolor="white"
+                )
                 if count >= NARROW:
                     is_light = group in (Group.DRAWINGS, Group.UNTESTED)
                     ink = "black" if is_light else "white"
@@ -103,10 +113,14 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_yticks(range(len(names)), [papers()[n].paper.cited for n in names])
         axes.invert_yaxis()
         axes.set_xlabel("claims")
-        axes.set_title("Which claims hold on photographs?", fontsize=14, fontweight="bold")
+        axes.set_title(
+            "Which claims hold on photographs?", fontsize=14, fontweight="bold"
+        )
         axes.grid(visible=False)
         present = {row.group for row in rows}
-        handles = {g: Patch(color=colour) for g, colour in GROUPS.items() if g in present}
+        handles = {
+            g: Patch(color=colour) for g, colour in GROUPS.items() if g in present
+        }
         style.legend_below(figure, list(handles.values()), list(handles))
     return figure
 
@@ -118,13 +132,19 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     counts = Counter(row.group for row in rows)
     tested = [row for row in rows if row.findings and row.group != Group.UNCOUNTED]
     lines = [ledger_line(row, markers, counts[row.group]) for row in tested]
-    legend = [Look(title=place, colour=style.GREY, marker=mark) for place, mark in markers.items()]
+    legend = [
+        Look(title=place, colour=style.GREY, marker=mark)
+        for place, mark in markers.items()
+    ]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
-    return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
+    return intervals(
+        lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend
+    )
 
 
 def features_figure(again: Sequence[Again]) -> Figure:
-    """A line per claim that was tested on two sets of features, the weaker above the stronger."""
+    """A line per claim that was tested on two sets of features, the weaker above the
+    stronger."""
     places = sorted({finding.place for of in again for finding in (of.weak, of.strong)})
     markers = dict(zip(places, style.MARKERS, strict=False))
     lines = []
@@ -132,9 +152,14 @@ def features_figure(again: Sequence[Again]) -> Figure:
         row = replace(of.row, findings=[of.weak, of.strong])
         line = ledger_line(row, markers, len(again))
         lines.append(replace(line, panel=of.outcome.capitalize(), beside=""))
-    legend = [Look(title=place, colour=style.GREY, marker=mark) for place, mark in markers.items()]
+    legend = [
+        Look(title=place, colour=style.GREY, marker=mark)
+        for place, mark in markers.items()
+    ]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
-    return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
+    return intervals(
+        lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend
+    )
 
 
 def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
@@ -146,7 +171,11 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
         shift = OFFSET * (number - (len(row.findings) - 1) / 2)
         found = finding_marks(finding, is_denied, markers[finding.place])
         marks += [replace(mark, shift=shift) for mark in found]
-    beside = re.sub(" (with|or) ", r"\n\1 ", row.needs) if row.group == Group.UNDECIDED else ""
+    beside = (
+        re.sub(" (with|or) ", r"\n\1 ", row.needs)
+        if row.group == Group.UNDECIDED
+        else ""
+    )
     low = LIMITS[0] if kind == "not_better" else -1
     return Line(
         label=row.claim.statement,
@@ -158,8 +187,8 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
 
 
 def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
-    """The printed difference, and what was measured; where there is neither a printed difference
-    nor a margin, a hollow mark on the side of the difference."""
+    """The printed difference, and what was measured; where there is neither a printed
+    difference nor a margin, a hollow mark on the side of the difference."""
     compared = finding.compared
     look = replace(LOOKS[finding.conclusion], marker=marker)
     if not (compared.printed or compared.margin):
@@ -167,7 +196,11 @@ def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
         return [Mark(value=side, look=replace(look, face="white"))]
     printed = 0 if is_denied else abs(compared.printed or 0)
     scale = printed or compared.margin or abs(compared.difference) or 1.0
-    ends = (compared.low / scale, compared.high / scale) if compared.low is not None else None
+    ends = (
+        (compared.low / scale, compared.high / scale)
+        if compared.low is not None
+        else None
+    )
     is_one = compared.is_of_these_trainings
     value = compared.difference / scale
     marks = [Mark(value=value, look=look, ends=ends, is_of_these_trainings=is_one)]

@@ -1,7 +1,7 @@
 """A table whose cells hold numbers, and its renderings: Markdown, CSV, JSON and LaTeX.
 
-A cell of a table's frame is text, a `Number`, an int, or None for what is missing. Text is plain
-and comes from anywhere; each rendering escapes it. Knows no torch.
+A cell of a table's frame is text, a `Number`, an int, or None for what is missing. Text
+is plain and comes from anywhere; each rendering escapes it. Knows no torch.
 """
 
 import json
@@ -21,7 +21,8 @@ NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after
 ARROW = "\N{RIGHTWARDS ARROW}"
 DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
 NONE = "-"
-DIGITS = 9  # significant ones of numbers for programs: what adding up leaves behind is cut off
+# significant ones of numbers for programs: what adding up leaves behind is cut off
+DIGITS = 9
 
 
 class Code(str):
@@ -53,7 +54,11 @@ class Number:
         text = " ".join(parts)
         if self.note:
             text = f"{text}{NO_BREAK}{self.note}" if text else self.note
-        return f"{self.printed}{NO_BREAK}{ARROW} {text or NONE}" if self.printed else text or NONE
+        return (
+            f"{self.printed}{NO_BREAK}{ARROW} {text or NONE}"
+            if self.printed
+            else text or NONE
+        )
 
     def parts(self) -> dict[str, float | str | None]:
         """What a program reads, by the end of its heading."""
@@ -65,22 +70,31 @@ class Number:
 
 
 def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | None:
-    """Mean and sample standard deviation of `values`; one value stands alone, of none there is no
-    number."""
+    """Mean and sample standard deviation of `values`; one value stands alone, of none
+    there is no number."""
     if not values:
         return None
     if len(values) == 1:
         whole = isinstance(values[0], int)
-        return Number(value=values[0], form="d" if whole else f".{decimals}f", note=note)
-    return Number(value=fmean(values), sd=stdev(values), form=f".{decimals}f", note=note)
+        return Number(
+            value=values[0], form="d" if whole else f".{decimals}f", note=note
+        )
+    return Number(
+        value=fmean(values), sd=stdev(values), form=f".{decimals}f", note=note
+    )
 
 
 def signed(
-    value: float | None, decimals: int, ends: Sequence[float] | None = None, note: str = ""
+    value: float | None,
+    decimals: int,
+    ends: Sequence[float] | None = None,
+    note: str = "",
 ) -> Number | None:
     """A difference with its sign, and with an interval where it has one."""
     low, high = ends or (None, None)
-    number = Number(value=value, low=low, high=high, note=note * bool(ends), form=f"+.{decimals}f")
+    number = Number(
+        value=value, low=low, high=high, note=note * bool(ends), form=f"+.{decimals}f"
+    )
     return None if value is None else number
 
 
@@ -91,28 +105,41 @@ def three_digits(value: float) -> Number:
 
 
 def in_runs(numbers: Sequence[int]) -> str:
-    """Rising whole numbers, three and more in a row by their ends: "1, 2, 5-8"; of none "none"."""
+    """Rising whole numbers, three and more in a row by their ends: "1, 2, 5-8"; of none
+    "none"."""
     runs = groupby(enumerate(numbers), key=lambda of: of[1] - of[0])
     of_runs = [[number for _, number in run] for _, run in runs]
-    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in of_runs]
+    told = [
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))
+        for run in of_runs
+    ]
     return ", ".join(told) or "none"
 
 
 def number_for_programs(value: float | None) -> float | int | None:
-    """Without the digits that adding up leaves behind: 120.6, not 120.60000000000001."""
-    return value if value is None or isinstance(value, int) else float(f"{value:.{DIGITS}g}")
+    """Without the digits that adding up leaves behind: 120.6, not
+    120.60000000000001."""
+    return (
+        value
+        if value is None or isinstance(value, int)
+        else float(f"{value:.{DIGITS}g}")
+    )
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its title. An index of the frame with a name, such as id, is for programs."""
+    """A table with its title. An index of the frame with a name, such as id, is for
+    programs."""
 
     title: str
     frame: pd.DataFrame = field(repr=False)
 
     @classmethod
     def of(
-        cls, title: str, cells: Sequence[dict] | dict[str, Sequence], ids: Sequence | None = None
+        cls,
+        title: str,
+        cells: Sequence[dict] | dict[str, Sequence],
+        ids: Sequence | None = None,
     ) -> "Table":
         """A table from rows or columns by heading; `ids` name its rows for programs."""
         index = None if ids is None else pd.Index(list(ids), name="id", dtype=object)
@@ -131,13 +158,16 @@ class Table:
         return any(isinstance(cell, Number | int) for cell in self.frame[head])
 
     def for_programs(self) -> pd.DataFrame:
-        """The frame with a column of its own for each part of a number that some cell has."""
+        """The frame with a column of its own for each part of a number that some cell
+        has."""
         columns: dict[str, list] = {}
         if self.frame.index.name:
             columns[self.frame.index.name] = list(self.frame.index)
         for head in self.frame:
             if not self.is_of_numbers(head):
-                columns[head] = [None if cell is None else str(cell) for cell in self.frame[head]]
+                columns[head] = [
+                    None if cell is None else str(cell) for cell in self.frame[head]
+                ]
                 continue
             split = [_parts(cell) for cell in self.frame[head]]
             for part in Number().parts():
@@ -173,23 +203,32 @@ def _markdown(cell: object) -> str:
 
 
 def as_csv(table: Table) -> str:
-    r"""Headings and rows (RFC 4180, but lines end with \n): numbers alone in their columns, those
-    that are missing as empty entries.
+    r"""Headings and rows (RFC 4180, but lines end with \n): numbers alone in their
+    columns, those that are missing as empty entries.
 
-    Spreadsheets run text that begins like a formula. Such text gets an apostrophe in front.
+    Spreadsheets run text that begins like a formula. Such text gets an apostrophe in
+    front.
     """
     columns = {
-        no_formula(head): [no_formula(cell) if isinstance(cell, str) else cell for cell in column]
+        no_formula(head): [
+            no_formula(cell) if isinstance(cell, str) else cell for cell in column
+        ]
         for head, column in table.for_programs().items()
     }
     return pd.DataFrame(columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def as_json(table: Table) -> str:
-    """An object with title, heads and rows, whose entries are texts, numbers and null."""
+    """An object with title, heads and rows, whose entries are texts, numbers and
+    null."""
     frame = table.for_programs()
-    rows = frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
-    return json.dumps({"title": table.title, "heads": list(frame), "rows": rows}, indent=2) + "\n"
+    rows = (
+        frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
+    )
+    return (
+        json.dumps({"title": table.title, "heads": list(frame), "rows": rows}, indent=2)
+        + "\n"
+    )
 
 
 def as_latex(table: Table) -> str:
@@ -200,8 +239,9 @@ def as_latex(table: Table) -> str:
 
 FORMATS = {"markdown": as_markdown, "csv": as_csv, "json": as_json, "latex": as_latex}
 
-# What begins a formula in a spreadsheet; the wide forms do where the keyboard is Japanese. Hidden
-# characters before it are passed over. Where the comma is the decimal sign, a semicolon separates.
+# What begins a formula in a spreadsheet; the wide forms do where the keyboard is
+# Japanese. Hidden characters before it are passed over. Where the comma is the decimal
+# sign, a semicolon separates.
 FORMULA = re.compile(
     "(^|;)(?=[\\s\u00ad\u200b-\u200d\u2060\ufeff]*[=+@\N{FULLWIDTH EQUALS SIGN}"
     "\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-])"

@@ -1,4 +1,5 @@
-"""What counts: relevance, ranks, metrics, the overlap S, fusion of scores; and what models are fed.
+"""What counts: relevance, ranks, metrics, the overlap S, fusion of scores; and what
+models are fed.
 
 Counting knows no torch. What other rooms need most is imported from here.
 """

@@ -1,8 +1,8 @@
-"""What a training leaves behind: weights with what is needed to use them and what decided them, or
-the reason why there are none.
+"""What a training leaves behind: weights with what is needed to use them and what
+decided them, or the reason why there are none.
 
-The identity of a training is kept with its weights, so that no record can tell of options, inputs
-or code that the weights were not made with.
+The identity of a training is kept with its weights, so that no record can tell of
+options, inputs or code that the weights were not made with.
 """
 
 import json
@@ -31,16 +31,18 @@ OF_THE_MACHINE = (UserError, OSError, MemoryError)
 OF_A_METHOD = (Exception, SystemExit)  # caught after those of the machine
 CPU_ALLOCATOR = "DefaultCPUAllocator"  # in the message of a RuntimeError
 LONGEST = 300  # characters of a message
-ELSEWHERE = {"folder", "start", "keeps"}  # of a cell: where files lie, which decides no weight
+# of a cell: where files lie, which decides no weight
+ELSEWHERE = {"folder", "start", "keeps"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a training leaves behind. A failed one has the last good weights and the reason; one
-    that was not applicable has only the reason."""
+    """What a training leaves behind. A failed one has the last good weights and the
+    reason; one that was not applicable has only the reason."""
 
     identity: dict = field(default_factory=dict)  # of the training
-    words: tuple[str, ...] | None = None  # the vocabulary; None: the method takes vectors
+    # the vocabulary; None: the method takes vectors
+    words: tuple[str, ...] | None = None
     sizes: Sizes = Sizes(image=0, text=0)
     parameters: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
@@ -52,8 +54,11 @@ class Checkpoint:
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, atomically. Equal checkpoints give equal bytes."""
     content = vars(checkpoint) | {
-        "identity": json.dumps(checkpoint.identity),  # pickled, it would hang on what is interned
-        "state": {key: value.cpu().contiguous() for key, value in checkpoint.state.items()},
+        # pickled, it would hang on what is interned
+        "identity": json.dumps(checkpoint.identity),
+        "state": {
+            key: value.cpu().contiguous() for key, value in checkpoint.state.items()
+        },
         "words": list(checkpoint.words) if checkpoint.words else None,
         "sizes": vars(checkpoint.sizes),
     }
@@ -61,16 +66,25 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises UserError where the file is missing or holds anything else."""
+    """Read a checkpoint. Raises UserError where the file is missing or holds anything
+    else."""
     if not path.is_file():
-        raise UserError(path, "a checkpoint", "nothing", "run `dvc repro`, or `rematch play`")
+        raise UserError(
+            path, "a checkpoint", "nothing", "run `dvc repro`, or `rematch play`"
+        )
     try:
         content = files.load_tensors(path)
         words = tuple(content["words"]) if content["words"] else None
         identity, sizes = json.loads(content["identity"]), Sizes(**content["sizes"])
-        return Checkpoint(**content | {"identity": identity, "words": words, "sizes": sizes})
-    except Exception as error:  # torch raises many types here, depending on what the bytes are
-        found, do = f"something else ({type(error).__name__})", "delete it and run `dvc repro`"
+        return Checkpoint(
+            **content | {"identity": identity, "words": words, "sizes": sizes}
+        )
+    # torch raises many types here, depending on what the bytes are
+    except Exception as error:
+        found, do = (
+            f"something else ({type(error).__name__})",
+            "delete it and run `dvc repro`",
+        )
         raise UserError(path, "a checkpoint of this version", found, do) from error
 
 
@@ -87,9 +101,10 @@ def model_of(
 
 
 def identity_of(cell: Cell) -> dict:
-    """What decides the weights of a training: the resolved cell, digests of everything that it
-    reads and of its method's code, versions of the framework, and how the process computes. Raises
-    UserError for features of other tables or with changed files."""
+    """What decides the weights of a training: the resolved cell, digests of everything
+    that it reads and of its method's code, versions of the framework, and how the
+    process computes. Raises UserError for features of other tables or with changed
+    files."""
     prepared, start = prepared_tables.read(cell.dataset).sha256, Path(cell.start or "")
     features = {}
     for folder in cell.features:
@@ -115,20 +130,25 @@ def computed() -> dict:
 
 
 def check_identity(trained: dict, cell: Cell) -> None:
-    """Raises UserError where the weights of a cell were not trained as they would be now, apart
-    from the machine."""
+    """Raises UserError where the weights of a cell were not trained as they would be
+    now, apart from the machine."""
     both = (trained, identity_of(cell))
     before, after = (pd.json_normalize(x, sep=" ").to_dict("records")[0] for x in both)
     for key in sorted(before.keys() | after.keys()):
         old, new = repr(before.get(key)), repr(after.get(key))  # of NaN, too
         if not key.startswith("numerics") and old != new:
-            is_option, do = key.startswith("cell"), f"python -m benchmark.train {cell.key}"
+            is_option, do = (
+                key.startswith("cell"),
+                f"python -m benchmark.train {cell.key}",
+            )
             wanted = f"{key} = {new}" if is_option else f"the present {key}"
             found = f"those of {old if is_option else 'another'}"
-            raise UserError(cell.checkpoint, f"weights of {wanted}", found, f"train again: {do}")
+            raise UserError(
+                cell.checkpoint, f"weights of {wanted}", found, f"train again: {do}"
+            )
 
 
-# Failures -----------------------------------------------------------------------------------------
+# Failures -----------------------------------------------------------------------------
 
 
 class DivergedError(ArithmeticError):
@@ -136,10 +156,11 @@ class DivergedError(ArithmeticError):
 
 
 def outcome(error: BaseException, folder: str) -> dict[str, str]:
-    """Status and reason of a cell that ended with this error: one line, with the place in the code
-    that raised it. The traceback is kept for who wrote the method; `folder` is that of the cell's
-    results. What the machine or the user's files are to blame for is raised again, so that the
-    stage ends with it: MemoryError, too, where torch has no type for it, as on the CPU."""
+    """Status and reason of a cell that ended with this error: one line, with the place
+    in the code that raised it. The traceback is kept for who wrote the method; `folder`
+    is that of the cell's results. What the machine or the user's files are to blame for
+    is raised again, so that the stage ends with it: MemoryError, too, where torch has
+    no type for it, as on the CPU."""
     if isinstance(error, OF_THE_MACHINE):
         raise error
     if isinstance(error, NotApplicableError):
@@ -149,9 +170,15 @@ def outcome(error: BaseException, folder: str) -> dict[str, str]:
     line = " ".join(str(error).split())[:LONGEST]
     if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in line:
         raise MemoryError(f"{folder}: {line}") from error
-    files.write_text(Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error)))
+    files.write_text(
+        Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error))
+    )
     frames = extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    place = (
+        f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        if frames
+        else ""
+    )
     return {"status": "failed", "reason": f"{type(error).__name__}: {line}{place}"}
 
 

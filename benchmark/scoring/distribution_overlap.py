@@ -1,8 +1,8 @@
 """S, the overlap of two similarity distributions (instance-loss paper, Section IV-B).
 
-S is the area under min(P, Q), where P is the density of the scores of matched pairs and Q that of
-unmatched pairs: 0 if the two have nothing in common, 1 if they are the same. Densities are
-histograms over shared bins. Knows no torch.
+S is the area under min(P, Q), where P is the density of the scores of matched pairs and
+Q that of unmatched pairs: 0 if the two have nothing in common, 1 if they are the same.
+Densities are histograms over shared bins. Knows no torch.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,13 @@ from benchmark.data.results import BINS as FINE_BINS
 from benchmark.data.results import Histograms
 
 BINS = 200  # of the range; the paper gives no estimator
-BIN_COUNTS = (BINS // 2, BINS, BINS * 2)  # S hangs on its bins where it differs between them
+# S hangs on its bins where it differs between them
+BIN_COUNTS = (BINS // 2, BINS, BINS * 2)
 COSINE_RANGE = (-1.0, 1.0)
 RESAMPLES = 200
 ROUNDING = 1e-9  # values of S that are closer are the same
-AT_ONCE = 2**17  # pairs that are counted at once: fewer, and less would add up before it is weighed
+# pairs that are counted at once: fewer, and less would add up before it is weighed
+AT_ONCE = 2**17
 EXACT = 2**24  # integers below it are exact in single precision
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 
@@ -45,8 +47,8 @@ def range_of_bins(low: float, high: float) -> tuple[float, float]:
 
 
 def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
-    """Share of the scores in each of `bins` equal bins of [low, high], (bins,); sums to 1. A cosine
-    may leave [-1, 1] by rounding."""
+    """Share of the scores in each of `bins` equal bins of [low, high], (bins,); sums to
+    1. A cosine may leave [-1, 1] by rounding."""
     counts, _ = np.histogram(np.clip(sample, low, high), bins=bins, range=(low, high))
     return counts / sample.size
 
@@ -54,10 +56,11 @@ def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray
 def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | None:
     """The basic 95% bootstrap interval of S: the percentiles reflected at the estimate.
 
-    Noise lowers the area under the lower of two histograms, and a resample is noisier than its
-    sample: its percentiles are too low by about as much as the estimate itself. The reflection
-    corrects this. It is widened to contain the estimate and cut to the range of S. Replicates that
-    are NaN are left out. None where the replicates have no spread, or a point is left.
+    Noise lowers the area under the lower of two histograms, and a resample is noisier
+    than its sample: its percentiles are too low by about as much as the estimate
+    itself. The reflection corrects this. It is widened to contain the estimate and cut
+    to the range of S. Replicates that are NaN are left out. None where the replicates
+    have no spread, or a point is left.
     """
     finite = replicates[np.isfinite(replicates)]
     if not finite.size or np.ptp(finite) < ROUNDING:
@@ -69,7 +72,8 @@ def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | N
 
 
 def resamples(groups: int, count: int = RESAMPLES) -> np.ndarray:
-    """How often each bootstrap resample draws each of G groups, (count, G) int64; rows sum to G."""
+    """How often each bootstrap resample draws each of G groups, (count, G) int64; rows
+    sum to G."""
     draws = np.random.default_rng(SEED).integers(groups, size=(count, groups))
     return np.stack([np.bincount(draw, minlength=groups) for draw in draws])
 
@@ -77,15 +81,16 @@ def resamples(groups: int, count: int = RESAMPLES) -> np.ndarray:
 class Bootstrap:
     """S of R resamples of the groups, from tiles of scores.
 
-    A drawn group brings its images and captions; if drawn w times, it counts as w separate groups.
-    So a matched pair counts w times, and an unmatched pair as often as its image's group was drawn
-    times its caption's. The images of one copy of a group with the captions of another copy are
-    left out: in Q they would be matched scores, in P their weight would grow with w squared. NaN
-    where a resample is a single group and has no unmatched pair.
+    A drawn group brings its images and captions; if drawn w times, it counts as w
+    separate groups. So a matched pair counts w times, and an unmatched pair as often as
+    its image's group was drawn times its caption's. The images of one copy of a group
+    with the captions of another copy are left out: in Q they would be matched scores,
+    in P their weight would grow with w squared. NaN where a resample is a single group
+    and has no unmatched pair.
 
-    A bin is settled once the unmatched pairs seen so far hold a share of at least P in every
-    resample: more of them change nothing of min(P, Q). So most unmatched pairs, which lie where few
-    matched ones do, need not be counted.
+    A bin is settled once the unmatched pairs seen so far hold a share of at least P in
+    every resample: more of them change nothing of min(P, Q). So most unmatched pairs,
+    which lie where few matched ones do, need not be counted.
     """
 
     def __init__(
@@ -101,19 +106,33 @@ class Bootstrap:
         matched_bin_M = bins_of(matched_M, edges)
         drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
         self.drawn_GR = drawn_GR.astype(np.float32)  # small integers
-        self.group_of_image, self.group_of_caption = group_of_image_I, group_of_caption_C
+        self.group_of_image, self.group_of_caption = (
+            group_of_image_I,
+            group_of_caption_C,
+        )
         images_G, captions_G, matched_G = (
             np.bincount(groups, minlength=len(drawn_GR))
-            for groups in (group_of_image_I, group_of_caption_C, group_of_image_I[matched_images_M])
+            for groups in (
+                group_of_image_I,
+                group_of_caption_C,
+                group_of_image_I[matched_images_M],
+            )
         )
-        pairs = (np.ones(len(matched_bin_M)), (matched_bin_M, group_of_image_I[matched_images_M]))
+        pairs = (
+            np.ones(len(matched_bin_M)),
+            (matched_bin_M, group_of_image_I[matched_images_M]),
+        )
         p_NR = csr_array(pairs, (bins, len(drawn_GR))) @ drawn_GR
         unmatched_R = (images_G @ drawn_GR) * (captions_G @ drawn_GR)
         total_R = unmatched_R - matched_G @ np.square(drawn_GR)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
-            self.p_NR, self.total_R = p_NR / p_NR.sum(0), np.where(total_R > 0, total_R, np.nan)
+            self.p_NR, self.total_R = (
+                p_NR / p_NR.sum(0),
+                np.where(total_R > 0, total_R, np.nan),
+            )
         self.q_NR = np.zeros_like(p_NR)
-        self.waiting: list[tuple[np.ndarray, ...]] = []  # image, caption and bin of pairs
+        # image, caption and bin of pairs
+        self.waiting: list[tuple[np.ndarray, ...]] = []
         self._settle()
 
     @property
@@ -152,11 +171,15 @@ class Bootstrap:
         """Count the pairs that wait."""
         if not self.waiting:
             return
-        image_P, caption_P, bin_P = (np.concatenate(of) for of in zip(*self.waiting, strict=True))
+        image_P, caption_P, bin_P = (
+            np.concatenate(of) for of in zip(*self.waiting, strict=True)
+        )
         self.waiting.clear()
         bins, groups = len(self.is_open), len(self.drawn_GR)
         most = float(self.drawn_GR.max()) ** 2 * len(bin_P)
-        drawn_GR = self.drawn_GR.astype(np.float32 if most < EXACT else np.float64, copy=False)
+        drawn_GR = self.drawn_GR.astype(
+            np.float32 if most < EXACT else np.float64, copy=False
+        )
         # The captions of an image in a bin add up, then all images in the bin.
         cell_P = self.group_of_image[image_P] * bins + bin_P
         cells = np.flatnonzero(np.bincount(cell_P))
@@ -180,10 +203,15 @@ def edges_of(dtype: np.dtype, range: tuple[float, float], bins: int) -> np.ndarr
 
 
 def bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin of each score as in np.histogram: the last bin includes its upper edge."""
+    """The bin of each score as in np.histogram: the last bin includes its upper
+    edge."""
     low, high, last = float(edges[0]), float(edges[-1]), len(edges) - 2
-    place = (scores - scores.dtype.type(low)) * scores.dtype.type((last + 1) / (high - low))
-    rounding = 8 * np.finfo(edges.dtype).eps * (1 + max(abs(low), abs(high)) / (high - low))
+    place = (scores - scores.dtype.type(low)) * scores.dtype.type(
+        (last + 1) / (high - low)
+    )
+    rounding = (
+        8 * np.finfo(edges.dtype).eps * (1 + max(abs(low), abs(high)) / (high - low))
+    )
     is_unsure = np.abs(place - np.rint(place)) < rounding * len(edges)
     bins = np.clip(place, 0, last).astype(np.intp)  # rounding beyond a cosine's range
     if is_unsure.any():
@@ -193,14 +221,17 @@ def bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 class Distributions:
-    """S and what goes with it, of matched and unmatched scores, from tiles of all scores.
+    """S and what goes with it, of matched and unmatched scores, from tiles of all
+    scores.
 
-    `matched_M` are all matched scores, `range` that of all scores, and `pairs` their number. How
-    many scores lie below each edge and each matched score, and at it or below, is counted tile by
-    tile: edges are compared with scores as np.histogram does.
+    `matched_M` are all matched scores, `range` that of all scores, and `pairs` their
+    number. How many scores lie below each edge and each matched score, and at it or
+    below, is counted tile by tile: edges are compared with scores as np.histogram does.
     """
 
-    def __init__(self, matched_M: np.ndarray, range: tuple[float, float], pairs: int) -> None:
+    def __init__(
+        self, matched_M: np.ndarray, range: tuple[float, float], pairs: int
+    ) -> None:
         self.matched_M, self.unmatched = np.sort(matched_M), pairs - len(matched_M)
         self.mean_matched = float(np.mean(matched_M, dtype=np.float64))
         self.range, dtype = range_of_bins(*widened(*range)), matched_M.dtype
@@ -224,13 +255,18 @@ class Distributions:
         overlaps = {}
         for bins, edges in self.edges.items():
             p = shares(self.matched_M, bins, *self.range)
-            overlaps[bins] = float(np.minimum(p, self._unmatched(edges) / self.unmatched).sum())
-        # The two distribution functions are farthest apart at a matched score, or just below one.
+            overlaps[bins] = float(
+                np.minimum(p, self._unmatched(edges) / self.unmatched).sum()
+            )
+        # The two distribution functions are farthest apart at a matched score, or just
+        # below one.
         farthest, place = 0.0, np.searchsorted(self.points, self.matched_M)
         for side, counts in (("left", self.below), ("right", self.at_most)):
             matched = np.searchsorted(self.matched_M, self.matched_M, side)
             q_M = (counts[place] - matched) / self.unmatched
-            farthest = max(farthest, float(np.abs(matched / len(self.matched_M) - q_M).max()))
+            farthest = max(
+                farthest, float(np.abs(matched / len(self.matched_M) - q_M).max())
+            )
         return ScoreSummary(
             range=self.range,
             overlaps=overlaps,

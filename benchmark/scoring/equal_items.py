@@ -1,10 +1,13 @@
-"""Items that a method cannot tell apart have equal scores, to the last bit. Knows no torch.
+"""Items that a method cannot tell apart have equal scores, to the last bit. Knows no
+torch.
 
-Two images, or two captions, that are equal as a method is given them have the same score with every
-query, so they tie, and ties count against the method. A product of matrices does not know that:
-its last bits depend on where a row stands. So each of them has the scores of the first one.
+Two images, or two captions, that are equal as a method is given them have the same
+score with every query, so they tie, and ties count against the method. A product of
+matrices does not know that: its last bits depend on where a row stands. So each of them
+has the scores of the first one.
 
-I = images, C = captions, r = rows of a tile (images), c = its columns (captions), N = rows.
+I = images, C = captions, r = rows of a tile (images), c = its columns (captions), N =
+rows.
 """
 
 from collections.abc import Iterable
@@ -25,13 +28,14 @@ def first_equal(rows: Iterable[np.ndarray]) -> np.ndarray:
 
 
 class EqualScores:
-    """Gives equal items the scores of the first of them, in tiles that pass from left to right,
-    then from top to bottom. It keeps the scores of those that have equals, of images with all
-    captions and of captions with the images of a row of tiles."""
+    """Gives equal items the scores of the first of them, in tiles that pass from left
+    to right, then from top to bottom. It keeps the scores of those that have equals, of
+    images with all captions and of captions with the images of a row of tiles."""
 
     def __init__(self, first_image: np.ndarray, first_caption: np.ndarray) -> None:
         self.images, self.captions = _Equals(first_image), _Equals(first_caption)
-        self.kept_columns = np.empty((0, 0), np.float32)  # (r, captions that have equals)
+        # (r, captions that have equals)
+        self.kept_columns = np.empty((0, 0), np.float32)
         self.kept_rows = np.empty((0, 0), np.float32)  # (images that have equals, C)
 
     def level(self, scores: np.ndarray, rows: slice, columns: slice) -> np.ndarray:
@@ -57,7 +61,8 @@ class EqualScores:
 
 
 class _Equals:
-    """Which items equal an earlier one, and where the scores of the earlier ones are kept."""
+    """Which items equal an earlier one, and where the scores of the earlier ones are
+    kept."""
 
     def __init__(self, first: np.ndarray) -> None:
         self.first = first
@@ -71,11 +76,13 @@ class _Equals:
         self.place[kept] = np.arange(self.count)
 
     def to_keep(self, items: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of some items those that have repeats: where they are, and where they are kept."""
+        """Of some items those that have repeats: where they are, and where they are
+        kept."""
         here = np.flatnonzero(self.has_repeats[items])
         return here, self.place[here + items.start]
 
     def to_replace(self, items: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of some items the repeats: where they are, and where those are kept that they repeat."""
+        """Of some items the repeats: where they are, and where those are kept that they
+        repeat."""
         here = np.flatnonzero(self.is_repeat[items])
         return here, self.place[self.first[here + items.start]]

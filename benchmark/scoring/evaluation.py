@@ -1,4 +1,5 @@
-"""From the scores of a split to metrics, ranks and histograms. Knows no model and no torch."""
+"""From the scores of a split to metrics, ranks and histograms. Knows no model and no
+torch."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,15 +28,18 @@ LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """How the evaluation of a cell ended, and what follows from its scores, if it has any."""
+    """How the evaluation of a cell ended, and what follows from its scores, if it has
+    any."""
 
     status: str = "ok"  # ok, failed or not_applicable
     reason: str = ""
     metrics: dict = field(default_factory=dict)
     scores: Scores = Scores()
-    retrieved: dict[str, np.ndarray] = field(default_factory=dict)  # way -> first items (Q, K)
+    # way -> first items (Q, K)
+    retrieved: dict[str, np.ndarray] = field(default_factory=dict)
     samples: dict[str, np.ndarray] = field(default_factory=dict)  # for figures
-    seconds: dict[str, float] = field(default_factory=dict)  # per image, caption and pair
+    # per image, caption and pair
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def of_retrieval(
@@ -45,11 +49,13 @@ def of_retrieval(
     lookers: Sequence = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
 ) -> Evaluation:
-    """Evaluate the scores of a split, which are passed twice, in the directions `ways`. S is of the
-    scores of image queries. `lookers` see each tile and its scores of i2t in the second pass.
-    Ranks and metrics of further `layers` of relevance, by name and direction, are kept apart.
+    """Evaluate the scores of a split, which are passed twice, in the directions `ways`.
+    S is of the scores of image queries. `lookers` see each tile and its scores of i2t
+    in the second pass. Ranks and metrics of further `layers` of relevance, by name and
+    direction, are kept apart.
 
-    Raises RefusedError for scores that are not finite, and where there is nothing to distinguish.
+    Raises RefusedError for scores that are not finite, and where there is nothing to
+    distinguish.
     """
     groups = relevance.group_of_image, relevance.group_of_caption
     if len(np.unique(np.concatenate(groups))) == 1:
@@ -57,7 +63,10 @@ def of_retrieval(
     has_folds = relevance.fold_of_image is not None
     galleries = {way: None for way in ways}
     galleries |= {f"{way}_fold": relevance.in_fold for way in ways if has_folds}
-    of_own = {name: LayerRanks(name, relevance.own(name), of) for name, of in galleries.items()}
+    of_own = {
+        name: LayerRanks(name, relevance.own(name), of)
+        for name, of in galleries.items()
+    }
     if not all(of.counts.all() for of in of_own.values()):
         raise ValueError(NO_RELEVANT)
     counts = of_own | {
@@ -81,14 +90,22 @@ def of_retrieval(
     matched_M = i2t.score_QR[i2t.is_there_QR].astype(scores.dtype)
     unmatched = total - float(matched_M.sum(dtype=np.float64))
     largest = max(abs(low), abs(high))
-    if largest >= LARGE or high - low <= COARSE * largest:  # else single precision is too coarse
-        matched_M = matched_M.astype(np.float64)  # for bins between scores, or for their range
-    distributions = distribution_overlap.Distributions(matched_M, (low, high), relevance.size)
+    # else single precision is too coarse
+    if largest >= LARGE or high - low <= COARSE * largest:
+        # for bins between scores, or for their range
+        matched_M = matched_M.astype(np.float64)
+    distributions = distribution_overlap.Distributions(
+        matched_M, (low, high), relevance.size
+    )
     drawn_RG = distribution_overlap.resamples(int(relevance.group_of_image.max()) + 1)
     edges = distributions.edges[distribution_overlap.BINS]
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = distribution_overlap.Bootstrap(*groups, drawn_RG, edges, images_M, matched_M)
-    best = {way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways}
+    bootstrap = distribution_overlap.Bootstrap(
+        *groups, drawn_RG, edges, images_M, matched_M
+    )
+    best = {
+        way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways
+    }
     for tile in tiles:
         for count in counts.values():
             count.add(tile)
@@ -110,7 +127,11 @@ def of_retrieval(
     if has_folds:
         within = {way: ranks[f"{way}_fold"] for way in ways}
         found |= metrics.fold_metrics(within, relevance.fold_of_query)
-    kept = Scores(ranks=ranks, histograms=distributions.histograms, replicates=bootstrap.replicates)
+    kept = Scores(
+        ranks=ranks,
+        histograms=distributions.histograms,
+        replicates=bootstrap.replicates,
+    )
     retrieved = {way: items.items for way, items in best.items()}
     return Evaluation(metrics=found, scores=kept, retrieved=retrieved)
 
@@ -118,8 +139,8 @@ def of_retrieval(
 def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
     """Evaluate the scores of N phrases with the P proposals of their images.
 
-    `ious_NP` is NaN where an image has fewer than P. Raises RefusedError for scores that are not
-    finite.
+    `ious_NP` is NaN where an image has fewer than P. Raises RefusedError for scores
+    that are not finite.
     """
     ranks = localisation_ranks(scores_NP, ious_NP)
     right_NP, is_there_NP = ious_NP >= CORRECT_IOU, ~np.isnan(ious_NP)

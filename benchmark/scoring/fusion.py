@@ -1,8 +1,9 @@
 """Late fusion: several scores of the same pairs become one. Knows no torch.
 
-Average and adaptive fusion are those of CycleMatch (paper 003, Section 6.3.4); SCAN's ensembles are
-the average. Two-branch networks mix the distance of whole images with that of regions (paper 002,
-Section 5.6). I = images, C = captions, N = phrases, Q = queries, S = scores to be fused.
+Average and adaptive fusion are those of CycleMatch (paper 003, Section 6.3.4); SCAN's
+ensembles are the average. Two-branch networks mix the distance of whole images with
+that of regions (paper 002, Section 5.6). I = images, C = captions, N = phrases, Q =
+queries, S = scores to be fused.
 """
 
 from collections.abc import Sequence
@@ -13,35 +14,40 @@ from scipy.sparse import csr_array
 from benchmark.scoring.ranking import RefusedError, Tile
 from benchmark.scoring.relevance import Relevance
 
-ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
+# tried on validation; the paper took 0.3
+ALPHAS = tuple(step / 10 for step in range(11))
 MIDDLE = (0.4, 0.6)  # where paper 003 says that most adaptive weights lie, figure 6.7
 ROUNDING = 0.01  # of a cosine, in bfloat16, too
-SMALLEST = 1e-12  # area of a score that is nowhere positive: all the weight, as in the limit
+# area of a score that is nowhere positive: all the weight, as in the limit
+SMALLEST = 1e-12
 
 
 def weighted(whole_IC: np.ndarray, regions_IC: np.ndarray, alpha: float) -> np.ndarray:
-    """The negative of mixed distances (I, C), Eq. 8 of paper 002; `alpha` in [0, 1] is the weight
-    of `regions_IC`."""
+    """The negative of mixed distances (I, C), Eq. 8 of paper 002; `alpha` in [0, 1] is
+    the weight of `regions_IC`."""
     return -((1 - alpha) * whole_IC + alpha * regions_IC)
 
 
 def distance(cosine: np.ndarray) -> np.ndarray:
-    """Euclidean distance of unit vectors with this cosine, in [0, 2]; NaN where it is NaN. Raises
-    RefusedError for scores that are no cosines."""
+    """Euclidean distance of unit vectors with this cosine, in [0, 2]; NaN where it is
+    NaN. Raises RefusedError for scores that are no cosines."""
     if (np.abs(cosine) > 1 + ROUNDING).any():
         low, high = np.nanmin(cosine), np.nanmax(cosine)
-        raise RefusedError(f"distances need cosines, found scores from {low:.3g} to {high:.3g}")
+        raise RefusedError(
+            f"distances need cosines, found scores from {low:.3g} to {high:.3g}"
+        )
     return np.sqrt(np.maximum(2 - 2 * cosine, 0))
 
 
 def mean_of_phrases(
     distance_IN: np.ndarray, caption_of_phrase_N: np.ndarray, whole_IC: np.ndarray
 ) -> np.ndarray:
-    """d_rp of Eq. 8, (I, C): mean over a caption's phrases of the distance to the nearest region.
+    """d_rp of Eq. 8, (I, C): mean over a caption's phrases of the distance to the
+    nearest region.
 
-    `distance_IN` is the distance of each phrase to the nearest region of each image. A caption
-    without phrases, and an image without regions (NaN), get the distance of the whole image
-    (assumed; the paper does not say).
+    `distance_IN` is the distance of each phrase to the nearest region of each image. A
+    caption without phrases, and an image without regions (NaN), get the distance of the
+    whole image (assumed; the paper does not say).
     """
     captions, phrases = whole_IC.shape[1], len(caption_of_phrase_N)
     places = np.arange(phrases), caption_of_phrase_N
@@ -52,15 +58,20 @@ def mean_of_phrases(
 
 
 class Areas:
-    """The positive areas (S, Q) of S scores, from tiles of them: of image queries and of caption
-    queries, among all items and within their folds."""
+    """The positive areas (S, Q) of S scores, from tiles of them: of image queries and
+    of caption queries, among all items and within their folds."""
 
     def __init__(self, scores: int, relevance: Relevance) -> None:
         self.relevance = relevance
-        sizes = {"i2t": len(relevance.group_of_image), "t2i": len(relevance.group_of_caption)}
+        sizes = {
+            "i2t": len(relevance.group_of_image),
+            "t2i": len(relevance.group_of_caption),
+        }
         if relevance.fold_of_image is not None:
             sizes |= {f"{way}_fold": queries for way, queries in sizes.items()}
-        self.areas = {name: np.zeros((scores, queries)) for name, queries in sizes.items()}
+        self.areas = {
+            name: np.zeros((scores, queries)) for name, queries in sizes.items()
+        }
 
     def add(self, number: int, tile: Tile) -> None:
         """A tile of score `number`."""
@@ -74,10 +85,15 @@ class Areas:
             area_SQ[number, queries[way]] += counted.sum(1 if way == "i2t" else 0)
 
     def weights(self) -> dict[str, np.ndarray]:
-        """w(q) of Eq. 6.10 (S, Q) by name, which sums to 1 over S; that of a fold is among its
-        items alone: 1,000 images are another gallery than 5,000."""
-        inverse = {name: 1 / np.maximum(area_SQ, SMALLEST) for name, area_SQ in self.areas.items()}
-        return {name: inverse_SQ / inverse_SQ.sum(0) for name, inverse_SQ in inverse.items()}
+        """w(q) of Eq. 6.10 (S, Q) by name, which sums to 1 over S; that of a fold is
+        among its items alone: 1,000 images are another gallery than 5,000."""
+        inverse = {
+            name: 1 / np.maximum(area_SQ, SMALLEST)
+            for name, area_SQ in self.areas.items()
+        }
+        return {
+            name: inverse_SQ / inverse_SQ.sum(0) for name, inverse_SQ in inverse.items()
+        }
 
 
 def mean(
@@ -93,8 +109,9 @@ def fused(
     rows: np.ndarray,
     columns: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """The scores (r, c) of a tile, weighted for each query, Eq. 6.11, by name: i2t, t2i and those
-    within folds. A score gets more weight the more steeply it falls over the query's items."""
+    """The scores (r, c) of a tile, weighted for each query, Eq. 6.11, by name: i2t, t2i
+    and those within folds. A score gets more weight the more steeply it falls over the
+    query's items."""
     by_name = {}
     for name, weight_SQ in weights.items():
         at = (rows, None) if name.startswith("i2t") else columns

@@ -1,9 +1,10 @@
-"""What methods are fed: the images and captions of a split, or its phrases and proposals.
+"""What methods are fed: the images and captions of a split, or its phrases and
+proposals.
 
-Rows get to the device that computes without making it wait: indices of a whole epoch cross once,
-and arrays lie on the device where they fit. Rows of the others are gathered on the host, one batch
-ahead. I = images, C = captions, N = phrases (rows of the region table), V = distinct phrases,
-P = proposals of an image.
+Rows get to the device that computes without making it wait: indices of a whole epoch
+cross once, and arrays lie on the device where they fit. Rows of the others are gathered
+on the host, one batch ahead. I = images, C = captions, N = phrases (rows of the region
+table), V = distinct phrases, P = proposals of an image.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmark import features
-from benchmark.contracts.methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch
+from benchmark.contracts.methods import (
+    Batch,
+    Captions,
+    Inputs,
+    NotApplicableError,
+    RegionBatch,
+)
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_object
 from benchmark.data.feature_folders import Words, read_array, sha256_of_items
@@ -48,27 +55,31 @@ def sent(parts: list[np.ndarray], device: torch.device) -> tuple[Tensor, ...]:
 
 
 def moved(values: Tensor, device: torch.device) -> Tensor:
-    """Values of the host on the device: nobody waits for the copy, nor for work before it."""
+    """Values of the host on the device: nobody waits for the copy, nor for work before
+    it."""
     if device.type != "cuda" or values.device.type != "cpu":
         return values.to(device)
     return values.pin_memory().to(device, non_blocking=True)
 
 
 def ahead(gather: Callable, items: Iterable) -> Iterator:
-    """What `gather` gives for each item; a thread gathers the next one while this one is used."""
+    """What `gather` gives for each item; a thread gathers the next one while this one
+    is used."""
     with ThreadPoolExecutor(max_workers=1) as worker:
         coming = (worker.submit(gather, item) for item in items)
-        for this, _ in pairwise(chain(coming, [None])):  # by now, the next one is submitted
+        # by now, the next one is submitted
+        for this, _ in pairwise(chain(coming, [None])):
             yield this.result()
 
 
-# Images and captions ------------------------------------------------------------------------------
+# Images and captions ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitInputs:
-    """One split on one device. Images stay float16, or uint8, until a batch needs them, and so do
-    vectors of captions. Images that do not fit the device stay on the host."""
+    """One split on one device. Images stay float16, or uint8, until a batch needs
+    them, and so do vectors of captions. Images that do not fit the device stay on
+    the host."""
 
     images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
     captions: Captions  # with `contexts`, the numbers of their rows instead of vectors
@@ -81,8 +92,8 @@ class SplitInputs:
     def batches(
         self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
     ) -> Iterator[Batch]:
-        """For each entry of the two lists, the captions at `rows` with their images, and those at
-        `pool_rows`. Nothing of a batch waits for the device."""
+        """For each entry of the two lists, the captions at `rows` with their images,
+        and those at `pool_rows`. Nothing of a batch waits for the device."""
         if not rows:
             return
         drawn = sent(rows, self.device)
@@ -91,12 +102,16 @@ class SplitInputs:
         if self.images.device.type == self.device.type:
             images = (self.images_at(self.image_of_caption[index]) for index in drawn)
         else:
-            images = ahead(self.images_at, (torch.from_numpy(self.owners[part]) for part in rows))
+            images = ahead(
+                self.images_at, (torch.from_numpy(self.owners[part]) for part in rows)
+            )
         groups, classes = self.group_of_image, self.class_of_image
         for n, values in enumerate(images):
             owners, of_pool = self.image_of_caption[drawn[n]], {}
             if has_pool:
-                of_pool["pool"] = self.captions_at(pools[n], torch.from_numpy(pool_rows[n]))
+                of_pool["pool"] = self.captions_at(
+                    pools[n], torch.from_numpy(pool_rows[n])
+                )
                 of_pool["pool_ids"] = groups[self.image_of_caption[pools[n]]]
             yield Batch(
                 images=values,
@@ -109,7 +124,8 @@ class SplitInputs:
 
     @cached_property
     def owners(self) -> np.ndarray:
-        """(C,) the image of each caption, on the host: rows of one owner are siblings."""
+        """(C,) the image of each caption, on the host: rows of one owner are
+        siblings."""
         return self.image_of_caption.cpu().numpy()
 
     @cached_property
@@ -119,7 +135,9 @@ class SplitInputs:
     @property
     def relevant(self) -> Tensor:
         """(I, C) bool: whether a caption describes an image of the same group."""
-        return self.group_of_image[:, None] == self.group_of_image[self.image_of_caption]
+        return (
+            self.group_of_image[:, None] == self.group_of_image[self.image_of_caption]
+        )
 
     def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
         """All matched rows in chunks: images, and their captions."""
@@ -134,9 +152,11 @@ class SplitInputs:
         images = moved(self.images[index], self.device)
         return images.float() if images.is_floating_point() else images
 
-    def captions_at(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
-        """Vectors as float32, words and tokens up to the longest caption. `on_host` is the same
-        index there, where it is known."""
+    def captions_at(
+        self, index: Tensor | slice, on_host: Tensor | None = None
+    ) -> Captions:
+        """Vectors as float32, words and tokens up to the longest caption. `on_host` is
+        the same index there, where it is known."""
         captions = self._captions(index, on_host)
         values = captions.values
         if values.is_floating_point():
@@ -155,7 +175,8 @@ class SplitInputs:
             yield image.cpu().numpy()
 
     def caption_rows(self) -> Iterator[np.ndarray]:
-        """Each caption as a method is given it, on the host: its vector, or those of its words."""
+        """Each caption as a method is given it, on the host: its vector, or those of
+        its words."""
         for rows in torch.arange(len(self.captions.values)).split(CHUNK):
             captions = self.captions_at(rows.to(self.device), rows)
             values, counts = captions.values.cpu().numpy(), captions.counts.tolist()
@@ -163,8 +184,12 @@ class SplitInputs:
             for row, count in zip(values, counts, strict=True):
                 yield row if is_sentence else row[:count]
 
-    def _captions(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
-        there = index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
+    def _captions(
+        self, index: Tensor | slice, on_host: Tensor | None = None
+    ) -> Captions:
+        there = (
+            index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
+        )
         return Captions(
             values=self.captions.values[index],
             lengths=self.captions.lengths[index],
@@ -172,8 +197,8 @@ class SplitInputs:
         )
 
     def chosen(self, images: Tensor, captions: Tensor) -> "SplitInputs":
-        """Some images and some captions: which row comes first, second and so on, on the host. The
-        image of a caption is -1 where it is not among them."""
+        """Some images and some captions: which row comes first, second and so on, on
+        the host. The image of a caption is -1 where it is not among them."""
         place = torch.full((len(self.images),), -1, device=self.device)
         place[images.to(self.device)] = torch.arange(len(images), device=self.device)
         return replace(
@@ -192,19 +217,29 @@ class SplitInputs:
         return self.chosen(torch.arange(count), captions)
 
 
-def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
+def vocabulary_for(
+    data: Prepared, cell: Cell, takes: Inputs
+) -> Vocabulary | Dictionary | None:
     """Words of the training captions only; None for methods that take vectors."""
     texts = data.captions["text"].iloc[data.split("train").caption_rows]
     if takes.text == "tokens":
         return Vocabulary.of(texts, takes.min_count)
-    return Dictionary.of(texts, Words.read(Path(cell.words))) if takes.text == "words" else None
+    return (
+        Dictionary.of(texts, Words.read(Path(cell.words)))
+        if takes.text == "words"
+        else None
+    )
 
 
-def vocabulary_from(takes: Inputs, words: tuple[str, ...] | None) -> Vocabulary | Dictionary | None:
+def vocabulary_from(
+    takes: Inputs, words: tuple[str, ...] | None
+) -> Vocabulary | Dictionary | None:
     """The vocabulary of the words that a checkpoint holds; None where it holds none."""
     if words is None:
         return None
-    return Vocabulary(words=words) if takes.text == "tokens" else Dictionary(words=words)
+    return (
+        Vocabulary(words=words) if takes.text == "tokens" else Dictionary(words=words)
+    )
 
 
 def split_inputs(
@@ -217,20 +252,28 @@ def split_inputs(
 ) -> SplitInputs:
     """Split `name` of a cell's dataset, in the form its method takes.
 
-    Raises NotApplicableError where the split has no captions or its features lack what the method
-    takes, and UserError where the feature folders hold features of something else.
+    Raises NotApplicableError where the split has no captions or its features lack what
+    the method takes, and UserError where the feature folders hold features of something
+    else.
     """
     split = data.split(name)
     if not len(split.caption_rows):
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
-    images, contexts = torch.from_numpy(image_features(data, cell, takes.image, name)), None
+    images, contexts = (
+        torch.from_numpy(image_features(data, cell, takes.image, name)),
+        None,
+    )
     rows, ids = consecutive(split.caption_rows), data.captions["caption_id"].tolist()
     if vocabulary:
         texts = data.captions["text"].iloc[split.caption_rows].tolist()
-        values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(texts))
+        values, lengths = (
+            torch.from_numpy(array) for array in vocabulary.encode(texts)
+        )
     elif takes.text == "contextual":
         ends = torch.from_numpy(read_array(Path(cell.texts), "ends", cell.dataset, ids))
-        vectors = np.load(Path(cell.texts) / "contextual.npy", mmap_mode="c", allow_pickle=False)
+        vectors = np.load(
+            Path(cell.texts) / "contextual.npy", mmap_mode="c", allow_pickle=False
+        )
         lengths = ends.diff(prepend=ends.new_zeros(1))[rows]
         ends, start = ends[rows], int(ends[rows][0] - lengths[0])
         contexts = resident(torch.from_numpy(vectors[start : ends[-1]]), device)
@@ -243,7 +286,9 @@ def split_inputs(
     return SplitInputs(
         images=images if takes.image == "pixels" else resident(images, device),
         captions=Captions(
-            values=values.to(device), lengths=lengths.to(device), lengths_on_host=lengths
+            values=values.to(device),
+            lengths=lengths.to(device),
+            lengths_on_host=lengths,
         ),
         image_of_caption=torch.from_numpy(split.image_of_caption).to(device),
         group_of_image=torch.from_numpy(split.group_of_image).to(device),
@@ -253,17 +298,21 @@ def split_inputs(
 
 
 def image_features(data: Prepared, cell: Cell, kind: str, name: str) -> np.ndarray:
-    """Features of split `name`, memory-mapped: "pooled" (I, F), "regions" or "pixels"."""
+    """Features of split `name`, memory-mapped: "pooled" (I, F), "regions" or
+    "pixels"."""
     if not Path(cell.images, f"{kind}.npy").is_file():
         hint = "; set image.pixels in the season" if kind == "pixels" else ""
-        raise NotApplicableError(f"{cell.images}: expected {kind}.npy, found none{hint}")
+        raise NotApplicableError(
+            f"{cell.images}: expected {kind}.npy, found none{hint}"
+        )
     ids = data.used_images["image_id"].tolist()
     array = read_array(Path(cell.images), kind, cell.dataset, ids)
     return array[consecutive(data.split(name).image_rows)]
 
 
 def consecutive(rows: np.ndarray) -> slice:
-    """The rows of a split are consecutive (prepared_tables.py): a slice of a file is enough."""
+    """The rows of a split are consecutive (prepared_tables.py): a slice of a file is
+    enough."""
     return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
@@ -282,23 +331,26 @@ def image_network(cell: Cell) -> nn.Module:
 
 
 def network_structure(cell: Cell, size: int) -> nn.Module:
-    """The same network without its weights, of pooled size `size`, for a checkpoint to fill."""
+    """The same network without its weights, of pooled size `size`, for a checkpoint to
+    fill."""
     name = read_object(Path(cell.images) / "card.json")["settings"]["network"]
     return features.load(cell.backbone).structure(name, size)
 
 
-# Phrases and proposals ----------------------------------------------------------------------------
+# Phrases and proposals ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseInputs:
-    """The phrases of one split, on the host. What batches need lies on the device as well, where
-    it fits: features of proposals, float16, of 30,000 photographs are 24 GB."""
+    """The phrases of one split, on the host. What batches need lies on the device as
+    well, where it fits: features of proposals, float16, of 30,000 photographs are 24
+    GB."""
 
     proposals: Tensor  # (I, P, F)
     truths: Tensor  # (N, F) features of the true boxes
     boxes: Tensor  # (I, P, 4) of the proposals; zeros where an image has fewer than P
-    ious: Tensor  # (N, P) float32, of proposals and true box; NaN where there is no proposal
+    # (N, P) float32, of proposals and true box; NaN where there is no proposal
+    ious: Tensor
     image_of_phrase: Tensor  # (N,) int64, in [0, I)
     chain_of_phrase: Tensor  # (N,) int64
     vectors: Tensor  # (V, F') of distinct phrases
@@ -313,7 +365,8 @@ class PhraseInputs:
     def batches(
         self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
     ) -> Iterator[RegionBatch]:
-        """The phrases at each entry of `rows` with their regions; there is no pool of phrases."""
+        """The phrases at each entry of `rows` with their regions; there is no pool of
+        phrases."""
         if not rows:
             return
         owners, near = self.image_of_phrase.numpy(), self._near
@@ -326,7 +379,9 @@ class PhraseInputs:
         if proposals.device.type == self.device.type:
             seen = (proposals[part].float() for part in sent_images)
         else:
-            seen = ahead(lambda part: self._on_device(proposals[torch.from_numpy(part)]), images)
+            seen = ahead(
+                lambda part: self._on_device(proposals[torch.from_numpy(part)]), images
+            )
         for n, of_images in enumerate(seen):
             index, on_host = sent_rows[n], torch.from_numpy(rows[n])
             vectors = near["vectors"][near["vector_of_phrase"][index]].float()
@@ -345,7 +400,8 @@ class PhraseInputs:
 
     @cached_property
     def _near(self) -> dict[str, Tensor]:
-        """What batches need, by name: small arrays on the device, proposals where they fit."""
+        """What batches need, by name: small arrays on the device, proposals where they
+        fit."""
         small = ("truths", "ious", "chain_of_phrase", "vectors", "vector_of_phrase")
         near = {name: vars(self)[name].to(self.device) for name in small}
         return near | {"proposals": resident(self.proposals, self.device)}
@@ -353,7 +409,10 @@ class PhraseInputs:
     def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
         """All matched rows in chunks: features of true regions, and their phrases."""
         for rows in torch.arange(len(self.truths)).split(CHUNK):
-            yield self._on_device(self.truths[rows]), self.phrases_at(self.vector_of_phrase[rows])
+            yield (
+                self._on_device(self.truths[rows]),
+                self.phrases_at(self.vector_of_phrase[rows]),
+            )
 
     def phrases_at(self, vectors: Tensor | slice) -> Captions:
         """Distinct phrases as a method takes them."""
@@ -374,32 +433,50 @@ class PhraseInputs:
         if count is None or count >= len(self.proposals):
             return self
         kept = self.image_of_phrase < count
-        of_phrases = ("truths", "ious", "image_of_phrase", "chain_of_phrase", "vector_of_phrase")
+        of_phrases = (
+            "truths",
+            "ious",
+            "image_of_phrase",
+            "chain_of_phrase",
+            "vector_of_phrase",
+        )
         changes = {name: vars(self)[name][kept] for name in of_phrases}
-        return replace(self, proposals=self.proposals[:count], boxes=self.boxes[:count], **changes)
+        return replace(
+            self, proposals=self.proposals[:count], boxes=self.boxes[:count], **changes
+        )
 
     def _on_device(self, values: Tensor) -> Tensor:
         return moved(values, self.device).float()
 
 
-def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -> PhraseInputs:
+def phrase_inputs(
+    data: Prepared, cell: Cell, name: str, device: torch.device
+) -> PhraseInputs:
     """The phrases of split `name`.
 
-    Raises NotApplicableError where it has none, and UserError where the feature folders hold
-    features of something else.
+    Raises NotApplicableError where it has none, and UserError where the feature folders
+    hold features of something else.
     """
     split, features = data.split(name), Path(cell.images)
     regions = data.regions.iloc[split.region_rows]
     if not len(regions):
-        raise NotApplicableError(f"{cell.dataset}: the {name} split has no phrases with boxes")
+        raise NotApplicableError(
+            f"{cell.dataset}: the {name} split has no phrases with boxes"
+        )
     card = read_object(features / "card.json")
-    if card.get("regions_sha256") != sha256_of_items(data.regions["phrase_id"].tolist()):
+    if card.get("regions_sha256") != sha256_of_items(
+        data.regions["phrase_id"].tolist()
+    ):
         expected = f"features of the phrases of {data.folder}"
         do = f"delete {features} and run `dvc repro` again"
-        raise UserError(f"{features}/card.json", expected, "features of other phrases", do)
+        raise UserError(
+            f"{features}/card.json", expected, "features of other phrases", do
+        )
     used, rows = data.used_images["image_id"].tolist(), consecutive(split.image_rows)
     boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
-    ious = proposal_ious(boxes_IP4, split.image_of_region, regions[CORNERS].to_numpy(np.float32))
+    ious = proposal_ious(
+        boxes_IP4, split.image_of_region, regions[CORNERS].to_numpy(np.float32)
+    )
     truths = np.load(features / "truths.npy", mmap_mode="c", allow_pickle=False)
     vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
     arrays = {
@@ -409,16 +486,21 @@ def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -
         "ious": ious,
         "image_of_phrase": split.image_of_region,
         "chain_of_phrase": pd.factorize(regions["chain"])[0].astype(np.int64),
-        "vectors": read_array(Path(cell.texts), "phrase", cell.dataset, distinct.tolist()),
+        "vectors": read_array(
+            Path(cell.texts), "phrase", cell.dataset, distinct.tolist()
+        ),
         "vector_of_phrase": vector_of_phrase[split.region_rows].astype(np.int64),
     }
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return PhraseInputs(**tensors, device=device)
 
 
-def proposal_ious(boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarray) -> np.ndarray:
-    """Intersection over union of every phrase's true box with the proposals of its image, (N, P)
-    float32 in [0, 1]; NaN for a box without area, which stands for a missing proposal."""
+def proposal_ious(
+    boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarray
+) -> np.ndarray:
+    """Intersection over union of every phrase's true box with the proposals of its
+    image, (N, P) float32 in [0, 1]; NaN for a box without area, which stands for a
+    missing proposal."""
     ious_NP = np.empty((len(truth_N4), boxes_IP4.shape[1]), np.float32)
     for start in range(0, len(ious_NP), CHUNK):
         rows = slice(start, start + CHUNK)

@@ -1,9 +1,10 @@
 """Every metric, declared once: its key in records, its heading in tables, its formula.
 
-To add a metric, add an entry to one of the lists below. It is then in every record written from
-now on, in the tables of results, and known to the papers' tables and claims. Records without it
-stay valid; tables show a dash for them. Those of ALL_RANKS are in no record: they follow from the
-ranks beside it, whenever somebody asks. To change a formula, raise VERSION.
+To add a metric, add an entry to one of the lists below. It is then in every record
+written from now on, in the tables of results, and known to the papers' tables and
+claims. Records without it stay valid; tables show a dash for them. Those of ALL_RANKS
+are in no record: they follow from the ranks beside it, whenever somebody asks. To
+change a formula, raise VERSION.
 
 Q = queries, N = phrases, P = proposals of an image. Knows no torch.
 """
@@ -23,17 +24,19 @@ INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over tes
 MICRO = "\N{MICRO SIGN}s"
 SUMMED_K = (1, 5, 10)  # the R@K that rsum adds up
 SUMMED_DIRECTIONS = ("i2t", "t2i", "p2r")  # rsum adds up those that a record has
-FOLDED = ("i2t", "t2i")  # directions that are ranked within folds of the test split, too
+# directions that are ranked within folds of the test split, too
+FOLDED = ("i2t", "t2i")
 
 
 @dataclass(frozen=True)
 class Metric:
     """One number of a record.
 
-    `compute` takes what the comment beside the metric's list says. A metric of ranks is declared
-    once for all its directions, and without them in name and heading: METRICS has an entry for
-    each. If it is a mean over queries, `of_queries` gives the values of the queries, (Q,) for their
-    ranks: intervals and tests then resample the images. Other metrics vary with their seeds only.
+    `compute` takes what the comment beside the metric's list says. A metric of ranks is
+    declared once for all its directions, and without them in name and heading: METRICS
+    has an entry for each. If it is a mean over queries, `of_queries` gives the values
+    of the queries, (Q,) for their ranks: intervals and tests then resample the images.
+    Other metrics vary with their seeds only.
     """
 
     name: str  # key in the record: i2t_r1; as declared: r1
@@ -45,8 +48,10 @@ class Metric:
     of_queries: Callable[[Ranks], np.ndarray] | None = None
     decimals: int = 1  # as papers print it
     less_is_better: bool = False
-    directions: tuple[str, ...] = ()  # queries "2" items; (): the metric is not of ranks
-    needs_all: bool = False  # whether it is of all relevant items of a query, not of the best one
+    # queries "2" items; (): the metric is not of ranks
+    directions: tuple[str, ...] = ()
+    # whether it is of all relevant items of a query, not of the best one
+    needs_all: bool = False
     in_records: bool = True
     in_tables: bool = True  # whether tables of a direction have a column for it
     direction: str = ""  # in METRICS: the one of `directions` that this entry is about
@@ -54,7 +59,8 @@ class Metric:
 
     @property
     def ranks(self) -> str:
-        """The direction under which the scores of a cell have the ranks of the metric."""
+        """The direction under which the scores of a cell have the ranks of the
+        metric."""
         return f"{self.direction}_fold" if self.is_of_folds else self.direction
 
 
@@ -81,7 +87,10 @@ def reciprocal_ranks(ranks: Ranks) -> np.ndarray:
 
 def _precisions(ranks: Ranks) -> np.ndarray:
     """Precision at each relevant item, (N,): its place among them over its position."""
-    nth_N = np.arange(len(ranks.values)) - (ranks.counts.cumsum() - ranks.counts)[ranks.queries]
+    nth_N = (
+        np.arange(len(ranks.values))
+        - (ranks.counts.cumsum() - ranks.counts)[ranks.queries]
+    )
     return 100.0 * (nth_N + 1) / (ranks.values + 1)
 
 
@@ -95,14 +104,16 @@ def average_precisions(ranks: Ranks) -> np.ndarray:
 
 
 def average_precisions_at_r(ranks: Ranks) -> np.ndarray:
-    """The same, with 0 for the relevant items that are not among the first R of the R relevant
-    ones, (Q,). Musgrave, Belongie and Lim, ECCV 2020; Chun et al., ECCV Caption, 2022."""
+    """The same, with 0 for the relevant items that are not among the first R of the R
+    relevant ones, (Q,). Musgrave, Belongie and Lim, ECCV 2020; Chun et al., ECCV
+    Caption, 2022."""
     is_first_N = ranks.values < ranks.counts[ranks.queries]
     return _sums(ranks, _precisions(ranks) * is_first_N) / ranks.counts
 
 
 def r_precisions(ranks: Ranks) -> np.ndarray:
-    """Share of relevant items among the first R of R relevant ones, in percent, (Q,)."""
+    """Share of relevant items among the first R of R relevant ones, in percent,
+    (Q,)."""
     is_first_N = ranks.values < ranks.counts[ranks.queries]
     return 100.0 * _sums(ranks, is_first_N) / ranks.counts
 
@@ -115,8 +126,8 @@ def gains_at(k: int, ranks: Ranks) -> np.ndarray:
 
 
 def inverse_penalties(ranks: Ranks) -> np.ndarray:
-    """Number of relevant items over the position of the last one, in percent, (Q,). Ye et al.,
-    Deep Learning for Person Re-identification, TPAMI 2021."""
+    """Number of relevant items over the position of the last one, in percent, (Q,). Ye
+    et al., Deep Learning for Person Re-identification, TPAMI 2021."""
     return 100.0 * ranks.counts / (ranks.values[ranks.counts.cumsum() - 1] + 1)
 
 
@@ -137,8 +148,18 @@ def _chance(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
 ALL = ("i2t", "t2i", "s2s", "p2r")
 PERCENT = {"unit": "%", "range": (0.0, 100.0)}
 OF_RANKS = PERCENT | {"directions": ALL}
-RANK = {"unit": "rank", "range": (1.0, np.inf), "less_is_better": True, "directions": ALL}
-TIES = {"unit": "points", "range": (0.0, 100.0), "less_is_better": True, "in_tables": False}
+RANK = {
+    "unit": "rank",
+    "range": (1.0, np.inf),
+    "less_is_better": True,
+    "directions": ALL,
+}
+TIES = {
+    "unit": "points",
+    "range": (0.0, 100.0),
+    "less_is_better": True,
+    "in_tables": False,
+}
 SHARE = {"unit": "share", "range": (0.0, 1.0), "decimals": 4, "less_is_better": True}
 SCORE = {"unit": "score", "range": (-np.inf, np.inf), "decimals": 4}
 LOW = SCORE | {"less_is_better": True}
@@ -148,7 +169,9 @@ TIME = {"range": (0.0, np.inf), "less_is_better": True}
 def _recall(k: int) -> Metric:
     formula = f"share of queries with a relevant item among the first {k}"
     compute, of_queries = partial(recall_at, k), partial(hits_at, k)
-    return Metric(f"r{k}", f"R@{k}", formula, compute, of_queries=of_queries, **OF_RANKS)
+    return Metric(
+        f"r{k}", f"R@{k}", formula, compute, of_queries=of_queries, **OF_RANKS
+    )
 
 
 def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
@@ -169,21 +192,42 @@ GAP = "R@1 if ties counted for the method, minus R@1"
 BOUND = "share of phrases with a right proposal at all"
 CHANCE = "R@1 that a random order of the proposals expects"
 OVERLAP = "area under the lower of the densities of matched and of unmatched pairs"
-HALF, DOUBLE = "S from histograms of half the bins", "S from histograms of double the bins"
-DISTANCE = "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, bounds S"
+HALF, DOUBLE = (
+    "S from histograms of half the bins",
+    "S from histograms of double the bins",
+)
+DISTANCE = (
+    "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, bounds S"
+)
 MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
 
 RANK_METRICS = (  # compute(ranks)
     *map(_recall, SUMMED_K),
-    Metric("medr", "MedR", MEDIAN, lambda of: int(np.median(of.best)) + 1, decimals=0, **RANK),
-    Metric("meanr", "MeanR", MEAN, lambda of: float(of.best.mean()) + 1, in_tables=False, **RANK),
+    Metric(
+        "medr",
+        "MedR",
+        MEDIAN,
+        lambda of: int(np.median(of.best)) + 1,
+        decimals=0,
+        **RANK,
+    ),
+    Metric(
+        "meanr",
+        "MeanR",
+        MEAN,
+        lambda of: float(of.best.mean()) + 1,
+        in_tables=False,
+        **RANK,
+    ),
 )
 
 
 POSITION = "100 / position of the best relevant item, mean over queries"
 PRECISION = "mean precision at the relevant items, mean over queries"
 AT_R = "the same, with 0 for those that are not among the first R of R relevant ones"
-R_PRECISION = "share of relevant items among the first R of R relevant ones, mean over queries"
+R_PRECISION = (
+    "share of relevant items among the first R of R relevant ones, mean over queries"
+)
 NDCG = "discounted gains of the first 10, 1 for a relevant item, over the largest possible ones"
 PENALTY = "number of relevant items / position of the last one, mean over queries"
 ALL_RANKS = tuple(  # compute(ranks), of the ranks beside a record
@@ -208,7 +252,12 @@ ALL_RANKS = tuple(  # compute(ranks), of the ranks beside a record
     )
 )
 TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
-    "r1_tie_gap", "R@1 gained by ties", GAP, _gained_by_ties, directions=("i2t", "t2i"), **TIES
+    "r1_tie_gap",
+    "R@1 gained by ties",
+    GAP,
+    _gained_by_ties,
+    directions=("i2t", "t2i"),
+    **TIES,
 )
 PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
     Metric("p2r_bound", "upper bound", BOUND, _bound, **PERCENT),
@@ -216,11 +265,27 @@ PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
 )
 SCORE_METRICS = (  # compute(summary)
     Metric("overlap_s", "S", OVERLAP, _of_bins(BINS), **SHARE),
-    Metric("overlap_s_half_bins", "S, half the bins", HALF, _of_bins(BINS // 2), **SHARE),
-    Metric("overlap_s_double_bins", "S, double the bins", DOUBLE, _of_bins(BINS * 2), **SHARE),
+    Metric(
+        "overlap_s_half_bins", "S, half the bins", HALF, _of_bins(BINS // 2), **SHARE
+    ),
+    Metric(
+        "overlap_s_double_bins",
+        "S, double the bins",
+        DOUBLE,
+        _of_bins(BINS * 2),
+        **SHARE,
+    ),
     Metric("one_minus_ks", "1 - KS", DISTANCE, attrgetter("one_minus_ks"), **SHARE),
-    Metric("mean_matched", "mean of matched", MATCHED, attrgetter("mean_matched"), **SCORE),
-    Metric("mean_unmatched", "mean of unmatched", UNMATCHED, attrgetter("mean_unmatched"), **LOW),
+    Metric(
+        "mean_matched", "mean of matched", MATCHED, attrgetter("mean_matched"), **SCORE
+    ),
+    Metric(
+        "mean_unmatched",
+        "mean of unmatched",
+        UNMATCHED,
+        attrgetter("mean_unmatched"),
+        **LOW,
+    ),
 )
 TIMES = (  # compute(seconds), of the costs
     _time("per_pair", "score a pair", "time to score a pair"),
@@ -268,7 +333,9 @@ def table_metrics(direction: str, folds: bool = False) -> tuple[str, ...]:
     return tuple(
         name
         for name, metric in METRICS.items()
-        if metric.direction == direction and metric.is_of_folds == folds and metric.in_tables
+        if metric.direction == direction
+        and metric.is_of_folds == folds
+        and metric.in_tables
     )
 
 
@@ -280,8 +347,8 @@ def rsum_terms(directions: Iterable[str]) -> tuple[str, ...]:
 def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
     """The means over queries that add up to a metric: itself, or of rsum its recalls.
 
-    `measured` are the metrics of the record, which tell the directions of rsum. Empty: the metric
-    is not a mean over queries.
+    `measured` are the metrics of the record, which tell the directions of rsum. Empty:
+    the metric is not a mean over queries.
     """
     if name in ("rsum", "fold_rsum"):
         directions = [d for d in SUMMED_DIRECTIONS if f"{d}_r1" in measured]
@@ -291,14 +358,15 @@ def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
     return [metric] if metric.of_queries else []
 
 
-# From ranks and scores to the metrics of a record ------------------------------------------------
+# From ranks and scores to the metrics of a record -------------------------------------
 
 
 def rank_metrics(
     direction: str, ranks: Ranks, metrics: Iterable[Metric] = RANK_METRICS
 ) -> dict[str, float]:
-    """Every metric of the ranks of one direction, under the record's keys: i2t_r1 and so on. Those
-    of all relevant items are left out where only the best ones are known."""
+    """Every metric of the ranks of one direction, under the record's keys: i2t_r1
+    and so on. Those of all relevant items are left out where only the best ones are
+    known."""
     return {
         f"{direction}_{metric.name}": metric.compute(ranks)
         for metric in metrics
@@ -308,32 +376,42 @@ def rank_metrics(
 
 def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
     """The metrics of every direction, and rsum over all of them."""
-    metrics = {k: v for way, of in ranks.items() for k, v in rank_metrics(way, of).items()}
+    metrics = {
+        k: v for way, of in ranks.items() for k, v in rank_metrics(way, of).items()
+    }
     return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
 
 
 def fold_metrics(
     ranks: Mapping[str, Ranks], fold_of_query: Mapping[str, np.ndarray]
 ) -> dict[str, float | dict]:
-    """Means over the folds under fold_i2t_r1 and so on; each fold's value under fold_values.
+    """Means over the folds under fold_i2t_r1 and so on; each fold's value under
+    fold_values.
 
-    `ranks` are within folds; `fold_of_query` has the fold of each query, (Q,), by direction.
+    `ranks` are within folds; `fold_of_query` has the fold of each query, (Q,), by
+    direction.
     """
     folds = int(max(fold.max() for fold in fold_of_query.values())) + 1
     metrics_of_folds = [
-        retrieval_metrics({way: of.at(fold_of_query[way] == n) for way, of in ranks.items()})
+        retrieval_metrics(
+            {way: of.at(fold_of_query[way] == n) for way, of in ranks.items()}
+        )
         for n in range(folds)
     ]
-    values = {name: [of[name] for of in metrics_of_folds] for name in metrics_of_folds[0]}
-    means = {f"fold_{name}": float(np.mean(of_folds)) for name, of_folds in values.items()}
+    values = {
+        name: [of[name] for of in metrics_of_folds] for name in metrics_of_folds[0]
+    }
+    means = {
+        f"fold_{name}": float(np.mean(of_folds)) for name, of_folds in values.items()
+    }
     return means | {"fold_values": values}
 
 
 def tie_metrics(
     ranks: Mapping[str, Ranks], optimistic: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
-    """How much a metric would gain if ties counted for the method instead of against it;
-    `optimistic` are the best ranks (Q,) if they did."""
+    """How much a metric would gain if ties counted for the method instead of against
+    it; `optimistic` are the best ranks (Q,) if they did."""
     return {
         f"{way}_{TIE_GAP.name}": TIE_GAP.compute(of.best, optimistic[way])
         for way, of in ranks.items()
@@ -343,9 +421,12 @@ def tie_metrics(
 def localisation_metrics(
     ranks: Ranks, right_NP: np.ndarray, is_there_NP: np.ndarray
 ) -> dict[str, float]:
-    """The metrics of the ranks with their rsum, and the limits that the proposals set: which are
-    right, and which there are."""
-    limits = {metric.name: metric.compute(right_NP, is_there_NP) for metric in PROPOSAL_METRICS}
+    """The metrics of the ranks with their rsum, and the limits that the proposals set:
+    which are right, and which there are."""
+    limits = {
+        metric.name: metric.compute(right_NP, is_there_NP)
+        for metric in PROPOSAL_METRICS
+    }
     return retrieval_metrics({"p2r": ranks}) | limits
 
 
@@ -356,6 +437,7 @@ def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:
 
 
 def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
-    """The 95% interval of S of this training, had other images been drawn; empty: there is none."""
+    """The 95% interval of S of this training, had other images been drawn; empty: there
+    is none."""
     ends = interval(estimate, replicates_R)
     return dict(zip(INTERVAL_ENDS, ends, strict=True)) if ends else {}

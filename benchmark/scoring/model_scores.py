@@ -1,8 +1,9 @@
-"""Scores of a split: images with captions, tile by tile, of one model or of several as one score;
-and phrases with proposals.
+"""Scores of a split: images with captions, tile by tile, of one model or of several as
+one score; and phrases with proposals.
 
-A method is given the items in an order drawn at random, images and captions apart, and what it
-returns is put back afterwards. So the place of an item tells nothing of what it belongs to.
+A method is given the items in an order drawn at random, images and captions apart, and
+what it returns is put back afterwards. So the place of an item tells nothing of what it
+belongs to.
 """
 
 import os
@@ -31,7 +32,8 @@ ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
 STREAM_TILE = 512, 1024  # images and captions
 BYTES = 4  # of a score
-MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the encodings
+# of the machine: MB of scores in memory, beside the encodings
+MEMORY = "REMATCH_MEMORY"
 DEFAULT_MEMORY = "512"
 ORDER = 20170711  # seed of the orders in which items are scored
 
@@ -45,9 +47,11 @@ class Encoded:
     captions: Encoding
     image_order: np.ndarray  # (I,) the image that each row of the encodings shows
     caption_order: np.ndarray  # (C,)
-    first_image: np.ndarray  # (I,) for each row the first one that is given the same image
+    # (I,) for each row the first one that is given the same image
+    first_image: np.ndarray
     first_caption: np.ndarray  # (C,)
-    parts: tuple[str, ...] = ("",)  # the scores that count, by name; "": the model's similarity
+    # the scores that count, by name; "": the model's similarity
+    parts: tuple[str, ...] = ("",)
     seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
 
     @property
@@ -64,12 +68,13 @@ class Encoded:
 
 
 class ScoreStream:
-    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each iteration is
-    a pass over all of them. During the first one, `lookers` are called with each score's number and
-    its tile, and what a model takes for a pair is added to its `seconds`. Tiles are cut along a
-    grid that never changes, so that the bits of a score do not depend on the memory that is
-    allowed. Scores that fit into it stay there for the next pass; others are computed again. Items
-    that a model is given as equals have equal scores."""
+    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
+    iteration is a pass over all of them. During the first one, `lookers` are called
+    with each score's number and its tile, and what a model takes for a pair is added to
+    its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
+    score do not depend on the memory that is allowed. Scores that fit into it stay
+    there for the next pass; others are computed again. Items that a model is given as
+    equals have equal scores."""
 
     def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
         self.members, self.fuse = members, fuse
@@ -81,7 +86,8 @@ class ScoreStream:
         ]
         self.count = len(self.equals)  # of scores
         allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
-        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):  # that is no failure of a method
+        # that is no failure of a method
+        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
             place = f"{MEMORY} of the environment"
             raise UserError(place, "a number of MB", repr(allowed), "correct it")
         self.keeps = BYTES * members[0].size * self.count <= 1e6 * float(allowed)
@@ -92,15 +98,24 @@ class ScoreStream:
         first = self.members[0]
         sizes = len(first.image_order), len(first.caption_order)
         grid = list(product(*map(spans, sizes, STREAM_TILE)))
-        for number, place in enumerate(ProgressBar(grid, desc="score", unit="tile", leave=False)):
-            parts = self.kept[number] if number < len(self.kept) else self._scored(*place)
+        for number, place in enumerate(
+            ProgressBar(grid, desc="score", unit="tile", leave=False)
+        ):
+            parts = (
+                self.kept[number] if number < len(self.kept) else self._scored(*place)
+            )
             if self.keeps and number == len(self.kept):
                 self.kept.append(parts)
-            images, captions = first.image_order[place[0]], first.caption_order[place[1]]
+            images, captions = (
+                first.image_order[place[0]],
+                first.caption_order[place[1]],
+            )
             for part, scores in enumerate(parts if self.is_first else ()):
                 for look in self.lookers:
                     look(part, Tile(images, captions, {"i2t": scores}))
-            yield Tile(images, captions, self.fuse(parts, rows=images, columns=captions))
+            yield Tile(
+                images, captions, self.fuse(parts, rows=images, columns=captions)
+            )
         self.is_first = False
 
     def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
@@ -118,9 +133,13 @@ class ScoreStream:
 
 
 @torch.inference_mode()
-def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)) -> Encoded:
+def encoded(
+    model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)
+) -> Encoded:
     """A split as the model encodes it, its items in an order drawn at random."""
-    image_order, caption_order = orders(len(inputs.images), len(inputs.image_of_caption))
+    image_order, caption_order = orders(
+        len(inputs.images), len(inputs.image_of_caption)
+    )
     mixed = inputs.chosen(image_order, caption_order)
     started = now(inputs.device)
     images = encode_images(model, mixed)
@@ -143,7 +162,8 @@ def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",))
 
 @torch.inference_mode()
 def score(model: Matcher, inputs: SplitInputs) -> Tensor:
-    """Scores (I, C) float32 of every image of a split with every caption, on the model's device."""
+    """Scores (I, C) float32 of every image of a split with every caption, on the
+    model's device."""
     split = encoded(model, inputs)
     matrix = score_pairs(model.similarity, split.images, split.captions)
     restored = torch.empty_like(matrix)
@@ -153,23 +173,32 @@ def score(model: Matcher, inputs: SplitInputs) -> Tensor:
 
 @torch.inference_mode()
 def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
-    """Scores (N, P) float32 of every phrase with the proposals of its image, on the host."""
+    """Scores (N, P) float32 of every phrase with the proposals of its image, on the
+    host."""
     scores = torch.full(inputs.ious.shape, torch.nan)
     drawn, proposals = orders(*inputs.ious.shape)
     order = drawn[inputs.image_of_phrase[drawn].argsort(stable=True)]
-    images, counts = inputs.image_of_phrase[order].unique_consecutive(return_counts=True)
+    images, counts = inputs.image_of_phrase[order].unique_consecutive(
+        return_counts=True
+    )
     for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
-        phrases = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[rows]))
-        regions = model.encode_images(inputs.proposals_of(image)[proposals.to(inputs.device)])
-        scores[rows[:, None], proposals] = model.similarity(regions, phrases).float().T.cpu()
+        phrases = model.encode_captions(
+            inputs.phrases_at(inputs.vector_of_phrase[rows])
+        )
+        regions = model.encode_images(
+            inputs.proposals_of(image)[proposals.to(inputs.device)]
+        )
+        scores[rows[:, None], proposals] = (
+            model.similarity(regions, phrases).float().T.cpu()
+        )
     return scores
 
 
 @torch.inference_mode()
 def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
-    """Score (I, V) float32 of every image's best proposal for every distinct phrase of the split,
-    in the order of their rows, on the host. NaN for an image without proposals. Raises RefusedError
-    for scores that are not finite."""
+    """Score (I, V) float32 of every image's best proposal for every distinct phrase of
+    the split, in the order of their rows, on the host. NaN for an image without
+    proposals. Raises RefusedError for scores that are not finite."""
     wanted = inputs.vector_of_phrase.unique()
     scores = torch.full((len(inputs.proposals), len(wanted)), torch.nan)
     phrases = model.encode_captions(inputs.phrases_at(wanted))
@@ -193,16 +222,20 @@ def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
     return joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
 
 
-def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tensor, Tensor]]:
-    """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
-    queries, (Q,) on the host in an order drawn at random, and their scores."""
+def sentence_scores(
+    model: Matcher, inputs: SplitInputs
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Scores (Q, C) of captions with all captions, one block of queries at a time:
+    the rows of the queries, (Q,) on the host in an order drawn at random, and their
+    scores."""
     image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
     mixed = inputs.chosen(image_order, order)
     first = torch.from_numpy(first_equal(mixed.caption_rows()))
     with torch.inference_mode():
         captions = encode_captions(model, mixed)
     for rows in spans(len(order), ENCODE_CHUNK):
-        with torch.inference_mode():  # not around the yield: the mode would leak to the caller
+        # not around the yield: the mode would leak to the caller
+        with torch.inference_mode():
             block = tuple(x[rows] for x in captions)
             scores = model.caption_similarity(block, captions).float()
             scores = scores[:, first.to(scores.device)]
@@ -216,13 +249,18 @@ def scores_of(
 ) -> list[Tensor]:
     """The scores (I, C) of a model that `parts` name; "": its similarity."""
     named = model.scores(images, captions) if any(parts) else {}
-    return [named[part] if part else model.similarity(images, captions) for part in parts]
+    return [
+        named[part] if part else model.similarity(images, captions) for part in parts
+    ]
 
 
 def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
-    """Random orders of two kinds of items, the same in every run and for every model."""
+    """Random orders of two kinds of items, the same in every run and for every
+    model."""
     rng = np.random.default_rng(ORDER)
-    return torch.from_numpy(rng.permutation(first)), torch.from_numpy(rng.permutation(second))
+    return torch.from_numpy(rng.permutation(first)), torch.from_numpy(
+        rng.permutation(second)
+    )
 
 
 @torch.inference_mode()
@@ -232,24 +270,27 @@ def score_pairs(
     captions: Encoding,
     tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
 ) -> Tensor:
-    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions). Captions are sorted
-    by length first, so that tiles hold little padding."""
+    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions).
+    Captions are sorted by length first, so that tiles hold little padding."""
     num_images, num_captions = len(images[0]), len(captions[0])
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
     order, last = torch.arange(num_captions, device=device), captions[-1]
-    if last.dim() == 1 and not last.is_floating_point():  # it counts the words of each caption
+    # it counts the words of each caption
+    if last.dim() == 1 and not last.is_floating_point():
         order = last.argsort(stable=True)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in spans(num_images, tile[0]):
-            matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
+            matrix[rows, columns] = similarity(
+                tuple(x[rows] for x in images), block
+            ).float()
     return matrix
 
 
 def joined(parts: list[Encoding]) -> Encoding:
-    """One encoding of all items. Axis 1 may have another width in each part, as of words: it is
-    padded with zeros."""
+    """One encoding of all items. Axis 1 may have another width in each part, as of
+    words: it is padded with zeros."""
     whole = []
     for tensors in zip(*parts, strict=True):
         width = max(x.shape[1] if x.dim() > 1 else 0 for x in tensors)

@@ -70,8 +70,9 @@ def _last_ranks(ranks_Q: np.ndarray) -> int:
 
 
 def _zeros_fit_beyond(ranks_Q: np.ndarray, items: int) -> bool:
-    """Whether as many ranks as there are zeros can lie beyond the largest one: some times
-    as many as expected if their density falls as 1 / rank from that of the last ones."""
+    """Whether as many ranks as there are zeros can lie beyond the largest one: some
+    times as many as expected if their density falls as 1 / rank from that of the last
+    ones."""
     largest, zeros = int(ranks_Q.max()), np.count_nonzero(ranks_Q == 0)
     if not zeros:
         return True

@@ -1,17 +1,18 @@
-"""Scores that pass a tile at a time, and ranks: how many items stand before each relevant one.
-Knows no torch.
+"""Scores that pass a tile at a time, and ranks: how many items stand before each
+relevant one. Knows no torch.
 
-No more than a tile of scores need exist at once: whatever looks at scores adds up what it sees, and
-no result depends on the size of tiles or on their order. Integers add up to the bit, means to
-rounding.
+No more than a tile of scores need exist at once: whatever looks at scores adds up what
+it sees, and no result depends on the size of tiles or on their order. Integers add up
+to the bit, means to rounding.
 
-Ranks are zero-based. Among equal scores the relevant items come last, so that ties count against
-the method. The rank of a query's nth relevant item, best first and n from 0, is therefore n plus
-the number of other items that score at least as much.
+Ranks are zero-based. Among equal scores the relevant items come last, so that ties
+count against the method. The rank of a query's nth relevant item, best first and n from
+0, is therefore n plus the number of other items that score at least as much.
 
-I = images, C = captions, r = rows of a tile (images), c = its columns (captions), Q = queries,
-G = gallery, R = relevant items of a query, N = phrases, P = proposals of an image. Ranks of
-validation are counted on the device in benchmark/train/selection.py; tests hold both together.
+I = images, C = captions, r = rows of a tile (images), c = its columns (captions), Q =
+queries, G = gallery, R = relevant items of a query, N = phrases, P = proposals of an
+image. Ranks of validation are counted on the device in benchmark/train/selection.py;
+tests hold both together.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,30 +39,35 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Scores (r, c) of some images with some captions, by the name of what they count for: i2t, and
-    t2i, i2t_fold and t2i_fold where a fusion weights these otherwise."""
+    """Scores (r, c) of some images with some captions, by the name of what they count
+    for: i2t, and t2i, i2t_fold and t2i_fold where a fusion weights these otherwise."""
 
     rows: np.ndarray  # (r,) int64, images
     columns: np.ndarray  # (c,) int64, captions
     scores: dict[str, np.ndarray]
 
     def of(self, name: str) -> np.ndarray:
-        """The scores of a name; without its own, of the direction, and of i2t without those."""
+        """The scores of a name; without its own, of the direction, and of i2t without
+        those."""
         way = name.removesuffix("_fold")
         return self.scores.get(name, self.scores.get(way, self.scores["i2t"]))
 
 
 class Matrices:
-    """Scores that are there as a whole, (I, C) each, cut into tiles of `size` images and captions
-    at most."""
+    """Scores that are there as a whole, (I, C) each, cut into tiles of `size` images
+    and captions at most."""
 
-    def __init__(self, size: tuple[int, int] = (256, 1024), **scores_IC: np.ndarray) -> None:
+    def __init__(
+        self, size: tuple[int, int] = (256, 1024), **scores_IC: np.ndarray
+    ) -> None:
         self.size, self.scores = size, scores_IC
 
     def __iter__(self) -> Iterator[Tile]:
         shape = next(iter(self.scores.values())).shape
         for rows, columns in product(*map(spans, shape, self.size)):
-            of_tile = {name: matrix[rows, columns] for name, matrix in self.scores.items()}
+            of_tile = {
+                name: matrix[rows, columns] for name, matrix in self.scores.items()
+            }
             yield Tile(np.r_[rows], np.r_[columns], of_tile)
 
 
@@ -85,17 +91,22 @@ def spans(count: int, size: int) -> list[slice]:
 
 
 class LayerRanks:
-    """Ranks of all right items of a layer's queries, from tiles that pass twice: `see` all of them,
-    then `add` all. `gallery` says which pairs of some images and captions count, (r, c) bool; the
-    scores of the others do not matter, and may be NaN."""
+    """Ranks of all right items of a layer's queries, from tiles that pass twice: `see`
+    all of them, then `add` all. `gallery` says which pairs of some images and captions
+    count, (r, c) bool; the scores of the others do not matter, and may be NaN."""
 
-    def __init__(self, way: str, pairs: LayerPairs, gallery: Callable | None = None) -> None:
+    def __init__(
+        self, way: str, pairs: LayerPairs, gallery: Callable | None = None
+    ) -> None:
         self.way, self.counts, self.gallery = way, pairs.counts, gallery
         self.nth = (pairs.said > 0).astype(np.int64)  # of a query's right items, from 1
-        self.nth.data = 1 + np.arange(self.nth.nnz) - self.nth.indptr[:-1].repeat(self.counts)
+        self.nth.data = (
+            1 + np.arange(self.nth.nnz) - self.nth.indptr[:-1].repeat(self.counts)
+        )
         self.is_there_QR = np.arange(self.counts.max(initial=0)) < self.counts[:, None]
         self.score_QR = np.full(self.is_there_QR.shape, -np.inf)
-        self.reached_QR = np.zeros(self.is_there_QR.shape, np.int64)  # items that score as much
+        # items that score as much
+        self.reached_QR = np.zeros(self.is_there_QR.shape, np.int64)
         # The rank of the best right item if ties counted for the query.
         self.optimistic = np.zeros(len(self.counts), np.int64)
 
@@ -107,7 +118,9 @@ class LayerRanks:
         """The first pass finds the scores of the right pairs."""
         queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
         found = self.places(queries, items)
-        self.score_QR[queries[found.row], found.data - 1] = scores_QG[found.row, found.col]
+        self.score_QR[queries[found.row], found.data - 1] = scores_QG[
+            found.row, found.col
+        ]
 
     def add(self, tile: Tile) -> None:
         """The second one counts."""
@@ -137,23 +150,26 @@ class LayerRanks:
 
 
 def _trues(mask_QG: np.ndarray) -> np.ndarray:
-    """How many are true in each row. Masks of transposed scores are counted by their columns."""
+    """How many are true in each row. Masks of transposed scores are counted by their
+    columns."""
     if mask_QG.flags.c_contiguous:
         return np.bitwise_count(np.packbits(mask_QG, axis=1)).sum(1, dtype=np.int64)
     mask_GQ = np.ascontiguousarray(mask_QG.T).view(np.uint8)
     starts = range(0, len(mask_GQ), AT_ONCE)
-    parts = (mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8) for start in starts)
+    parts = (
+        mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8) for start in starts
+    )
     return sum(part.astype(np.int64) for part in parts)
 
 
 def ranks_of(
     scores_QG: np.ndarray, relevant_QG: np.ndarray, gallery_QG: np.ndarray | None = None
 ) -> Ranks:
-    """Ranks of all relevant items of a matrix of scores, with a gallery of its own for each query
-    where one is given.
+    """Ranks of all relevant items of a matrix of scores, with a gallery of its own for
+    each query where one is given.
 
-    Raises RefusedError for scores that are not finite, and ValueError for a query without a
-    relevant item.
+    Raises RefusedError for scores that are not finite, and ValueError for a query
+    without a relevant item.
     """
     if gallery_QG is not None:
         relevant_QG = relevant_QG & gallery_QG
@@ -161,19 +177,24 @@ def ranks_of(
     if not relevant_QG.any(1).all():
         raise ValueError(NO_RELEVANT)
     gallery = None if gallery_QG is None else lambda rows, columns: gallery_QG
-    ranks = LayerRanks("i2t", LayerPairs(csr_array(relevant_QG.astype(np.int8))), gallery)
+    ranks = LayerRanks(
+        "i2t", LayerPairs(csr_array(relevant_QG.astype(np.int8))), gallery
+    )
     tile = Tile(*map(np.arange, scores_QG.shape), {"i2t": scores_QG})
     ranks.see(tile)
     ranks.add(tile)
     return ranks.ranks
 
 
-def sentence_ranks(scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarray) -> Ranks:
-    """Sentence-to-sentence (two-branch paper, Section 5.5): ranks of the captions `query_Q`.
+def sentence_ranks(
+    scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarray
+) -> Ranks:
+    """Sentence-to-sentence (two-branch paper, Section 5.5): ranks of the captions
+    `query_Q`.
 
-    `owner_C` is the image of each caption. Relevant are the other captions of the query's image;
-    the query itself is not in the gallery. A caption without a sibling is no query. Raises
-    RefusedError for scores that are not finite.
+    `owner_C` is the image of each caption. Relevant are the other captions of the
+    query's image; the query itself is not in the gallery. A caption without a sibling
+    is no query. Raises RefusedError for scores that are not finite.
     """
     check_finite(scores_QC)
     is_query_Q = has_sibling(owner_C)[query_Q]
@@ -185,14 +206,16 @@ def sentence_ranks(scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarr
 def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     """Ranks of the right proposals of every phrase (two-branch paper, Section 4).
 
-    `ious_NP` is NaN where an image has fewer than P proposals. A phrase without a right proposal
-    is never found: it has one rank, P, or the largest K of the declared R@K where P is less. Raises
-    RefusedError for scores that are not finite.
+    `ious_NP` is NaN where an image has fewer than P proposals. A phrase without a right
+    proposal is never found: it has one rank, P, or the largest K of the declared R@K
+    where P is less. Raises RefusedError for scores that are not finite.
     """
     is_there_NP, right_NP = ~np.isnan(ious_NP), ious_NP >= CORRECT_IOU
     check_finite(scores_NP[is_there_NP])
     counts_N = right_NP.sum(1)
-    values_N = np.full(np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K))
+    values_N = np.full(
+        np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K)
+    )
     ranks, some = Ranks(values_N, np.maximum(counts_N, 1)), counts_N > 0
     found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
     values_N[some[ranks.queries]] = found.values
@@ -200,10 +223,13 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
 
 
 class BestItems:
-    """The best K items of every query of a direction, best first. Among equal scores the items that
-    are not relevant come first, so that the order agrees with the ranks."""
+    """The best K items of every query of a direction, best first. Among equal scores
+    the items that are not relevant come first, so that the order agrees with the
+    ranks."""
 
-    def __init__(self, group_of_query: np.ndarray, group_of_item: np.ndarray, count: int) -> None:
+    def __init__(
+        self, group_of_query: np.ndarray, group_of_item: np.ndarray, count: int
+    ) -> None:
         self.group_of_query, self.group_of_item = group_of_query, group_of_item
         self.scores = np.full((len(group_of_query), count), -np.inf)
         self.kept = np.full((len(group_of_query), count), NO_ITEM)
@@ -213,21 +239,27 @@ class BestItems:
         """(Q, K) int32; K is at most the size of the gallery."""
         return self.kept[:, : len(self.group_of_item)].astype(np.int32)
 
-    def add(self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray) -> None:
+    def add(
+        self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray
+    ) -> None:
         """Scores of some queries with some items, one row a query."""
         count = self.scores.shape[1]
         least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
         if np.isneginf(least_Q).any() and len(items) > count:
-            least_Q = np.maximum(least_Q, np.partition(scores_QG, -count, axis=1)[:, -count])
+            least_Q = np.maximum(
+                least_Q, np.partition(scores_QG, -count, axis=1)[:, -count]
+            )
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
-        else:  # of a transposed tile: numpy finds the trues of a row one after the other
+        # of a transposed tile: numpy finds the trues of a row one after the other
+        else:
             column, row = np.divmod(np.flatnonzero(is_kept.T), len(queries))
         touched, new_row = np.unique(row, return_inverse=True)
         old_row, old_column = np.nonzero(self.kept[queries[touched]] != NO_ITEM)
         at_old = queries[touched[old_row]], old_column
-        # The kept items and the new ones of the touched queries, sorted; the first K are kept.
+        # The kept items and the new ones of the touched queries, sorted; the first K
+        # are kept.
         place = np.concatenate([old_row, new_row])
         score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
         item = np.concatenate([self.kept[at_old], items[column]])
@@ -235,7 +267,9 @@ class BestItems:
         order = np.lexsort(keys)
         is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
         if is_tied.any():
-            is_own = self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
+            is_own = (
+                self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
+            )
             order = np.lexsort((item + NO_ITEM * is_own, *keys))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
@@ -244,7 +278,9 @@ class BestItems:
         self.scores[at], self.kept[at] = score[first], item[first]
 
 
-def of_direction(direction: str, tile: Tile, scores: np.ndarray) -> tuple[np.ndarray, ...]:
+def of_direction(
+    direction: str, tile: Tile, scores: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Queries, items and scores (one row a query) of a tile, for i2t or t2i."""
     if direction.startswith("i2t"):
         return tile.rows, tile.columns, scores
@@ -252,8 +288,8 @@ def of_direction(direction: str, tile: Tile, scores: np.ndarray) -> tuple[np.nda
 
 
 def check_finite(scores: np.ndarray) -> None:
-    """Raises RefusedError for NaN, which compares false with everything and would rank first, and
-    for infinity."""
+    """Raises RefusedError for NaN, which compares false with everything and would rank
+    first, and for infinity."""
     bad = int((~np.isfinite(scores)).sum())
     if bad:
         raise RefusedError(f"{bad} of {scores.size} scores are NaN or infinite")

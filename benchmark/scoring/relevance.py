@@ -1,10 +1,11 @@
 """Which items are relevant to which queries. Knows no torch.
 
-Relevance is data. `own` is equality of groups: a group is an image with its captions, or a person
-with all images and captions. A layer beside it is a list of pairs that people judged.
+Relevance is data. `own` is equality of groups: a group is an image with its captions,
+or a person with all images and captions. A layer beside it is a list of pairs that
+people judged.
 
-I = images, C = captions, r = some images, c = some captions, Q = queries, G = gallery, M = matched
-pairs, P = judged pairs.
+I = images, C = captions, r = some images, c = some captions, Q = queries, G = gallery,
+M = matched pairs, P = judged pairs.
 """
 
 from dataclasses import dataclass
@@ -31,14 +32,17 @@ class Relevance:
     def of(
         cls, group_of_image: np.ndarray, image_of_caption: np.ndarray, folds: int = 1
     ) -> "Relevance":
-        """A caption is of its image's group. Each of `folds` consecutive parts of the images, with
-        their captions, is a fold (MSCOCO 1K). Raises ValueError for parts that are not equal."""
+        """A caption is of its image's group. Each of `folds` consecutive parts of the
+        images, with their captions, is a fold (MSCOCO 1K). Raises ValueError for parts
+        that are not equal."""
         groups = group_of_image, group_of_image[image_of_caption]
         if folds == 1:
             return cls(*groups)
         images = len(group_of_image)
         if images % folds:
-            raise ValueError(f"{images} images cannot be divided into {folds} equal folds")
+            raise ValueError(
+                f"{images} images cannot be divided into {folds} equal folds"
+            )
         fold_of_image = np.arange(images) // (images // folds)
         return cls(*groups, fold_of_image, fold_of_image[image_of_caption])
 
@@ -63,8 +67,13 @@ class Relevance:
 
     def own(self, direction: str) -> "LayerPairs":
         """What is right by `own`, in a direction or within its folds."""
-        images, groups = len(self.group_of_image), np.r_[self.group_of_image, self.group_of_caption]
-        belongs = csr_array((np.ones(len(groups), np.int8), (np.arange(len(groups)), groups)))
+        images, groups = (
+            len(self.group_of_image),
+            np.r_[self.group_of_image, self.group_of_caption],
+        )
+        belongs = csr_array(
+            (np.ones(len(groups), np.int8), (np.arange(len(groups)), groups))
+        )
         said = (belongs[:images] @ belongs[images:].T).tocoo()
         if direction.endswith("_fold"):
             said.data *= self.fold_of_image[said.row] == self.fold_of_caption[said.col]
@@ -73,10 +82,12 @@ class Relevance:
 
 @dataclass(frozen=True, eq=False)
 class LayerPairs:
-    """A layer in one direction: what counts as right, and what people judged to be wrong."""
+    """A layer in one direction: what counts as right, and what people judged to be
+    wrong."""
 
-    said: csr_array  # (Q, G) int8 of all queries and items of the split: 1 where right, -1 where
-    # judged wrong; of a query without a right item, nothing
+    # (Q, G) int8 of all queries and items of the split: 1 where right, -1 where judged
+    # wrong; of a query without a right item, nothing
+    said: csr_array
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -94,20 +105,26 @@ class LayerPairs:
         return np.transpose((self.said > 0).nonzero())
 
     def judged(self, items_SK: np.ndarray) -> np.ndarray:
-        """What was said of the first items of each query of the split, (Q, K), for `queries`."""
+        """What was said of the first items of each query of the split, (Q, K), for
+        `queries`."""
         return self.said[self.queries[:, None], items_SK[self.queries]].toarray()
 
     def first_right(self, items_SK: np.ndarray) -> Ranks:
-        """Of the best right item of each query among its first K; K where none of them is right."""
+        """Of the best right item of each query among its first K; K where none of them
+        is right."""
         is_right_QK = self.judged(items_SK) == 1
-        best_Q = np.where(is_right_QK.any(1), is_right_QK.argmax(1), is_right_QK.shape[1])
+        best_Q = np.where(
+            is_right_QK.any(1), is_right_QK.argmax(1), is_right_QK.shape[1]
+        )
         return Ranks.of_best(best_Q)
 
 
-def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str, LayerPairs]]:
-    """The layers of the test split beside `own`, by name and direction. Pairs with images or
-    captions that are not of the split are left out, and queries that nothing is right for. With
-    `least`, a pair is right if its score is no less."""
+def layers_of(
+    data: Prepared, least: float | None = None
+) -> dict[str, dict[str, LayerPairs]]:
+    """The layers of the test split beside `own`, by name and direction. Pairs with
+    images or captions that are not of the split are left out, and queries that nothing
+    is right for. With `least`, a pair is right if its score is no less."""
     split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
@@ -115,21 +132,30 @@ def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str,
     for (name, way), table in data.judged.groupby(["layer", "way"], sort=False):
         image_P = images.get_indexer(table["image_id"])
         caption_P = captions.get_indexer(table["caption_id"])
-        said_P = np.where(table["right"] if least is None else table["score"] >= least, 1, -1)
+        said_P = np.where(
+            table["right"] if least is None else table["score"] >= least, 1, -1
+        )
         is_here_P = (image_P >= 0) & (caption_P >= 0)
         query_P = image_P if way == "i2t" else caption_P
         is_here_P &= np.isin(query_P, query_P[is_here_P & (said_P > 0)])
-        image_P, caption_P, said_P = (of[is_here_P] for of in (image_P, caption_P, said_P))
+        image_P, caption_P, said_P = (
+            of[is_here_P] for of in (image_P, caption_P, said_P)
+        )
         shape = len(images), len(captions)
         said = csr_array((said_P.astype(np.int8), (image_P, caption_P)), shape)
-        layers.setdefault(name, {})[way] = LayerPairs(said if way == "i2t" else said.T.tocsr())
+        layers.setdefault(name, {})[way] = LayerPairs(
+            said if way == "i2t" else said.T.tocsr()
+        )
     return layers
 
 
 def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
-    """The test queries by the name of ranks, in their order: layer, direction, query (its id), and
-    cluster, the image of the query, or the person or other group that the image belongs to."""
-    group_I = data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
+    """The test queries by the name of ranks, in their order: layer, direction, query
+    (its id), and cluster, the image of the query, or the person or other group that the
+    image belongs to."""
+    group_I = (
+        data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
+    )
     image_of, tables = images_of_queries(data), {}
     for way, ids in test_queries(data).items():
         clusters = group_I[image_of[way.removesuffix("_fold")]]
@@ -137,5 +163,7 @@ def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
         tables[way] = pd.DataFrame(columns)
     for layer, directions in layers_of(data).items():
         for way, of in directions.items():
-            tables[of_layer(way, layer)] = tables[way].iloc[of.queries].assign(layer=layer)
+            tables[of_layer(way, layer)] = (
+                tables[way].iloc[of.queries].assign(layer=layer)
+            )
     return tables

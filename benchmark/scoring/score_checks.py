@@ -1,13 +1,15 @@
 """A score must follow from its image and its text alone.
 
-Every evaluation is repeated in part, by a model that is loaded anew: images and captions are
-divided at random into groups, each of which is encoded and scored by itself, in other batches and
-tiles. There are two groups or more, however small the split is, so that no group is the split.
-Every image meets some captions and every caption some images, about `PAIRS` pairs in all, or half
-of those of a small split: this takes one more encoding of the split. Scores that hang on other
-items of the split, on the rest of a batch, on the order of the items, on what was seen before or on
-chance differ then, and the cell fails. What runs in the same process can still cheat on purpose:
-this catches mistakes. Each check raises RefusedError where other scores come out.
+Every evaluation is repeated in part, by a model that is loaded anew: images and
+captions are divided at random into groups, each of which is encoded and scored by
+itself, in other batches and tiles. There are two groups or more, however small the
+split is, so that no group is the split. Every image meets some captions and every
+caption some images, about `PAIRS` pairs in all, or half of those of a small split: this
+takes one more encoding of the split. Scores that hang on other items of the split, on
+the rest of a batch, on the order of the items, on what was seen before or on chance
+differ then, and the cell fails. What runs in the same process can still cheat on
+purpose: this catches mistakes. Each check raises RefusedError where other scores come
+out.
 """
 
 from collections.abc import Callable
@@ -24,52 +26,76 @@ from benchmark.scoring.ranking import RefusedError, Tile
 PAIRS = 100_000  # of images and captions that are scored again, about
 PARTS = 2  # of a split, at least: each is scored without the others
 IMAGES, PHRASES = 48, 24  # of localisation that are scored again
-CHUNK, TEXT_CHUNK, TILE = 5, 33, (5, 13)  # other batches and tiles than those of model_scores.py
-OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # of the scores: how far one may differ,
+# other batches and tiles than those of model_scores.py
+CHUNK, TEXT_CHUNK, TILE = 5, 33, (5, 13)
+# of the scores: how far one may differ,
+OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}
 ROUNDINGS = 2  # and by so many steps of the precision at the largest score;
-COARSE = 0.25  # of the spread: how far they may differ on average, where these steps are as coarse
+# of the spread: how far they may differ on average, where these steps are as coarse
+COARSE = 0.25
 
 
 class Groups:
-    """The scores of the pairs (image, caption) that are of one group, as they were first."""
+    """The scores of the pairs (image, caption) that are of one group, as they were
+    first."""
 
     def __init__(self, images: int, captions: int) -> None:
         rng = np.random.default_rng(ORDER + 1)
         wanted = round(images * captions / PAIRS)
-        count = max(PARTS, min(images, captions, wanted))  # of one image some groups have none
+        # of one image some groups have none
+        count = max(PARTS, min(images, captions, wanted))
         self.images = np.array_split(rng.permutation(images), count)
         self.captions = np.array_split(rng.permutation(captions), count)
         self.group_I = np.empty(images, int)
         self.group_C, self.place_C = np.empty((2, captions), int)
-        for number, (rows, columns) in enumerate(zip(self.images, self.captions, strict=True)):
+        for number, (rows, columns) in enumerate(
+            zip(self.images, self.captions, strict=True)
+        ):
             self.group_I[rows], self.group_C[columns] = number, number
             self.place_C[columns] = np.arange(len(columns))
-        self.scores = np.full((images, len(self.captions[0])), np.nan)  # by place in the group
+        # by place in the group
+        self.scores = np.full((images, len(self.captions[0])), np.nan)
 
     def add(self, tile: Tile, scores: np.ndarray) -> None:
         """Scores (r, c) of a tile."""
-        row, column = np.equal.outer(self.group_I[tile.rows], self.group_C[tile.columns]).nonzero()
-        self.scores[tile.rows[row], self.place_C[tile.columns[column]]] = scores[row, column]
+        row, column = np.equal.outer(
+            self.group_I[tile.rows], self.group_C[tile.columns]
+        ).nonzero()
+        self.scores[tile.rows[row], self.place_C[tile.columns[column]]] = scores[
+            row, column
+        ]
 
-    def check(self, score: Callable[[Tensor, Tensor], Tensor], device: torch.device) -> None:
-        """Compare with what `score` gives for the images and the captions of each group."""
+    def check(
+        self, score: Callable[[Tensor, Tensor], Tensor], device: torch.device
+    ) -> None:
+        """Compare with what `score` gives for the images and the captions of each
+        group."""
         first, again = [], []
         for rows, columns in zip(self.images, self.captions, strict=True):
             if not len(rows) or not len(columns):
                 continue
             first.append(self.scores[rows, : len(columns)].ravel())
-            again.append(score(torch.from_numpy(rows), torch.from_numpy(columns)).cpu().flatten())
+            again.append(
+                score(torch.from_numpy(rows), torch.from_numpy(columns)).cpu().flatten()
+            )
         _compare(torch.from_numpy(np.concatenate(first)), torch.cat(again), device)
 
 
 @torch.inference_mode()
-def check_retrieval(model: Matcher, inputs: SplitInputs, part: str, first: Groups) -> None:
+def check_retrieval(
+    model: Matcher, inputs: SplitInputs, part: str, first: Groups
+) -> None:
     """Compare with the first scores, of one part."""
 
     def score(rows: Tensor, columns: Tensor) -> Tensor:
         return score_pairs(
             lambda images, captions: scores_of(model, [part], images, captions)[0],
-            joined([model.encode_images(inputs.images_at(some)) for some in rows.split(CHUNK)]),
+            joined(
+                [
+                    model.encode_images(inputs.images_at(some))
+                    for some in rows.split(CHUNK)
+                ]
+            ),
             _captions(model, inputs, columns),
             tile=TILE,
         )
@@ -95,7 +121,8 @@ def _captions(model: Matcher, inputs: SplitInputs, rows: Tensor) -> Encoding:
 
 @torch.inference_mode()
 def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) -> None:
-    """The same for phrases, one at a time, and parts of the proposals of their images."""
+    """The same for phrases, one at a time, and parts of the proposals of their
+    images."""
     rows = np.random.default_rng(ORDER + 1).permutation(len(matrix_NP))[:PHRASES]
     again = []
     for row in rows.tolist():
@@ -106,7 +133,9 @@ def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) 
 
 
 @torch.inference_mode()
-def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tensor) -> None:
+def check_nearest_regions(
+    model: Matcher, inputs: PhraseInputs, nearest_IV: Tensor
+) -> None:
     """The same for the best proposals of whole images."""
     wanted = inputs.vector_of_phrase.unique()
     rng = np.random.default_rng(ORDER + 1)
@@ -125,7 +154,9 @@ def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tens
         _compare(nearest_IV[images][:, phrases], torch.stack(again), inputs.device)
 
 
-def _scores_of_parts(model: Matcher, proposals: Tensor, phrases: Captions) -> list[Tensor]:
+def _scores_of_parts(
+    model: Matcher, proposals: Tensor, phrases: Captions
+) -> list[Tensor]:
     """Scores (p, C) of each part of the proposals (P, F) of an image, on the host."""
     scores = []
     for part in proposals.chunk(PARTS):
@@ -136,15 +167,16 @@ def _scores_of_parts(model: Matcher, proposals: Tensor, phrases: Captions) -> li
 
 
 def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
-    """Scores that `device` computed. First ones that are not finite are refused elsewhere, where
-    they count.
+    """Scores that `device` computed. First ones that are not finite are refused
+    elsewhere, where they count.
 
-    A constant added to all scores makes no difference larger that may be: where it is so large that
-    scores differ by a few roundings, these must agree on average.
+    A constant added to all scores makes no difference larger that may be: where it is
+    so large that scores differ by a few roundings, these must agree on average.
     """
     is_cast = torch.is_autocast_enabled(device.type)
     precision = torch.get_autocast_dtype(device.type) if is_cast else torch.float32
-    first, again = first.double(), again.double()  # differences of large scores would overflow
+    # differences of large scores would overflow
+    first, again = first.double(), again.double()
     counts = first.isfinite()
     if not counts.any():
         return

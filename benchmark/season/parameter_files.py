@@ -1,4 +1,5 @@
-"""Parameter files: season files, what seasons share, and what this machine and folder choose.
+"""Parameter files: season files, what seasons share, and what this machine and folder
+choose.
 
 params.yaml                   `season: NAME`, the active season
 local.yaml                    folders of this machine; never committed
@@ -36,19 +37,23 @@ class Kept(Strict):
 class Local(Strict):
     """What is this machine's alone."""
 
-    weights_dir: str | None = None  # folder of pretrained networks; None: torchvision's download
+    # folder of pretrained networks; None: torchvision's download
+    weights_dir: str | None = None
     sources: dict[str, str] = {}  # dataset or reader -> folder that holds its raw files
-    kept: dict[str, Kept] = {}  # season -> the file elsewhere that its season.yaml is a copy of
+    # season -> the file elsewhere that its season.yaml is a copy of
+    kept: dict[str, Kept] = {}
 
 
 def season_names() -> list[str]:
     """Every ready-made season, in alphabetical order."""
-    return sorted(path.parent.name for path in (PACKAGE_ROOT / SEASONS).glob(f"*/{SEASON_FILE}"))
+    return sorted(
+        path.parent.name for path in (PACKAGE_ROOT / SEASONS).glob(f"*/{SEASON_FILE}")
+    )
 
 
 def season_path(name: str) -> Path:
-    """The file of a season: a path as it is, a name in seasons/ of the working folder or, for a
-    ready-made one, of the package."""
+    """The file of a season: a path as it is, a name in seasons/ of the working folder
+    or, for a ready-made one, of the package."""
     if name.endswith(".yaml"):
         return Path(name)
     own = SEASONS / name / SEASON_FILE
@@ -56,31 +61,42 @@ def season_path(name: str) -> Path:
 
 
 def season_name(name: str) -> str:
-    """The name of a season given by name or by the path of its file. Raises UserError for one that
-    cannot be the name of folders."""
+    """The name of a season given by name or by the path of its file. Raises UserError
+    for one that cannot be the name of folders."""
     path = Path(name)
     if name.endswith(".yaml"):
         name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
     if name in RESERVED:
-        raise UserError(f"season {name}", "another name", "a reserved one", "rename the file")
+        raise UserError(
+            f"season {name}", "another name", "a reserved one", "rename the file"
+        )
     return checked_name(name, f"season {str(path)!r}")
 
 
 def read_season(name: str) -> Season:
-    """A season by name, or by the path of its file. Raises UserError where there is none."""
+    """A season by name, or by the path of its file. Raises UserError where there is
+    none."""
     season_name(name)
     path = season_path(name)
     if not path.is_file():
         expected = f"one of {', '.join(season_names())}, or the path of a .yaml file"
-        found = "no such file" if name.endswith(".yaml") else suggested(name, season_names())
-        raise UserError(f"season {name!r}", expected, found, "see: rematch list seasons")
+        found = (
+            "no such file"
+            if name.endswith(".yaml")
+            else suggested(name, season_names())
+        )
+        raise UserError(
+            f"season {name!r}", expected, found, "see: rematch list seasons"
+        )
     return checked(Season, read_yaml(path), shown(path))
 
 
 def active_season() -> str:
     """The name of the season that `dvc repro` runs."""
     if not PARAMS.is_file():
-        raise UserError(PARAMS, "the active season", "nothing", "choose one: rematch season demo")
+        raise UserError(
+            PARAMS, "the active season", "nothing", "choose one: rematch season demo"
+        )
     with corrected_by("rematch season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
@@ -91,8 +107,8 @@ def activate(season: str) -> None:
 
 
 def read_params(season: str | None = None, only: str | None = None) -> Params:
-    """A season by name, by default the active one, resolved, with the folders of this machine;
-    `only` a cell or a preset with what it needs, as `resolve` has it."""
+    """A season by name, by default the active one, resolved, with the folders of this
+    machine; `only` a cell or a preset with what it needs, as `resolve` has it."""
     return placed(resolved(season, only), read_local())
 
 
@@ -105,7 +121,11 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
 def check_project() -> None:
     """Raises UserError in a folder that is no clone of the project."""
     folders = [Path(), *Path.cwd().parents]
-    clones = [each for each in folders if (each / PARAMS).is_file() and (each / SEASONS).is_dir()]
+    clones = [
+        each
+        for each in folders
+        if (each / PARAMS).is_file() and (each / SEASONS).is_dir()
+    ]
     if Path() not in clones:
         expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
         do = f"run it in {clones[0] if clones else expected}"
@@ -114,9 +134,15 @@ def check_project() -> None:
 
 def read_shared() -> Params:
     """All datasets and feature sets of all seasons, without a cell."""
-    settings = read_yaml(SHARED) if SHARED.is_file() else {"datasets": {}, "feature_sets": {}}
+    settings = (
+        read_yaml(SHARED) if SHARED.is_file() else {"datasets": {}, "feature_sets": {}}
+    )
     with corrected_by("rematch season NAME"):
-        whole = {"season": SHARED.parent.name, "title": "What seasons share", "device": "auto"}
+        whole = {
+            "season": SHARED.parent.name,
+            "title": "What seasons share",
+            "device": "auto",
+        }
         return placed(checked(Params, whole | settings, str(SHARED)), read_local())
 
 
@@ -133,14 +159,17 @@ def write_brought(season: str, row: Brought) -> None:
 
 
 def remove_brought(season: str, name: str) -> list[Brought]:
-    """Remove the rows of a name, or the one of a key, with their results; which these were. Raises
-    UserError where there is none, and where the season file still names what is removed."""
+    """Remove the rows of a name, or the one of a key, with their results; which these
+    were. Raises UserError where there is none, and where the season file still names
+    what is removed."""
     rows = read_brought(season)
     gone = [row for row in rows.values() if name in (row.key, row.preset)]
     if not gone:
         known = {row.preset for row in rows.values()}
         expected = f"one of {', '.join(sorted(known)) or '(none)'}, the rows that `score` added"
-        raise UserError("--remove", expected, suggested(name, known), "correct the name")
+        raise UserError(
+            "--remove", expected, suggested(name, known), "correct the name"
+        )
     left = {key: row for key, row in rows.items() if row not in gone}
     resolve(season, read_season(season), brought=left)
     _write_brought(season, left)
@@ -162,9 +191,9 @@ def _write_brought(season: str, rows: dict[str, Brought]) -> None:
 
 
 def keep_file(source: Path, season: str) -> None:
-    """A season file from elsewhere is kept with what is made from it, in place of an earlier state
-    of the same file. Raises UserError where it would take the place of another one, or of a copy
-    that was edited itself."""
+    """A season file from elsewhere is kept with what is made from it, in place of an
+    earlier state of the same file. Raises UserError where it would take the place of
+    another one, or of a copy that was edited itself."""
     target, local = SEASONS / season / SEASON_FILE, read_local()
     if target.is_file() and source.resolve() == target.resolve():
         return
@@ -180,9 +209,14 @@ def keep_file(source: Path, season: str) -> None:
 
 
 def check_kept(season: str) -> None:
-    """Raises UserError where the file that a season was copied from was edited since."""
+    """Raises UserError where the file that a season was copied from was edited
+    since."""
     kept, target = read_local().kept.get(season), SEASONS / season / SEASON_FILE
-    if kept and is_file(kept.file) and sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
+    if (
+        kept
+        and is_file(kept.file)
+        and sha256(Path(kept.file)) not in (kept.sha256, sha256(target))
+    ):
         do = f"run: rematch season {kept.file}, or edit {target} instead and remove the other"
         raise UserError(kept.file, f"the text that is in {target}", "a newer one", do)
 
@@ -213,12 +247,18 @@ def placed(params: Params, local: Local) -> Params:
 
 
 def cells_like(params: Params, patterns: str, option: str) -> list[str]:
-    """Keys of the cells and fusions that fit one of several patterns, with commas between them.
-    Raises UserError for a pattern that none fits."""
+    """Keys of the cells and fusions that fit one of several patterns, with commas
+    between them. Raises UserError for a pattern that none fits."""
     wanted = patterns.split(",")
     for pattern in wanted:
         if not any(fnmatchcase(key, pattern) for key in params.everything):
-            expected = f"a pattern of cells such as {next(iter(params.everything), '(none)')}"
+            expected = (
+                f"a pattern of cells such as {next(iter(params.everything), '(none)')}"
+            )
             do = f"see the presets of {SEASONS / params.season / SEASON_FILE}"
             raise UserError(option, expected, suggested(pattern, params.everything), do)
-    return [key for key in params.everything if any(fnmatchcase(key, each) for each in wanted)]
+    return [
+        key
+        for key in params.everything
+        if any(fnmatchcase(key, each) for each in wanted)
+    ]

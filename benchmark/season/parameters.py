@@ -1,4 +1,5 @@
-"""The models of a season: its file as people write it, and what it resolves to in memory."""
+"""The models of a season: its file as people write it, and what it resolves to in
+memory."""
 
 import re
 from pathlib import Path
@@ -21,7 +22,8 @@ CORRECTIONS = {  # scoring/corrections.py
 }
 Correction = Literal[*CORRECTIONS]
 BROUGHT = "brought"  # family of rows that `score` added
-DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
+# networks that are not torchvision's classifiers
+DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"
 TRANSFORMER = "transformer"  # the text encoder that needs no word vectors
 SAMPLES, RETRIEVED = "samples.npz", "retrieved.npz"  # files of a cell's results
 CELLS = "data/cells"  # root of what evaluations leave
@@ -46,12 +48,15 @@ class ImageEncoder(Strict):
     """How images become features; the slug names the folder they are kept in."""
 
     network: Network = "mobilenet_v2"
-    features: PathInside | None = None  # path in the raw folder: taken instead of encoding
+    # path in the raw folder: taken instead of encoding
+    features: PathInside | None = None
     input_size: int = Field(224, ge=32, le=4096)  # pixels, both sides
     grid: int = Field(6, ge=1, le=128)  # cells a side: grid * grid "regions"
     flip: bool = True  # average the features of an image and its mirror image
-    standardise: bool = False  # per channel, with the training split's mean and deviation
-    pixels: int = Field(0, ge=0, le=4096)  # side of images kept to train from pixels; 0: none
+    # per channel, with the training split's mean and deviation
+    standardise: bool = False
+    # side of images kept to train from pixels; 0: none
+    pixels: int = Field(0, ge=0, le=4096)
 
     @property
     def slug(self) -> str:
@@ -65,11 +70,13 @@ class ProposalEncoder(Strict):
     """Where things may be in an image, and the features of these boxes."""
 
     how: Literal["selective_search", "rpn", "file"] = "selective_search"
-    boxes: PathInside | None = None  # how: file: folder in the raw folder, one file an image
+    # how: file: folder in the raw folder, one file an image
+    boxes: PathInside | None = None
     count: int = Field(200, ge=1, le=100_000)  # of boxes kept of an image, P
     network: Name = "mobilenet_v2"
     input_size: int = Field(448, ge=32, le=4096)  # pixels, both sides
-    standardise: bool = False  # per channel, with the mean and deviation of training proposals
+    # per channel, with the mean and deviation of training proposals
+    standardise: bool = False
 
     @model_validator(mode="after")
     def _names_its_files(self) -> "ProposalEncoder":
@@ -80,13 +87,16 @@ class ProposalEncoder(Strict):
     @property
     def slug(self) -> str:
         marks = ["std"] * self.standardise
-        return "_".join([self.how, str(self.count), self.network, str(self.input_size), *marks])
+        return "_".join(
+            [self.how, str(self.count), self.network, str(self.input_size), *marks]
+        )
 
 
 class WordVectors(Strict):
     """Where the vectors of words come from."""
 
-    vectors: str | None = None  # word2vec .bin or GloVe .txt; None trains on training captions
+    # word2vec .bin or GloVe .txt; None trains on training captions
+    vectors: str | None = None
     size: int = Field(300, ge=2, le=100_000)
 
     @property
@@ -98,13 +108,16 @@ class WordVectors(Strict):
 class SentenceEncoder(Strict):
     """How captions become vectors, for methods that take sentence vectors."""
 
-    size: int | None = Field(None, ge=2, le=1_000_000)  # of the vectors; None: the encoder's own
+    # of the vectors; None: the encoder's own
+    size: int | None = Field(None, ge=2, le=1_000_000)
     centres: int = Field(30, ge=1, le=10_000)  # hglmm: mixture components
     hidden: int = Field(2048, ge=1, le=100_000)  # bilstm_max: units a direction
-    weights: str | None = None  # bilstm_max: published weights, None: random; transformer: folder
+    # bilstm_max: published weights, None: random; transformer: folder
+    weights: str | None = None
     words: WordVectors | None = None  # its own; None: those of the dataset
     masked: bool = True  # bilstm_max: padding is left out of the maximum
-    standardise: bool = False  # per dimension, with the training captions' mean and deviation
+    # per dimension, with the training captions' mean and deviation
+    standardise: bool = False
 
     @property
     def slug(self) -> str:
@@ -117,15 +130,21 @@ class SentenceEncoder(Strict):
 
 
 class DatasetSettings(Strict):
-    reader: str = Field("", pattern=r"^([a-z0-9][a-z0-9_]*)?$")  # of datasets/; "": the name
-    source: str | None = None  # folder that holds the raw files; None: download or data/raw
+    # of datasets/; "": the name
+    reader: str = Field("", pattern=r"^([a-z0-9][a-z0-9_]*)?$")
+    # folder that holds the raw files; None: download or data/raw
+    source: str | None = None
     options: dict[str, Option] = {}  # of the reader
-    presets: list[str] = ["*"]  # which of the season's are run on it: names, patterns, "!" not
-    changes: dict[str, dict[str, Option]] = {}  # what papers set otherwise on it; as `options`
-    features: dict[Name, PathInside] = {}  # network -> path in the raw folder, as image.features
+    # which of the season's are run on it: names, patterns, "!" not
+    presets: list[str] = ["*"]
+    # what papers set otherwise on it; as `options`
+    changes: dict[str, dict[str, Option]] = {}
+    # network -> path in the raw folder, as image.features
+    features: dict[Name, PathInside] = {}
     image: ImageEncoder = ImageEncoder()
     words: WordVectors = WordVectors()
-    sentence: dict[Name, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
+    # encoder -> settings; presets name the encoder
+    sentence: dict[Name, SentenceEncoder] = {}
     phrases: dict[Name, SentenceEncoder] = {}  # the same, for phrases
     proposals: ProposalEncoder = ProposalEncoder()
 
@@ -138,7 +157,8 @@ class FeatureSet(Strict):
     kind: Literal["pictures", "words", "sentences", "contexts", "phrases", "proposals"]
     encoder: Name  # module of benchmark/features/
     folder: str
-    source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
+    # what is encoded: the prepared dataset, or the word vectors that sentences use
+    source: str
     image: ImageEncoder | None = None
     words: WordVectors | None = None
     sentence: SentenceEncoder | None = None  # of phrases, too
@@ -151,7 +171,8 @@ def key_of(dataset: str, preset: str, seed: int) -> str:
 
 
 class Brought(Strict):
-    """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
+    """A row of the leaderboard whose embeddings, scores or ranks were made
+    elsewhere."""
 
     dataset: Name
     preset: Name  # or what the row is called
@@ -171,7 +192,8 @@ class Brought(Strict):
 class Evaluated(Brought):
     """What cells and fusions have in common."""
 
-    folder: str  # of what the evaluation leaves, data/cells/<season>/<dataset>/<preset>/<seed>
+    # of what the evaluation leaves, data/cells/<season>/<dataset>/<preset>/<seed>
+    folder: str
     precision: Precision = "float32"
     numerics: Mode = "portable"
     threads: int = Field(1, ge=1, le=1024)
@@ -188,10 +210,15 @@ class Evaluated(Brought):
         return f"data/costs/{self.inside}"
 
     def place(self, name: str) -> str:
-        """The file of SAMPLES, which figures draw, or of RETRIEVED, the first answers to each
-        query. What git keeps is collected from the cell's folder, so the rest lies elsewhere."""
+        """The file of SAMPLES, which figures draw, or of RETRIEVED, the first answers
+        to each query. What git keeps is collected from the cell's folder, so the rest
+        lies elsewhere."""
         is_in_git = name in self.keeps
-        return f"{self.folder}/scores/{name}" if is_in_git else f"data/samples/{self.inside}/{name}"
+        return (
+            f"{self.folder}/scores/{name}"
+            if is_in_git
+            else f"data/samples/{self.inside}/{name}"
+        )
 
 
 class Cell(Evaluated):
@@ -201,12 +228,16 @@ class Cell(Evaluated):
     family: str
     options: dict[str, Option]  # the preset's, then the season's
     scaled: list[str]  # options the season set to fit its budget
-    validation_images: int | None = None  # checkpoint selection sees the first n; None: all
+    # checkpoint selection sees the first n; None: all
+    validation_images: int | None = None
     network: str | None = None  # image network that the paper feeds the preset
     images: str  # feature folder
-    backbone: Name | None = None  # module of benchmark/features/ with the image network, for pixels
-    texts: str | None = None  # feature folder, for methods that take vectors of texts or tokens
-    words: str | None = None  # feature folder of word vectors, for methods that take words
+    # module of benchmark/features/ with the image network, for pixels
+    backbone: Name | None = None
+    # feature folder, for methods that take vectors of texts or tokens
+    texts: str | None = None
+    # feature folder of word vectors, for methods that take words
+    words: str | None = None
     start: str | None = None  # checkpoint that training goes on from
 
     @property
@@ -226,8 +257,8 @@ class Cell(Evaluated):
 
 
 class Fusion(Evaluated):
-    """A cell without a training of its own: scores of trained cells as one score, their mean where
-    it is corrected."""
+    """A cell without a training of its own: scores of trained cells as one score, their
+    mean where it is corrected."""
 
     how: Literal["average", "adaptive", "weighted"] | Correction
     members: list[str]  # folders of trained cells, in the order of `parts`
@@ -237,7 +268,9 @@ class Fusion(Evaluated):
 def _method_file(path: str) -> str:
     is_outside = path.startswith("~") or ".." in Path(path).parts
     if not path.endswith(".py") or (is_outside and not Path(path).is_absolute()):
-        raise ValueError("the path of a .py file, absolute or inside of the working folder")
+        raise ValueError(
+            "the path of a .py file, absolute or inside of the working folder"
+        )
     return path
 
 
@@ -261,16 +294,19 @@ class OwnClaim(Strict):
 
 
 class Season(Strict):
-    """seasons/<name>/season.yaml, written by hand: datasets, presets, seeds and a budget.
+    """seasons/<name>/season.yaml, written by hand: datasets, presets, seeds and a
+    budget.
 
     Keys that name presets are methods or patterns of presets, as in `dual_path_*_2`.
     """
 
     title: str  # of the report
     datasets: dict[Name, DatasetSettings]  # by name
-    methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
+    # own ones: name -> file, its presets beside it
+    methods: dict[Name, MethodFile] = {}
     presets: list[Name] | Literal["all"]  # what they are made of is added
-    corrections: dict[Correction, list[Name]] = {}  # of scores: rows PRESET_CORRECTION of presets
+    # of scores: rows PRESET_CORRECTION of presets
+    corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds  # three for verdicts
     seeds_of: dict[str, Seeds] = {}  # seeds instead of these
@@ -278,10 +314,13 @@ class Season(Strict):
     device: str = "auto"  # the first CUDA device, else the CPU; or cpu, cuda:1
     precision: Precision = "float32"  # docs/gpus.md tells what they mean
     numerics: Mode = "portable"  # of cells; features are portable always
-    threads: int = Field(1, ge=1, le=1024)  # of a cell: their number changes the last bits
-    validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
+    # of a cell: their number changes the last bits
+    threads: int = Field(1, ge=1, le=1024)
+    # checkpoint selection sees the first n
+    validation_images: int | None = Field(None, ge=1)
     options: dict[str, dict[str, Option]] = {}  # the budget's changes
-    pages: list[str] = ["*"]  # presets whose samples of the first seed git keeps, for figures
+    # presets whose samples of the first seed git keeps, for figures
+    pages: list[str] = ["*"]
     answers: list[str] = ["*"]  # presets whose first answers to each query git keeps
 
 

@@ -5,10 +5,11 @@
     seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets: seasons share them
     seasons/shared/params.yaml  settings of the datasets and feature sets
 
-The root is the working folder of every stage. A stage depends on its digest or settings and on the
-version of its code (benchmark/versions.yaml) as parameters, and on the files that it reads. DVC
-takes its time for each path, so nothing is listed that follows from what is: features hold the
-digest of the prepared tables, and checkpoints those of all that their trainings read.
+The root is the working folder of every stage. A stage depends on its digest or settings
+and on the version of its code (benchmark/versions.yaml) as parameters, and on the files
+that it reads. DVC takes its time for each path, so nothing is listed that follows from
+what is: features hold the digest of the prepared tables, and checkpoints those of all
+that their trainings read.
 """
 
 import hashlib
@@ -30,18 +31,24 @@ from benchmark.season.plugins import code_files, method_digest, plugin_digest
 WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
 CELLS, READERS = "cells.yaml", SHARED.parent / "readers.yaml"
 VERSIONS = "benchmark/versions.yaml"
-TRAIN, TRAIN_ON, EVALUATE = "train", "train_on", "evaluate"  # stages; TRAIN@KEY of a cell
+# stages; TRAIN@KEY of a cell
+TRAIN, TRAIN_ON, EVALUATE = "train", "train_on", "evaluate"
 WEIGHTS = "data/weights/drawn_cnn.pt"
 SHOWN_CODE = [f"benchmark/{room}" for room in ("boards", "papers", "report", "stats")]
 PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures"]
-BARS = {"template": "bar_horizontal", "x": "rsum", "y": "preset", "title": "rsum on test"}
+BARS = {
+    "template": "bar_horizontal",
+    "x": "rsum",
+    "y": "preset",
+    "title": "rsum on test",
+}
 LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
 NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
 
 
 def write_pipelines(params: Params) -> None:
-    """Write the pipelines of a season and of what seasons share. Raises UserError where another
-    season has other settings of the same dataset."""
+    """Write the pipelines of a season and of what seasons share. Raises UserError where
+    another season has other settings of the same dataset."""
     for path, content in _contents(params).items():
         _write(path, content)
     if not READERS.is_file():  # a stage of its own writes it again
@@ -49,8 +56,9 @@ def write_pipelines(params: Params) -> None:
 
 
 def write_digests(params: Params) -> None:
-    """Write a season's cells.yaml. Raises UserError where the season file was edited so that it has
-    other stages than its pipelines, or other settings of its datasets than what seasons share."""
+    """Write a season's cells.yaml. Raises UserError where the season file was edited so
+    that it has other stages than its pipelines, or other settings of its datasets than
+    what seasons share."""
     path = SEASONS / params.season / "dvc.yaml"
     contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
     is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
@@ -86,7 +94,9 @@ def expanded(stages: dict[str, dict]) -> dict[str, dict]:
             continue
         cells = stage["foreach"]
         for key in cells:
-            text = json.dumps(stage["do"]).replace("${key}", key).replace("${item}", key)
+            text = (
+                json.dumps(stage["do"]).replace("${key}", key).replace("${item}", key)
+            )
             if isinstance(cells, dict):
                 for field, value in cells[key].items():
                     text = text.replace(f"${{item.{field}}}", value)
@@ -100,9 +110,11 @@ def outputs(stage: dict) -> list[str]:
     return [path for out in outs for path in (out if isinstance(out, dict) else [out])]
 
 
-def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Some stages and those that write the files that they need, each after its needs -> the names
-    of these."""
+def in_order(
+    stages: dict[str, dict], last: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Some stages and those that write the files that they need, each after its needs
+    -> the names of these."""
     maker = {path: name for name, stage in stages.items() for path in outputs(stage)}
     ordered: dict[str, tuple[str, ...]] = {}
 
@@ -126,15 +138,19 @@ def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[st
 
 
 def edited(params: Params) -> set[str]:
-    """The stages of a season that its pipelines on disk do not have, or have otherwise, or with
-    other digests and settings: what `write_pipelines` would make stale."""
+    """The stages of a season that its pipelines on disk do not have, or have otherwise,
+    or with other digests and settings: what `write_pipelines` would make stale."""
     contents = _contents(params) | {READERS: _reader_digests()}
     before = {path: _on_disk(path) for path in contents}
     names = set()
     for path in (path for path in contents if path.name == "dvc.yaml"):
         old = expanded(before[path].get("stages", {}))
         for name, stage in expanded(contents[path]["stages"]).items():
-            read = {Path(f): keys for each in stage.get("params", []) for f, keys in each.items()}
+            read = {
+                Path(f): keys
+                for each in stage.get("params", [])
+                for f, keys in each.items()
+            }
             is_same = old.get(name) == stage and all(
                 _at(contents[file], key) == _at(before[file], key)
                 for file in read.keys() & contents.keys()
@@ -145,11 +161,14 @@ def edited(params: Params) -> set[str]:
 
 
 def cell_digest(cell: Cell | Fusion) -> str:
-    """Of what decides a cell but for the bytes of its inputs and the versions of stages."""
+    """Of what decides a cell but for the bytes of its inputs and the versions of
+    stages."""
     facts = cell.model_dump(mode="json", exclude=NO_DIGEST)
     if isinstance(cell, Cell):
         facts["code"] = method_digest(cell.method)
-    return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
+    return _short(
+        hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    )
 
 
 def _digest_of_names(params: Params, dataset: str) -> str:
@@ -163,7 +182,7 @@ def _short(sha256: str) -> str:
     return f"sha256-{sha256[:16]}"
 
 
-# Files ------------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 def _contents(params: Params) -> dict[Path, dict]:
@@ -172,11 +191,18 @@ def _contents(params: Params) -> dict[Path, dict]:
     pipelines = {folder / "dvc.yaml": _stages(params)}
     pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
     digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
-    own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
-    own["collected"] = {dataset: _digest_of_names(params, dataset) for dataset in params.datasets}
+    own = {
+        "datasets": sorted(params.datasets),
+        "feature_sets": sorted(params.feature_sets),
+    }
+    own["collected"] = {
+        dataset: _digest_of_names(params, dataset) for dataset in params.datasets
+    }
     contents = {SHARED: shared, folder / CELLS: own | {"cells": digests}}
     for path, stages in pipelines.items():
-        contents[path] = {"stages": {name: _from_root(stage) for name, stage in stages.items()}}
+        contents[path] = {
+            "stages": {name: _from_root(stage) for name, stage in stages.items()}
+        }
     return contents
 
 
@@ -204,33 +230,45 @@ def _at(content: dict, dotted: str) -> object:
 
 
 def _write(path: Path, content: dict) -> None:
-    """A YAML file that is made from others, unless it holds just this: DVC hashes a file again when
-    its time changes."""
-    plain = json.loads(json.dumps(content))  # without anchors where the same list stands twice
-    style = {"default_flow_style": None if "stages" in content else False}  # short lists on a line
-    text = WRITTEN + yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style)
+    """A YAML file that is made from others, unless it holds just this: DVC hashes a
+    file again when its time changes."""
+    # without anchors where the same list stands twice
+    plain = json.loads(json.dumps(content))
+    # short lists on a line
+    style = {"default_flow_style": None if "stages" in content else False}
+    text = WRITTEN + yaml.dump(
+        plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style
+    )
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
 
 
-# What seasons share -----------------------------------------------------------------------------
+# What seasons share -------------------------------------------------------------------
 
 
 def shared_settings(params: Params) -> dict[str, dict]:
-    """The datasets and feature sets of a season beside those of the others, without those that no
-    season has any more. Raises UserError where another season has other settings of them."""
+    """The datasets and feature sets of a season beside those of the others, without
+    those that no season has any more. Raises UserError where another season has other
+    settings of them."""
     before = _on_disk(SHARED)
     others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
     others.pop(params.season, None)
     content = {}
     for group, known in _settings(params).items():
         used = {key: season for season, cells in others.items() for key in cells[group]}
-        kept = {key: value for key, value in before.get(group, {}).items() if key in used}
+        kept = {
+            key: value for key, value in before.get(group, {}).items() if key in used
+        }
         for key in kept.keys() & known.keys():
             if kept[key] != known[key]:
-                where, expected = f"{SHARED}: {key}", f"the settings that season {used[key]} has"
+                where, expected = (
+                    f"{SHARED}: {key}",
+                    f"the settings that season {used[key]} has",
+                )
                 do = "give the dataset another name in the season file, and its reader"
-                raise UserError(where, expected, f"others in season {params.season}", do)
+                raise UserError(
+                    where, expected, f"others in season {params.season}", do
+                )
         content[group] = dict(sorted((kept | known).items()))
     return content
 
@@ -239,7 +277,9 @@ def _settings(params: Params) -> dict[str, dict]:
     """What other seasons must agree about with a season."""
     return {
         "datasets": {
-            key: settings.model_dump(include={"reader", "source", "options"}, exclude_none=True)
+            key: settings.model_dump(
+                include={"reader", "source", "options"}, exclude_none=True
+            )
             for key, settings in params.datasets.items()
         },
         "feature_sets": {
@@ -264,14 +304,20 @@ def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
     }
     for name, settings in shared["datasets"].items():
         manifest = f"data/manifests/{name}.json"
-        own = [{str(SHARED): [f"datasets.{name}"]}, {str(READERS): [settings["reader"]]}]
+        own = [
+            {str(SHARED): [f"datasets.{name}"]},
+            {str(READERS): [settings["reader"]]},
+        ]
         module = datasets.load(settings["reader"])
-        # Raw files are an output so that DVC sees edits: it keeps no copy and deletes nothing.
+        # Raw files are an output so that DVC sees edits: it keeps no copy and deletes
+        # nothing.
         raw = [f"data/raw/{name}"] * bool(module.card(module.Options()).obtain)
         stages[f"fetch-{name}"] = {
             "cmd": f"python -m benchmark.fetch {name}",
             "params": own,
-            "outs": [{path: {"cache": False, "persist": True}} for path in [manifest, *raw]],
+            "outs": [
+                {path: {"cache": False, "persist": True}} for path in [manifest, *raw]
+            ],
         }
         stages[f"prepare-{name}"] = {
             "cmd": f"python -m benchmark.prepare {name}",
@@ -282,26 +328,34 @@ def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
     for key, feature_set in shared["feature_sets"].items():
         images = feature_set.get("image") or feature_set.get("proposals")
         own = [{VERSIONS: ["encode"]}, {str(SHARED): [f"feature_sets.{key}"]}]
-        read = dict.fromkeys([f"data/prepared/{feature_set['dataset']}", feature_set["source"]])
+        read = dict.fromkeys(
+            [f"data/prepared/{feature_set['dataset']}", feature_set["source"]]
+        )
         drawn = [WEIGHTS] * bool(images and images["network"] == DRAWN)
         stages[f"encode-{key}"] = {
             "cmd": f"python -m benchmark.encode {key}",
-            "params": own + ([{str(READERS): [feature_set["reader"]]}] if images else []),
+            "params": own
+            + ([{str(READERS): [feature_set["reader"]]}] if images else []),
             "deps": [*read, *drawn],
             "outs": [feature_set["folder"]],
         }
     return stages
 
 
-# A season ---------------------------------------------------------------------------------------
+# A season -----------------------------------------------------------------------------
 
 
 def _stages(params: Params) -> dict[str, dict]:
     name, folder = params.season, SEASONS / params.season
     own_files = [path for path in params.methods.values() if Path(path).is_file()]
-    root, reached = Path.cwd().resolve(), {f for path in own_files for f in code_files(Path(path))}
-    beside = reached - {Path(path).resolve() for path in own_files}  # and import each other
-    own_files += sorted(  # as DVC names files: from the working folder where they lie in there
+    root, reached = (
+        Path.cwd().resolve(),
+        {f for path in own_files for f in code_files(Path(path))},
+    )
+    # and import each other
+    beside = reached - {Path(path).resolve() for path in own_files}
+    # as DVC names files: from the working folder where they lie in there
+    own_files += sorted(
         str(file.relative_to(root) if file.is_relative_to(root) else file)
         for file in beside
         if file.parent != methods.FOLDER.resolve()
@@ -316,7 +370,9 @@ def _stages(params: Params) -> dict[str, dict]:
     stages |= _trainings(params) | _evaluations(params)
     kept = "results/" + name + "/${item}"
     stages["collect"] = {
-        "foreach": list(dict.fromkeys(cell.dataset for cell in params.everything.values())),
+        "foreach": list(
+            dict.fromkeys(cell.dataset for cell in params.everything.values())
+        ),
         "do": {
             "cmd": f"python -m benchmark.collect ${{item}} --season {name}",
             "params": [
@@ -325,13 +381,18 @@ def _stages(params: Params) -> dict[str, dict]:
             ],
             "deps": [f"{CELL_FILES}/{name}/${{item}}"],
             # It reads what it wrote before, and DVC would delete that.
-            "outs": [{f"{kept}/{f}": {"cache": False, "persist": True}} for f in KEPT_FILES],
+            "outs": [
+                {f"{kept}/{f}": {"cache": False, "persist": True}} for f in KEPT_FILES
+            ],
         },
     }
     pages = f"reports/{name}"
-    added = [folder / file for file in ("tuning.csv", EXTERNAL)]  # by `tune` and `score`
+    # by `tune` and `score`
+    added = [folder / file for file in ("tuning.csv", EXTERNAL)]
     used = {cell.method.removesuffix(".py") for cell in params.cells.values()}
-    presets = [Path(x if "/" in x else f"methods/{x}").with_suffix(".yaml") for x in used]
+    presets = [
+        Path(x if "/" in x else f"methods/{x}").with_suffix(".yaml") for x in used
+    ]
     return stages | {
         "report": {
             "cmd": f"python -m benchmark.report --season {name}",
@@ -340,7 +401,11 @@ def _stages(params: Params) -> dict[str, dict]:
                 *SHOWN_CODE,
                 f"{folder}/{SEASON_FILE}",
                 *sorted(str(path) for path in [*presets, *added] if path.is_file()),
-                *(f"data/{kind}/{x}" for x in params.datasets for kind in ("prepared", "cards")),
+                *(
+                    f"data/{kind}/{x}"
+                    for x in params.datasets
+                    for kind in ("prepared", "cards")
+                ),
                 f"results/{name}",
             ],
             "outs": [_in_git(f"{pages}/{page}") for page in PAGES],
@@ -353,7 +418,8 @@ def _stages(params: Params) -> dict[str, dict]:
     }
 
 
-# DVC can repeat a stage for each cell, but not with more inputs: those are stages of other names.
+# DVC can repeat a stage for each cell, but not with more inputs: those are stages of
+# other names.
 
 
 def _trainings(params: Params) -> dict[str, dict]:
@@ -361,15 +427,25 @@ def _trainings(params: Params) -> dict[str, dict]:
     name = params.season
     do = {
         "cmd": f"python -m benchmark.train ${{key}} --season {name}",
-        "params": [{VERSIONS: ["train"]}, {str(SEASONS / name / CELLS): ["cells.${key}"]}],
+        "params": [
+            {VERSIONS: ["train"]},
+            {str(SEASONS / name / CELLS): ["cells.${key}"]},
+        ],
         "deps": ["data/${item.images}", "data/${item.texts}"],
-        "outs": ["data/checkpoints/${item.cell}.pt", "data/checkpoints/${item.cell}.json"],
+        "outs": [
+            "data/checkpoints/${item.cell}.pt",
+            "data/checkpoints/${item.cell}.json",
+        ],
     }
     do_on = do | {"deps": [*do["deps"], "data/${item.start}"]}
     stages = {TRAIN: {"foreach": {}, "do": do}, TRAIN_ON: {"foreach": {}, "do": do_on}}
     for key, cell in params.cells.items():
         texts = cell.texts or cell.words or f"data/prepared/{cell.dataset}"
-        item = {"cell": cell.inside, "images": _in_data(cell.images), "texts": _in_data(texts)}
+        item = {
+            "cell": cell.inside,
+            "images": _in_data(cell.images),
+            "texts": _in_data(texts),
+        }
         if cell.start:
             item["start"] = _in_data(cell.start)
         stages[TRAIN_ON if cell.start else TRAIN]["foreach"][key] = item
@@ -377,8 +453,8 @@ def _trainings(params: Params) -> dict[str, dict]:
 
 
 def _evaluations(params: Params) -> dict[str, dict]:
-    """EVALUATE of cells that are scored by one checkpoint, and the same with the number of several
-    that a fusion has."""
+    """EVALUATE of cells that are scored by one checkpoint, and the same with the number
+    of several that a fusion has."""
     name = params.season
     checkpoints_of = {cell.folder: cell.inside for cell in params.cells.values()}
     stages: dict[str, dict] = {}
@@ -388,12 +464,17 @@ def _evaluations(params: Params) -> dict[str, dict]:
         fields = [f"weights_{number}" for number in range(1, len(read) + 1)]
         do = {
             "cmd": f"python -m benchmark.evaluate ${{key}} --season {name}",
-            "params": [{VERSIONS: ["evaluate"]}, {str(SEASONS / name / CELLS): ["cells.${key}"]}],
+            "params": [
+                {VERSIONS: ["evaluate"]},
+                {str(SEASONS / name / CELLS): ["cells.${key}"]},
+            ],
             "deps": [f"data/checkpoints/${{item.{field}}}.pt" for field in fields],
             "outs": [f"{CELL_FILES}/${{item.cell}}", "data/samples/${item.cell}"],
         }
         stage = stages.setdefault(_evaluation(len(read)), {"foreach": {}, "do": do})
-        stage["foreach"][key] = {"cell": cell.inside} | dict(zip(fields, read, strict=True))
+        stage["foreach"][key] = {"cell": cell.inside} | dict(
+            zip(fields, read, strict=True)
+        )
     return stages
 
 

@@ -1,8 +1,10 @@
-"""Methods as a season sees them: their options, their presets, and their code as identity knows it.
+"""Methods as a season sees them: their options, their presets, and their code as
+identity knows it.
 
-Presets are rows of the papers' tables as options of methods; the numbers that the papers print for
-them are in benchmark/papers/. Of code, identity knows the text of plug-ins, and a version for each
-stage of the rest. Knows no torch before a method is loaded.
+Presets are rows of the papers' tables as options of methods; the numbers that the
+papers print for them are in benchmark/papers/. Of code, identity knows the text of
+plug-ins, and a version for each stage of the rest. Knows no torch before a method is
+loaded.
 """
 
 import ast
@@ -34,13 +36,13 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 
 
-# Methods ----------------------------------------------------------------------------------------
+# Methods ------------------------------------------------------------------------------
 
 
 def method_of(name: str) -> ModuleType:
-    """The module of a method by name or path. Raises UserError for an unknown one, and for a file
-    that cannot be imported or is no method: whatever the file raises is for who wrote it to
-    correct, and its last line that the error came through is named."""
+    """The module of a method by name or path. Raises UserError for an unknown one, and
+    for a file that cannot be imported or is no method: whatever the file raises is for
+    who wrote it to correct, and its last line that the error came through is named."""
     if not (name.endswith(".py") and Path(name).is_file()):
         if name not in methods.names():
             expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
@@ -51,7 +53,11 @@ def method_of(name: str) -> ModuleType:
         module = methods.load(name)
     except (Exception, SystemExit) as error:
         frames = extract_tb(error.__traceback__)
-        lines = [f.lineno for f in frames if os.path.abspath(f.filename) == os.path.abspath(name)]
+        lines = [
+            f.lineno
+            for f in frames
+            if os.path.abspath(f.filename) == os.path.abspath(name)
+        ]
         lines += [error.lineno] if isinstance(error, SyntaxError) else []
         where = f"{name}: line {lines[-1]}" if lines else name
         found = f"{type(error).__name__}: {error}"
@@ -62,14 +68,16 @@ def method_of(name: str) -> ModuleType:
         do = "benchmark/contracts/methods.py tells what a method offers"
         raise UserError(name, ", ".join(OFFERED), f"no {', '.join(missing)}", do)
     if not is_dataclass(module.Config):
-        raise UserError(f"{name}: Config", "a frozen dataclass", "another class", "add @dataclass")
+        raise UserError(
+            f"{name}: Config", "a frozen dataclass", "another class", "add @dataclass"
+        )
     return module
 
 
 @dataclass(frozen=True)
 class ConfiguredMethod:
-    """The method of a cell with the options of its preset, from one load of its file: what a second
-    load defines is equal to nothing of the first."""
+    """The method of a cell with the options of its preset, from one load of its file:
+    what a second load defines is equal to nothing of the first."""
 
     module: ModuleType
     config: object
@@ -84,8 +92,8 @@ class ConfiguredMethod:
 
 
 def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:
-    """What a method takes with these options. Raises UserError as `configured`, and where it says
-    nothing that can be."""
+    """What a method takes with these options. Raises UserError as `configured`, and
+    where it says nothing that can be."""
     takes = method.inputs(configured(method, options, where))
     if not isinstance(takes, methods.Inputs):
         raise UserError(f"{where}: inputs", "Inputs(...)", takes, "correct the method")
@@ -93,14 +101,16 @@ def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:
 
 
 def configured(method: ModuleType, options: dict, where: str) -> object:
-    """`method.Config` with `options` over its defaults. Raises UserError for an option that Config
-    does not have, and for a value that it refuses."""
+    """`method.Config` with `options` over its defaults. Raises UserError for an option
+    that Config does not have, and for a value that it refuses."""
     names = [field.name for field in fields(method.Config)]
     do = "correct it in the preset or the season"
     for name in options:
         if name not in names:
             found = f"an unknown option: {suggested(name, names)}"
-            raise UserError(f"{where}: option {name!r}", f"one of {', '.join(names)}", found, do)
+            raise UserError(
+                f"{where}: option {name!r}", f"one of {', '.join(names)}", found, do
+            )
     try:
         return _checker(method.Config).validate_python(dict(options))
     except ValidationError as error:
@@ -114,12 +124,12 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
 _checker = cache(TypeAdapter)  # a season has hundreds of cells of few methods
 
 
-# Presets ----------------------------------------------------------------------------------------
+# Presets ------------------------------------------------------------------------------
 
 
 class Fuse(Strict):
-    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one score; or
-    their mean, corrected."""
+    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one
+    score; or their mean, corrected."""
 
     how: Literal["average", "adaptive", "weighted"] | Correction
     of: list[str] = Field(min_length=1, max_length=3)
@@ -127,7 +137,10 @@ class Fuse(Strict):
     @property
     def members(self) -> list[tuple[str, str]]:
         """Preset and named score ("": the similarity) of each member."""
-        return [(name, part) for name, _, part in (member.partition(":") for member in self.of)]
+        return [
+            (name, part)
+            for name, _, part in (member.partition(":") for member in self.of)
+        ]
 
 
 class Preset(Strict):
@@ -136,7 +149,8 @@ class Preset(Strict):
     title: str
     family: Literal["paper", "official"] = "paper"
     network: str | None = None  # image network the paper feeds it
-    grid: int | None = None  # side of the image grid, where it needs more regions than the season's
+    # side of the image grid, where it needs more regions than the season's
+    grid: int | None = None
     sentence: Name | None = None  # encoder of benchmark/features, for sentence vectors
     start: str | None = None  # preset whose checkpoint training starts from
     options: dict[str, Option] = {}
@@ -145,7 +159,8 @@ class Preset(Strict):
     of_paper: bool = True  # its network and encoder are those of a paper
 
 
-Known = dict[str, tuple[str, Preset]]  # preset -> its method, a name or a file, and its content
+# preset -> its method, a name or a file, and its content
+Known = dict[str, tuple[str, Preset]]
 
 
 @cache
@@ -163,8 +178,9 @@ def presets() -> Known:
 
 
 def own_presets(own_methods: Mapping[str, str]) -> Known:
-    """Presets of method files anywhere, by the names of the methods: those of the YAML file beside
-    each, and the method as it is, under its own name. Raises UserError for names that are taken."""
+    """Presets of method files anywhere, by the names of the methods: those of the YAML
+    file beside each, and the method as it is, under its own name. Raises UserError for
+    names that are taken."""
     by_name: Known = {}
     others = presets() if own_methods else {}
     for name, file in own_methods.items():
@@ -172,23 +188,37 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
         if taken := rows.keys() & (others | by_name):
             where = f"methods.{name}: preset {min(taken)!r}"
-            raise UserError(where, "a name that no preset has", "one", "give it another name")
+            raise UserError(
+                where, "a name that no preset has", "one", "give it another name"
+            )
         by_name |= {row: (file, preset) for row, preset in rows.items()}
     return by_name
 
 
-def corrected_presets(corrections: Mapping[Correction, list[str]], known: Known) -> Known:
-    """Those of a season's corrections. Raises UserError for a preset that cannot be corrected."""
+def corrected_presets(
+    corrections: Mapping[Correction, list[str]], known: Known
+) -> Known:
+    """Those of a season's corrections. Raises UserError for a preset that cannot be
+    corrected."""
     by_name: Known = {}
-    able = [of for of, (_, row) in known.items() if not row.fuse or row.fuse.how == "average"]
+    able = [
+        of
+        for of, (_, row) in known.items()
+        if not row.fuse or row.fuse.how == "average"
+    ]
     for of, how in ((of, how) for how, those in corrections.items() for of in those):
         if of not in able or f"{of}_{how}" in known:
             expected = f"a preset with a score of its own, or an average; and no preset {of}_{how}"
-            raise UserError(f"corrections.{how}", expected, suggested(of, able), "correct it")
+            raise UserError(
+                f"corrections.{how}", expected, suggested(of, able), "correct it"
+            )
         method, row = known[of]
         fuse = Fuse(how=how, of=row.fuse.of if row.fuse else [of])
         title = f"{row.title}, {CORRECTIONS[how]}"
-        by_name[f"{of}_{how}"] = method, row.model_copy(update={"title": title, "fuse": fuse})
+        by_name[f"{of}_{how}"] = (
+            method,
+            row.model_copy(update={"title": title, "fuse": fuse}),
+        )
     return by_name
 
 
@@ -198,12 +228,14 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     if {"title", "datasets", "presets"} <= rows.keys():
         rows = {}  # a season's file, which one may well call as one's method
     names = [checked_name(name, f"{shown(path)}: preset") for name in rows]
-    return {name: checked(Preset, rows[name], f"{shown(path)}: {name}") for name in names}
+    return {
+        name: checked(Preset, rows[name], f"{shown(path)}: {name}") for name in names
+    }
 
 
 def needs(name: str, known: Known) -> list[str]:
-    """The preset and, before it, what it is made of: members of a fusion, the one that it starts
-    from, and so on."""
+    """The preset and, before it, what it is made of: members of a fusion, the one that
+    it starts from, and so on."""
     row = known[name][1]
     others = [member for member, _ in row.fuse.members] if row.fuse else []
     others += [row.start] if row.start else []
@@ -213,10 +245,14 @@ def needs(name: str, known: Known) -> list[str]:
 
 def shown(path: Path) -> str:
     """`path` as messages name it: from the repository root where it lies in there."""
-    return str(path.relative_to(PACKAGE_ROOT)) if path.is_relative_to(PACKAGE_ROOT) else str(path)
+    return (
+        str(path.relative_to(PACKAGE_ROOT))
+        if path.is_relative_to(PACKAGE_ROOT)
+        else str(path)
+    )
 
 
-# Code -------------------------------------------------------------------------------------------
+# Code ---------------------------------------------------------------------------------
 
 
 @cache
@@ -226,8 +262,8 @@ def versions() -> dict[str, int]:
 
 
 def code_files(path: Path) -> dict[Path, str]:
-    """The file of a plug-in, those of the plug-ins that it imports, and files beside it that these
-    import -> the sha256 of their code."""
+    """The file of a plug-in, those of the plug-ins that it imports, and files beside it
+    that these import -> the sha256 of their code."""
     reached: dict[Path, str] = {}
     ahead = [path.resolve()]
     while ahead:
@@ -237,7 +273,8 @@ def code_files(path: Path) -> dict[Path, str]:
         reached[file], names = _digest_and_imports(file.read_text(encoding="utf-8"))
         for name in names:
             ahead.append(file.parent / f"{name.partition('.')[0]}.py")
-            if name.startswith(CONTRACTS) and name.count(".") > 2:  # benchmark.contracts.methods.x
+            # benchmark.contracts.methods.x
+            if name.startswith(CONTRACTS) and name.count(".") > 2:
                 kind, plugin = name.split(".")[2:4]
                 ahead.append(PACKAGE_ROOT / kind / f"{plugin}.py")
     return reached
@@ -245,7 +282,9 @@ def code_files(path: Path) -> dict[Path, str]:
 
 def plugin_digest(path: Path) -> str:
     """sha256 of the code of all `code_files` of a plug-in."""
-    return hashlib.sha256(" ".join(sorted(code_files(path).values())).encode()).hexdigest()
+    return hashlib.sha256(
+        " ".join(sorted(code_files(path).values())).encode()
+    ).hexdigest()
 
 
 def method_digest(method: str) -> str:
@@ -256,26 +295,36 @@ def method_digest(method: str) -> str:
 
 @cache
 def _digest_and_imports(source: str) -> tuple[str, frozenset[str]]:
-    """sha256 of the text without comments and docstrings and, outside of strings, blank lines and
-    trailing spaces; and the dotted names that it imports: `from a import b` gives a and a.b."""
+    """sha256 of the text without comments and docstrings and, outside of strings, blank
+    lines and trailing spaces; and the dotted names that it imports: `from a import b`
+    gives a and a.b."""
     lines, names, verbatim = source.splitlines(), set(), set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
         elif token.type in STRINGS:
-            verbatim.update(range(token.start[0], token.end[0]))  # rows that end within a string
+            # rows that end within a string
+            verbatim.update(range(token.start[0], token.end[0]))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            names |= {
+                node.module,
+                *(f"{node.module}.{alias.name}" for alias in node.names),
+            }
+        elif (
+            isinstance(node, DOCUMENTED)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             for row in range(node.body[0].lineno, node.body[0].end_lineno + 1):
                 lines[row - 1] = ""
                 verbatim.discard(row)
     kept = [(row in verbatim, line) for row, line in enumerate(lines, 1)]
     code = "\n".join(
-        line if inside else line.rstrip() for inside, line in kept if inside or line.strip()
+        line if inside else line.rstrip()
+        for inside, line in kept
+        if inside or line.strip()
     )
     return hashlib.sha256(code.encode()).hexdigest(), frozenset(names)

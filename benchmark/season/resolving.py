@@ -1,4 +1,5 @@
-"""From a season file to its cells: which presets are run, with which options and features."""
+"""From a season file to its cells: which presets are run, with which options and
+features."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -37,7 +38,8 @@ from benchmark.season.plugins import Known, Preset
 Value = TypeVar("Value")
 # What a method takes -> kind of features.
 VECTORS = {"sentence": "sentences", "phrase": "phrases", "contextual": "contexts"}
-SETTINGS = {"pictures": "image", "words": "words", "proposals": "proposals"}  # of kinds of features
+# of kinds of features
+SETTINGS = {"pictures": "image", "words": "words", "proposals": "proposals"}
 
 
 def resolve(
@@ -48,30 +50,46 @@ def resolve(
     remembered: dict[str, dict] | None = None,
     only: str | None = None,
 ) -> Params:
-    """The season with every cell spelt out. `name` becomes a folder of results/ and reports/.
+    """The season with every cell spelt out. `name` becomes a folder of results/ and
+    reports/.
 
-    `known` maps presets to their method and content; by default those of methods/. `brought` are
-    the rows that `score` added. `remembered` is what methods take, by their code and options, so
-    that those that did not change, and torch, need no import; what is found is added. `only` names
-    a cell or a preset: there are its cells then, with those that it needs, and no other method file
-    is imported. Where it names nothing, there are all. Raises UserError for the first name that
-    fits nothing.
+    `known` maps presets to their method and content; by default those of methods/.
+    `brought` are the rows that `score` added. `remembered` is what methods take, by
+    their code and options, so that those that did not change, and torch, need no
+    import; what is found is added. `only` names a cell or a preset: there are its cells
+    then, with those that it needs, and no other method file is imported. Where it names
+    nothing, there are all. Raises UserError for the first name that fits nothing.
     """
-    known = (plugins.presets() if known is None else known) | plugins.own_presets(season.methods)
+    known = (plugins.presets() if known is None else known) | plugins.own_presets(
+        season.methods
+    )
     corrected = plugins.corrected_presets(season.corrections, known)
     named = list(known) if season.presets == "all" else season.presets
     known, named = known | corrected, [*named, *corrected]
-    needed = [each for preset in named if preset in known for each in plugins.needs(preset, known)]
-    season = season.model_copy(update={"presets": list(dict.fromkeys([*named, *needed]))})
+    needed = [
+        each
+        for preset in named
+        if preset in known
+        for each in plugins.needs(preset, known)
+    ]
+    season = season.model_copy(
+        update={"presets": list(dict.fromkeys([*named, *needed]))}
+    )
     rows = {row.preset for row in (brought or {}).values()}
     for where, word, valid in _names(season, known, rows):
         if word not in valid:
-            some = f"one of {', '.join(sorted(valid))}" if len(valid) <= 30 else "a known name"
+            some = (
+                f"one of {', '.join(sorted(valid))}"
+                if len(valid) <= 30
+                else "a known name"
+            )
             do = "correct the season file; see: rematch list presets"
             raise UserError(f"season {name}: {where}", some, suggested(word, valid), do)
     if taken := rows.intersection(season.presets):
         where = f"season {name}: preset {min(taken)}"
-        raise UserError(where, "a name that no external row has", "one", "rename the preset")
+        raise UserError(
+            where, "a name that no external row has", "one", "rename the preset"
+        )
     resolver = _Resolver(name, season, known, {} if remembered is None else remembered)
     cells = [
         (dataset, preset, seed)
@@ -79,7 +97,9 @@ def resolve(
         for preset in resolver.presets(dataset)
         for seed in resolver.seeds(preset)
     ]
-    asked = {preset for d, preset, seed in cells if only in (preset, key_of(d, preset, seed))}
+    asked = {
+        preset for d, preset, seed in cells if only in (preset, key_of(d, preset, seed))
+    }
     wanted = {each for preset in asked for each in plugins.needs(preset, known)}
     for cell in cells:
         if not asked or cell[1] in wanted:
@@ -105,14 +125,17 @@ def resolve(
 def _names(
     season: Season, known: Known, rows: set[str]
 ) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """Where a season file or a preset names something, the name, and those that are valid there."""
+    """Where a season file or a preset names something, the name, and those that are
+    valid there."""
     for preset in season.presets:
         yield "presets", preset, known
     for number, claim in enumerate(season.claims, 1):
         for preset in (claim.better, claim.than):
             yield f"claims: number {number}", preset, {*season.presets, *rows}
         yield f"claims: number {number}", claim.metric, METRICS
-    keyed = {f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()}
+    keyed = {
+        f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()
+    }
     for field in ("options", "seeds_of", "sentence_of", "pages", "answers"):
         keyed[field] = getattr(season, field)
     methods = {called(season, method) for method, _ in known.values()}
@@ -120,26 +143,42 @@ def _names(
         for key in keys:
             if not any(fnmatchcase(preset, key) for preset in known):
                 yield f"{field}.{key}", key, {*methods, *known}
-    encoders = [(f"sentence_of.{key}", encoder) for key, encoder in season.sentence_of.items()]
-    encoders += [(f"preset {p}", row.sentence) for p, (_, row) in known.items() if row.sentence]
+    encoders = [
+        (f"sentence_of.{key}", encoder) for key, encoder in season.sentence_of.items()
+    ]
+    encoders += [
+        (f"preset {p}", row.sentence) for p, (_, row) in known.items() if row.sentence
+    ]
     for name, settings in season.datasets.items():
         for kind in ("sentence", "phrases"):
             own = getattr(settings, kind)
-            encoders += [(f"datasets.{name}.{kind}.{encoder}", encoder) for encoder in own]
+            encoders += [
+                (f"datasets.{name}.{kind}.{encoder}", encoder) for encoder in own
+            ]
     valid = text_encoders()
     yield from ((where, encoder, valid) for where, encoder in encoders)
 
 
 def called(season: Season, method: str) -> str:
     """What a season calls a method: its name, or the one that it gives to a file."""
-    return next((name for name, file in season.methods.items() if file == method), method)
+    return next(
+        (name for name, file in season.methods.items() if file == method), method
+    )
 
 
 class _Resolver:
-    """Cells, fusions and feature sets of a season, in the order in which they are asked for."""
+    """Cells, fusions and feature sets of a season, in the order in which they are asked
+    for."""
 
-    def __init__(self, name: str, season: Season, known: Known, remembered: dict) -> None:
-        self.name, self.season, self.known, self.remembered = name, season, known, remembered
+    def __init__(
+        self, name: str, season: Season, known: Known, remembered: dict
+    ) -> None:
+        self.name, self.season, self.known, self.remembered = (
+            name,
+            season,
+            known,
+            remembered,
+        )
         self.contract = sha256(Path(contract.__file__))
         self.code: dict[str, str] = {}  # of methods, by name or file
         self.feature_sets: dict[str, FeatureSet] = {}
@@ -147,9 +186,12 @@ class _Resolver:
         self.fusions: dict[str, Fusion] = {}
 
     def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are run on a dataset; a correction where its preset is."""
+        """Those of the season that are run on a dataset; a correction where its preset
+        is."""
         patterns = self.season.datasets[dataset].presets
-        wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
+        wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or [
+            "*"
+        ]
         unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
         of = {preset: self._corrects(preset) for preset in self.season.presets}
         return [p for p in of if _fits(of[p], wanted) and not _fits(of[p], unwanted)]
@@ -165,17 +207,24 @@ class _Resolver:
         return preset.removesuffix(f"_{fuse.how}") if is_one else preset
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
-        """What is set for a preset: for its method, then for patterns, in their order."""
+        """What is set for a preset: for its method, then for patterns, in their
+        order."""
         method = called(self.season, self.known[preset][0])
         fitting = [values[method]] if method in values else []
-        return fitting + [values[k] for k in values if k != method and fnmatchcase(preset, k)]
+        return fitting + [
+            values[k] for k in values if k != method and fnmatchcase(preset, k)
+        ]
 
-    def _options(self, preset: str, values: dict[str, dict[str, Option]]) -> dict[str, Option]:
-        return {key: v for each in self._set_for(preset, values) for key, v in each.items()}
+    def _options(
+        self, preset: str, values: dict[str, dict[str, Option]]
+    ) -> dict[str, Option]:
+        return {
+            key: v for each in self._set_for(preset, values) for key, v in each.items()
+        }
 
     def _takes(self, dataset: str, preset: str) -> tuple[dict[str, Option], Inputs]:
-        """The options of a preset, and what its method takes and offers with them. An option that
-        is none is refused here, not hours later."""
+        """The options of a preset, and what its method takes and offers with them. An
+        option that is none is refused here, not hours later."""
         method, row = self.known[preset]
         changes = self._options(preset, self.season.datasets[dataset].changes)
         options = row.options | changes | self._options(preset, self.season.options)
@@ -183,7 +232,9 @@ class _Resolver:
             self.code[method] = ""
             with suppress(Exception):  # of a file that is no Python: `method_of` tells
                 self.code[method] = plugins.method_digest(method)
-        key = f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
+        key = (
+            f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
+        )
         if key not in self.remembered:
             module, where = plugins.method_of(method), f"preset {preset}"
             self.remembered[key] = asdict(plugins.inputs_of(module, options, where))
@@ -191,7 +242,8 @@ class _Resolver:
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
-        """Raises UserError where names that have hyphens, as keys do, make two keys equal."""
+        """Raises UserError where names that have hyphens, as keys do, make two keys
+        equal."""
         season, row = self.season, self.known[preset][1]
         is_drawn = _fits(preset, season.pages) and seed == self.seeds(preset)[0]
         facts = {
@@ -202,7 +254,8 @@ class _Resolver:
             "precision": season.precision,
             "numerics": season.numerics,
             "threads": season.threads,
-            "keeps": (SAMPLES,) * is_drawn + (RETRIEVED,) * _fits(preset, season.answers),
+            "keeps": (SAMPLES,) * is_drawn
+            + (RETRIEVED,) * _fits(preset, season.answers),
         }
         if row.fuse:
             cell = Fusion(**facts, **self._fused(dataset, preset, seed))
@@ -212,7 +265,9 @@ class _Resolver:
             where = f"season {self.name}: {preset} on {dataset}"
             found = f"{cell.key}, which another cell has, too"
             do = "call one of them otherwise, without a hyphen"
-            raise UserError(where, "names that give each cell a key of its own", found, do)
+            raise UserError(
+                where, "names that give each cell a key of its own", found, do
+            )
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
@@ -222,7 +277,10 @@ class _Resolver:
         """What is a cell's own."""
         method, row = self.known[preset]
         options, takes = self._takes(dataset, preset)
-        settings, backbone, start, words, texts = self.season.datasets[dataset], *[None] * 4
+        settings, backbone, start, words, texts = (
+            self.season.datasets[dataset],
+            *[None] * 4,
+        )
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
         if row.start:
@@ -250,8 +308,9 @@ class _Resolver:
         }
 
     def _fused(self, dataset: str, preset: str, seed: int) -> dict:
-        """What is a fusion's own. Scores of retrieval can be averaged; "weighted" mixes them with
-        those of localisation. A named part is a score that the member's method declares."""
+        """What is a fusion's own. Scores of retrieval can be averaged; "weighted" mixes
+        them with those of localisation. A named part is a score that the member's
+        method declares."""
         fuse = self.known[preset][1].fuse
         where, do = f"season {self.name}: {preset}", "correct `fuse` of the preset"
         for name, _ in fuse.members:
@@ -278,9 +337,11 @@ class _Resolver:
         if other not in self.presets(dataset) or seed not in self.seeds(other):
             expected = f"{other}, which it needs, on {dataset} with seed {seed}"
             do = "correct `presets`, `seeds` or `seeds_of`"
-            raise UserError(f"season {self.name}: {preset}", expected, "no such cell", do)
+            raise UserError(
+                f"season {self.name}: {preset}", expected, "no such cell", do
+            )
 
-    # Feature sets, by the folders that cells read ------------------------------------------------
+    # Feature sets, by the folders that cells read -------------------------------------
 
     def _images(self, dataset: str, row: Preset, kind: str) -> str:
         chosen = self.season.datasets[dataset]
@@ -288,7 +349,10 @@ class _Resolver:
         network = self._network(dataset, settings.network, row)
         changed = {"network": network}
         if kind != "proposals":
-            kind, own = "pictures", settings.features if network == settings.network else None
+            kind, own = (
+                "pictures",
+                settings.features if network == settings.network else None,
+            )
             changed["features"] = chosen.features.get(network, own)
             if changed["features"]:
                 changed["pixels"] = 0
@@ -298,7 +362,8 @@ class _Resolver:
         return self._encoding(dataset, kind, module_of(network), settings)
 
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
-        """The network of a preset: the season's, or the paper's where the season says so."""
+        """The network of a preset: the season's, or the paper's where the season says
+        so."""
         if chosen == AS_IN_PAPER and row.network is None:
             where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
             expected = f"a network of the preset {row.title}"
@@ -325,7 +390,13 @@ class _Resolver:
         return self._encoding(dataset, kind, encoder, settings, slug, source)
 
     def _encoding(
-        self, dataset: str, kind: str, encoder: str, settings: Any, slug: str = "", source: str = ""
+        self,
+        dataset: str,
+        kind: str,
+        encoder: str,
+        settings: Any,
+        slug: str = "",
+        source: str = "",
     ) -> str:
         slug = slug or settings.slug
         folder = f"data/features/{dataset}/{slug}"

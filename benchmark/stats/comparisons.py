@@ -1,21 +1,22 @@
 """How far runs lie apart, and the difference of two samples with why it is uncertain.
 
-A sample is a metric of the runs (trainings, seeds) of one thing, with what each cluster of queries,
-such as an image, does to it. Runs of two things are paired if they are shared, as those of a fusion
-and of its members; equal seed numbers pair nothing else.
+A sample is a metric of the runs (trainings, seeds) of one thing, with what each cluster
+of queries, such as an image, does to it. Runs of two things are paired if they are
+shared, as those of a fusion and of its members; equal seed numbers pair nothing else.
 
-Three trainings tell a variance badly (two degrees of freedom), the trainings of all presets tell
-it well, if they vary alike. So presets with a training of their own are pooled, and as far as they
-do not vary alike, each is shrunk toward it only in part: the variances of presets are
-taken to be s0^2 d0 / chi^2(d0), and a preset with d degrees of freedom and variance s^2 has
-(d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom (G. K. Smyth, Statistical Applications
-in Genetics and Molecular Biology 3(1), 2004). d0 is infinite where the variances differ by no more
-than chance makes them. Where it is not, a preset that varies more than that keeps its own variance:
-the common one would call it steadier than it is (tests/test_spread.py has how often).
+Three trainings tell a variance badly (two degrees of freedom), the trainings of all
+presets tell it well, if they vary alike. So presets with a training of their own are
+pooled, and as far as they do not vary alike, each is shrunk toward it only in part: the
+variances of presets are taken to be s0^2 d0 / chi^2(d0), and a preset with d degrees of
+freedom and variance s^2 has (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom
+(G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3(1), 2004). d0
+is infinite where the variances differ by no more than chance makes them. Where it is
+not, a preset that varies more than that keeps its own variance: the common one would
+call it steadier than it is (tests/test_spread.py has how often).
 
-A preset that varies far more than the others (Cochran's test, step by step) keeps its own variance;
-so do fusions, which have no training of their own, and presets whose trainings are all the same,
-such as CCA.
+A preset that varies far more than the others (Cochran's test, step by step) keeps its
+own variance; so do fusions, which have no training of their own, and presets whose
+trainings are all the same, such as CCA.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,25 +30,33 @@ from scipy import special
 from benchmark.stats import significance
 from benchmark.stats.significance import Constant, Doubt, Estimate, SeedPart
 
-OWN = 3  # trainings from which a preset's own variance is used, where it is not of the pool
-CARRIES = 6  # degrees of freedom of a pool that speaks for presets with a single training:
-# three presets with three, so that it shows whether presets vary alike
-TELLS = 8  # degrees of freedom of a pool that shows how unlike presets vary: four with three;
-# of fewer, d0 is so unsure that prediction intervals cover 93% (tests/simulated_trainings.py)
+# trainings from which a preset's own variance is used, where it is not of the pool
+OWN = 3
+# degrees of freedom of a pool that speaks for presets with a single training: three
+# presets with three, so that it shows whether presets vary alike
+CARRIES = 6
+# degrees of freedom of a pool that shows how unlike presets vary: four with three; of
+# fewer, d0 is so unsure that prediction intervals cover 93%
+# (tests/simulated_trainings.py)
+TELLS = 8
 OUTLIER = 0.01  # p below which a preset varies more than the others
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A metric of the runs of one thing, by seed, and what is known of its noise over images."""
+    """A metric of the runs of one thing, by seed, and what is known of its noise over
+    images."""
 
     values: dict[int, float]
-    noise: dict[int, np.ndarray] | None  # (G,) as significance.deviations; None: images not known
+    # (G,) as significance.deviations; None: images not known
+    noise: dict[int, np.ndarray] | None
     units: int = 0  # images that have a query
 
     def of(self, seeds: Collection[int]) -> "Sample":
         """These seeds only."""
-        noise = None if self.noise is None else {seed: self.noise[seed] for seed in seeds}
+        noise = (
+            None if self.noise is None else {seed: self.noise[seed] for seed in seeds}
+        )
         return Sample({seed: self.values[seed] for seed in seeds}, noise, self.units)
 
     @cached_property
@@ -56,11 +65,14 @@ class Sample:
 
     @cached_property
     def mean_noise(self) -> np.ndarray | None:
-        return None if self.noise is None else np.mean(list(self.noise.values()), axis=0)
+        return (
+            None if self.noise is None else np.mean(list(self.noise.values()), axis=0)
+        )
 
     @property
     def is_constant(self) -> bool:
-        """Whether all runs have the same value and, where images are known, on every image."""
+        """Whether all runs have the same value and, where images are known, on every
+        image."""
         first, *others = (self.noise or {}).values() or [None]
         is_alike = all(np.array_equal(first, other) for other in others)
         return len(set(self.values.values())) == 1 and is_alike
@@ -80,13 +92,15 @@ class Spread:
 
     pooled: Variance | None  # None: no preset has two trainings that differ
     own: dict[str, Variance]  # by preset: outliers, fusions, and what never varies
-    pool: dict[str, Variance] = field(default_factory=dict)  # of each preset that is pooled
-    outliers: frozenset[str] = frozenset()  # presets that vary far more than the pooled ones
+    # of each preset that is pooled
+    pool: dict[str, Variance] = field(default_factory=dict)
+    # presets that vary far more than the pooled ones
+    outliers: frozenset[str] = frozenset()
 
     @cached_property
     def prior(self) -> Variance | None:
-        """The variance that presets have in common; its freedom is d0, infinite where they vary
-        alike, and where they are too few to tell. None without a pool."""
+        """The variance that presets have in common; its freedom is d0, infinite where
+        they vary alike, and where they are too few to tell. None without a pool."""
         if self.pooled is None:
             return None
         variance, freedom = common_variance(list(self.pool.values()))
@@ -95,7 +109,8 @@ class Spread:
         return Variance(variance, self.pooled.interaction, freedom)
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
-        """What the mean of so many trainings inherits; None where their spread is not known."""
+        """What the mean of so many trainings inherits; None where their spread is not
+        known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
         if self.pooled is None or trainings == 1 and self.pooled.freedom < CARRIES:
@@ -127,25 +142,34 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
         elif len(sample.values) >= OWN:
             own[preset] = variance_of(sample)
     outliers = _outliers(pool)
-    left = {preset: variance for preset, variance in pool.items() if preset not in outliers}
+    left = {
+        preset: variance for preset, variance in pool.items() if preset not in outliers
+    }
     return Spread(
-        pooled=_pooled(left.values()), own=own | outliers, pool=left, outliers=frozenset(outliers)
+        pooled=_pooled(left.values()),
+        own=own | outliers,
+        pool=left,
+        outliers=frozenset(outliers),
     )
 
 
-def sample_of_queries(means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]]) -> Sample:
+def sample_of_queries(
+    means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]],
+) -> Sample:
     """The sum of means over queries, from values of single queries.
 
-    `means` has for each of them the cluster of its queries, (Q,) whole numbers from 0 that the
-    means share, and their values, (Q,) by seed: the same seeds for all. Values are in the unit that
-    the sample shall have.
+    `means` has for each of them the cluster of its queries, (Q,) whole numbers from 0
+    that the means share, and their values, (Q,) by seed: the same seeds for all. Values
+    are in the unit that the sample shall have.
     """
     clusters_M = [cluster_Q for cluster_Q, _ in means]
     count = 1 + max(int(cluster_Q.max()) for cluster_Q in clusters_M)
     values, noise = {}, {}
     for seed in means[0][1]:
         values[seed] = float(sum(of[seed].mean() for _, of in means))
-        noise[seed] = sum(significance.deviations(of[seed], at_Q, count) for at_Q, of in means)
+        noise[seed] = sum(
+            significance.deviations(of[seed], at_Q, count) for at_Q, of in means
+        )
     return Sample(values, noise, len(np.unique(np.concatenate(clusters_M))))
 
 
@@ -156,7 +180,9 @@ def variance_of(sample: Sample) -> Variance:
     if sample.noise is not None:
         left_SG = np.stack(list(sample.noise.values())) - sample.mean_noise
         interaction = float((left_SG**2).sum() / freedom)
-    return Variance(float(np.var(list(sample.values.values()), ddof=1)), interaction, freedom)
+    return Variance(
+        float(np.var(list(sample.values.values()), ddof=1)), interaction, freedom
+    )
 
 
 def differences(first: Sample, second: Sample) -> Sample:
@@ -180,22 +206,26 @@ def _pooled(variances: Collection[Variance]) -> Variance | None:
 
 
 def common_variance(variances: Sequence[Variance]) -> tuple[float, float]:
-    """s0^2 and d0 of Smyth (2004), Section 6.2: from the mean and the variance of the logarithms.
+    """s0^2 and d0 of Smyth (2004), Section 6.2: from the mean and the variance of the
+    logarithms.
 
-    d0 is infinite where these vary no more than those of equal variances would, and where fewer
-    than two variances are above zero.
+    d0 is infinite where these vary no more than those of equal variances would, and
+    where fewer than two variances are above zero.
     """
     known = [v for v in variances if v.variance > 0]
     if len(known) < 2:
         return 0.0, np.inf
     half_P = np.array([v.freedom for v in known]) / 2
-    logs_P = np.log([v.variance for v in known]) - special.digamma(half_P) + np.log(half_P)
+    logs_P = (
+        np.log([v.variance for v in known]) - special.digamma(half_P) + np.log(half_P)
+    )
     excess = float(np.var(logs_P, ddof=1) - special.polygamma(1, half_P).mean())
     if excess <= 0:
         return float(np.exp(logs_P.mean())), np.inf
     from scipy import optimize  # which takes a third of a second to import
 
-    # The x above zero whose trigamma is the excess lies between 1 / excess and 1 / x + 1 / x^2.
+    # The x above zero whose trigamma is the excess lies between 1 / excess and 1 / x +
+    # 1 / x^2.
     ends = 1 / excess, (1 + np.sqrt(1 + 4 * excess)) / (2 * excess)
     half = float(optimize.brentq(lambda x: special.polygamma(1, x) - excess, *ends))
     return float(np.exp(logs_P.mean() + special.digamma(half) - np.log(half))), 2 * half
@@ -209,7 +239,9 @@ def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:
         own = rest.pop(widest)
         others = _pooled(rest.values())
         ratio = own.variance / others.variance if others.variance else np.inf
-        if special.fdtrc(own.freedom, others.freedom, ratio) >= OUTLIER / (len(rest) + 1):
+        if special.fdtrc(own.freedom, others.freedom, ratio) >= OUTLIER / (
+            len(rest) + 1
+        ):
             break
         outliers[widest] = own
     return outliers
@@ -226,7 +258,8 @@ class Comparison:
     second: str  # "": the first alone, compared with zero
     metric: str = ""
     titles: tuple[str, str] = ("", "")  # of both, for readers
-    firsts: list[float] = field(default_factory=list)  # the first's metric, one value per run
+    # the first's metric, one value per run
+    firsts: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     difference: float  # of the means
     doubt: Doubt
@@ -237,11 +270,11 @@ class Comparison:
 
     @cached_property
     def estimate(self) -> Estimate | Constant | None:
-        """For other images and other runs; None where there is no spread, and the reach is not
-        known.
+        """For other images and other runs; None where there is no spread, and the reach
+        is not known.
 
-        For other images only if nothing is known of other runs, and for other runs only if nothing
-        is known of images.
+        For other images only if nothing is known of other runs, and for other runs only
+        if nothing is known of images.
         """
         estimate = significance.on_other_images(self.difference, self.doubt)
         if estimate is None and self.reach and self.units:
@@ -250,7 +283,8 @@ class Comparison:
 
     @cached_property
     def on_test_set(self) -> Estimate | None:
-        """For other runs on the same images; None where these are not known, or do not vary."""
+        """For other runs on the same images; None where these are not known, or do not
+        vary."""
         return significance.on_test_set(self.difference, self.doubt)
 
     @property
@@ -298,7 +332,10 @@ def compare(
         parts = [SeedPart((len(gaps.values),), *variance_of(gaps), is_own=True)]
     else:
         known_as = varies_as or names
-        parts = [spread.part(n, len(s.values)) for n, s in zip(known_as, samples, strict=True)]
+        parts = [
+            spread.part(n, len(s.values))
+            for n, s in zip(known_as, samples, strict=True)
+        ]
     sign = -1 if less_is_better else 1
     means = [sample.mean for sample in samples]
     runs = [list(sample.values.values()) for sample in samples]
@@ -316,10 +353,11 @@ def compare(
 
 
 def doubt(samples: Sequence[Sample], parts: Sequence[SeedPart | None]) -> Doubt:
-    """Why the mean of a sample, or the difference of two, is uncertain. Without the runs' part if
-    one of `parts` is not known."""
+    """Why the mean of a sample, or the difference of two, is uncertain. Without the
+    runs' part if one of `parts` is not known."""
     known = [] if None in parts else parts
-    pooled = [part for part in known if not part.is_own]  # one part for all that share a variance
+    # one part for all that share a variance
+    pooled = [part for part in known if not part.is_own]
     counts = tuple(count for part in pooled for count in part.counts)
     seeds = tuple(part for part in known if part.is_own)
     seeds += tuple(part._replace(counts=counts) for part in pooled[:1])
@@ -329,9 +367,12 @@ def doubt(samples: Sequence[Sample], parts: Sequence[SeedPart | None]) -> Doubt:
         return Doubt(images=0.0, interaction=0.0, image_count=0, seeds=whole)
     left_G = noises[0] - noises[1] if len(noises) > 1 else noises[0]
     images, units = float(left_G @ left_G), samples[0].units
-    # Between things with the same seeds the part that other runs would change is measured on their
-    # difference, since equal seeds may make them alike.
-    if len(samples[0].values) > 1 and samples[0].values.keys() == samples[-1].values.keys():
+    # Between things with the same seeds the part that other runs would change is
+    # measured on their difference, since equal seeds may make them alike.
+    if (
+        len(samples[0].values) > 1
+        and samples[0].values.keys() == samples[-1].values.keys()
+    ):
         gaps = differences(*samples) if len(samples) > 1 else samples[0]
         interaction = variance_of(gaps).interaction / len(gaps.values)
     else:

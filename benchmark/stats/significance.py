@@ -1,9 +1,11 @@
-"""How sure a mean over queries is, and whether two presets differ: arrays in, numbers out.
+"""How sure a mean over queries is, and whether two presets differ: arrays in, numbers
+out.
 
-Queries of one image are alike, so images are the units, never single queries. A mean of trainings
-is uncertain for two reasons: other images, and other trainings. The spread of trainings on the
-same images is partly the luck of a training with single images (the interaction); other images
-would change that, too, so it is already in the spread over images and is counted once:
+Queries of one image are alike, so images are the units, never single queries. A mean of
+trainings is uncertain for two reasons: other images, and other trainings. The spread of
+trainings on the same images is partly the luck of a training with single images (the
+interaction); other images would change that, too, so it is already in the spread over
+images and is counted once:
 
     variance for other images and trainings   images + sum of w max(0, spread - interaction)
     variance for other trainings, these images         sum of w spread
@@ -46,7 +48,8 @@ class SeedPart(NamedTuple):
 class Doubt(NamedTuple):
     """Why a mean or a difference is uncertain."""
 
-    images: float  # variance over images of the mean of these very trainings; 0: not known
+    # variance over images of the mean of these very trainings; 0: not known
+    images: float
     interaction: float  # the part of it that other trainings would change
     image_count: int
     seeds: tuple[SeedPart, ...]
@@ -60,12 +63,18 @@ class Doubt(NamedTuple):
     def least_freedom(self) -> float:
         """A sum of variances is known no worse than the worst of them."""
         of_images = max(self.image_count - 1, 1)
-        return float(min([part.freedom for part in self.seeds if part.variance], default=of_images))
+        return float(
+            min(
+                [part.freedom for part in self.seeds if part.variance],
+                default=of_images,
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A mean or a difference with its standard error, above zero, and degrees of freedom."""
+    """A mean or a difference with its standard error, above zero, and degrees of
+    freedom."""
 
     value: float
     error: float
@@ -78,7 +87,8 @@ class Estimate:
         return self.value - half, self.value + half
 
     def p(self, beyond: float = 0.0) -> float:
-        """Two-sided p of a difference of at most `beyond`: of none, or of one on the margin.
+        """Two-sided p of a difference of at most `beyond`: of none, or of one on the
+        margin.
 
         It is at most 1 - LEVEL if and only if the interval lies wholly beyond.
         """
@@ -93,11 +103,13 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """A difference that `units` independent images have alike, so that no variance tells its error.
+    """A difference that `units` independent images have alike, so that no variance
+    tells its error.
 
-    By the exact binomial test: at LEVEL at most a share u = 1 - ((1 - LEVEL) / 2)^(1 / units) of
-    all images differs otherwise, and none by more than `reach` (above zero) to either side. p of a
-    difference of zero is that of the sign test, 2^(1 - units), where the value is the reach itself.
+    By the exact binomial test: at LEVEL at most a share u = 1 - ((1 - LEVEL) / 2)^(1 /
+    units) of all images differs otherwise, and none by more than `reach` (above zero)
+    to either side. p of a difference of zero is that of the sign test, 2^(1 - units),
+    where the value is the reach itself.
     """
 
     value: float
@@ -111,8 +123,8 @@ class Constant:
         return low, self.value + share * (self.reach - self.value)
 
     def p(self, beyond: float = 0.0) -> float:
-        """Two-sided p of a difference of at most `beyond`. As an Estimate's, it is at most
-        1 - LEVEL if and only if the interval lies wholly beyond."""
+        """Two-sided p of a difference of at most `beyond`. As an Estimate's, it is at
+        most 1 - LEVEL if and only if the interval lies wholly beyond."""
         return self._p(abs(self.value), beyond)
 
     def p_above(self, bound: float) -> float:
@@ -126,17 +138,20 @@ class Constant:
 
 
 def _t(freedom: float) -> float:
-    """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as long."""
+    """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as
+    long."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
 
 
-def deviations(values_Q: np.ndarray, cluster_Q: np.ndarray, clusters: int) -> np.ndarray:
-    """What each of `clusters` images does to a mean over queries, (G,): the squares add up to the
-    variance of the mean.
+def deviations(
+    values_Q: np.ndarray, cluster_Q: np.ndarray, clusters: int
+) -> np.ndarray:
+    """What each of `clusters` images does to a mean over queries, (G,): the squares add
+    up to the variance of the mean.
 
-    `cluster_Q` is the image of each query, in [0, clusters). An image without a query does nothing.
-    The variance is that of a ratio of sums over clusters, linearised, with n / (n - 1): what a
-    bootstrap over images tends to.
+    `cluster_Q` is the image of each query, in [0, clusters). An image without a query
+    does nothing. The variance is that of a ratio of sums over clusters, linearised,
+    with n / (n - 1): what a bootstrap over images tends to.
     """
     sums_G = np.bincount(cluster_Q, values_Q, minlength=clusters)
     counts_G = np.bincount(cluster_Q, minlength=clusters)
@@ -147,10 +162,11 @@ def deviations(values_Q: np.ndarray, cluster_Q: np.ndarray, clusters: int) -> np
 
 
 def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
-    """For other trainings on the same images; None where these are not known, or do not vary.
+    """For other trainings on the same images; None where these are not known, or do not
+    vary.
 
-    From the spread of presets, or less: where equal seeds make two presets alike, the interaction
-    of their difference shows it. Never less sure than for other images.
+    From the spread of presets, or less: where equal seeds make two presets alike, the
+    interaction of their difference shows it. Never less sure than for other images.
     """
     if not doubt.seeds:
         return None
@@ -166,11 +182,13 @@ def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
 def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
     """For other images and other trainings; None where there is no spread.
 
-    Satterthwaite's degrees of freedom. The interaction is known from many images, so what is left
-    of a spread without it is as uncertain as all of the spread.
+    Satterthwaite's degrees of freedom. The interaction is known from many images, so
+    what is left of a spread without it is as uncertain as all of the spread.
     """
     variance = doubt.images + doubt.main
-    of_seeds = [(part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds]
+    of_seeds = [
+        (part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds
+    ]
     doubts = [doubt.images**2 / max(doubt.image_count - 1, 1), *of_seeds]
     freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
     return _estimate(value, variance, max(freedom, doubt.least_freedom))
@@ -182,11 +200,14 @@ def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
     return Estimate(value=value, error=float(np.sqrt(variance)), freedom=freedom)
 
 
-def score_interval(value: float, variance: float, span: float, units: int) -> tuple[float, float]:
+def score_interval(
+    value: float, variance: float, span: float, units: int
+) -> tuple[float, float]:
     """Wilson's interval of a mean of queries that lies in [0, span], for other images.
 
-    With the design effect of the images: n is the number of independent queries that would have
-    this variance. With a variance of zero, as where no query hits, it is the number of images.
+    With the design effect of the images: n is the number of independent queries that
+    would have this variance. With a variance of zero, as where no query hits, it is the
+    number of images.
     """
     share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
     n = share * (1 - share) * span**2 / variance if variance > 0 else units
@@ -202,30 +223,36 @@ def with_seeds(
 ) -> tuple[float, float]:
     """An interval for other images, widened so that it is for other trainings, too.
 
-    From the mean each end lies as far as the hypotenuse of what it was away and of Student's t for
-    the trainings, without the interaction, which is in the first (Zou and Donner's MOVER): ends
-    that are not symmetric stay so.
+    From the mean each end lies as far as the hypotenuse of what it was away and of
+    Student's t for the trainings, without the interaction, which is in the first (Zou
+    and Donner's MOVER): ends that are not symmetric stay so.
     """
     reach = _t(part.freedom) * float(np.sqrt(part.weight() * part.main))
     low, high = over_images
-    return value - float(np.hypot(value - low, reach)), value + float(np.hypot(high - value, reach))
+    return value - float(np.hypot(value - low, reach)), value + float(
+        np.hypot(high - value, reach)
+    )
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's adjusted p of one family, in its order, without the bound of 1: over its p, each says
-    what that was multiplied with. (statsmodels gives the same bits, and takes a second.)"""
+    """Holm's adjusted p of one family, in its order, without the bound of 1: over its
+    p, each says what that was multiplied with. (statsmodels gives the same bits, and
+    takes a second.)"""
     p_H = np.asarray(p_values, dtype=float)
     order_H = np.argsort(p_H)
     products_H = np.empty(len(p_H))
-    products_H[order_H] = np.maximum.accumulate(p_H[order_H] * np.arange(len(p_H), 0, -1))
+    products_H[order_H] = np.maximum.accumulate(
+        p_H[order_H] * np.arange(len(p_H), 0, -1)
+    )
     return products_H
 
 
 def apart(p_values: Sequence[float], size: int) -> np.ndarray:
-    """Which of `size` things differ, (size, size): symmetric, with False on its diagonal.
+    """Which of `size` things differ, (size, size): symmetric, with False on its
+    diagonal.
 
-    `p_values` are those of every pair, in the order of itertools.combinations; they are adjusted by
-    Holm over all pairs.
+    `p_values` are those of every pair, in the order of itertools.combinations; they are
+    adjusted by Holm over all pairs.
     """
     apart_PP = np.zeros((size, size), dtype=bool)
     apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA

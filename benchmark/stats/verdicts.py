@@ -1,7 +1,7 @@
 """What an interval says about a claim, and what would decide an undecided one.
 
-The difference d is positive where the first thing is better; the margin m is what the claim counts
-as no difference. With the 95% interval of d:
+The difference d is positive where the first thing is better; the margin m is what the
+claim counts as no difference. With the 95% interval of d:
 
     kind         conclusion                        if the interval
     ordered      no difference beyond the margin   lies within -m and m
@@ -13,14 +13,16 @@ as no difference. With the 95% interval of d:
     not_better   holds                             does not reach above m
                  does not hold: better             lies above m *
 
-A star marks what asserts a difference: its p must be at most 0.05 after Holm's adjustment, too. All
-else is undecided. Every conclusion states a range of d that contains the whole interval, so two
-conclusions on one difference always have a range in common: they cannot contradict each other.
+A star marks what asserts a difference: its p must be at most 0.05 after Holm's
+adjustment, too. All else is undecided. Every conclusion states a range of d that
+contains the whole interval, so two conclusions on one difference always have a range in
+common: they cannot contradict each other.
 
-All pairs of a claim have to hold, so the largest p counts; one that is reversed denies it, so then
-the smallest counts, times the number of pairs. Holm's adjustment is over the claims that are judged
-together, for either scope alone; a comparison that is claimed twice counts once. Each pair of a
-claim on several is adjusted as if it were that claim alone.
+All pairs of a claim have to hold, so the largest p counts; one that is reversed denies
+it, so then the smallest counts, times the number of pairs. Holm's adjustment is over
+the claims that are judged together, for either scope alone; a comparison that is
+claimed twice counts once. Each pair of a claim on several is adjusted as if it were
+that claim alone.
 """
 
 from bisect import bisect_left
@@ -34,9 +36,16 @@ from typing import NamedTuple
 from scipy import special
 
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import ALPHA, Doubt, Estimate, holm_products, on_other_images
+from benchmark.stats.significance import (
+    ALPHA,
+    Doubt,
+    Estimate,
+    holm_products,
+    on_other_images,
+)
 
-SHARES = [0.98**step for step in range(343)]  # of the variance over images, down to a thousandth
+# of the variance over images, down to a thousandth
+SHARES = [0.98**step for step in range(343)]
 MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
@@ -91,7 +100,8 @@ class Size(StrEnum):
 class Limit(NamedTuple):
     """What would decide an undecided comparison, if the difference stays what it is."""
 
-    seeds: int | None  # further trainings of each side on this test set; None: no number of them
+    # further trainings of each side on this test set; None: no number of them
+    seeds: int | None
     images: int | None  # test images; None: no number of them
     seeds_beside: int = 0  # further trainings that these images need
 
@@ -111,7 +121,11 @@ class Rule:
     def p(self, estimate: Estimate) -> float:
         """Of the difference that a conclusion with a star would assert."""
         is_one_sided = self.kind in ONE_SIDED
-        return estimate.p_above(self.margin) if is_one_sided else estimate.p(beyond=self.bound)
+        return (
+            estimate.p_above(self.margin)
+            if is_one_sided
+            else estimate.p(beyond=self.bound)
+        )
 
     def asserted(self, difference: float) -> Conclusion:
         """The conclusion with a star that this side of the claim would have."""
@@ -121,13 +135,20 @@ class Rule:
             return Conclusion.HOLDS if difference > 0 else Conclusion.REVERSED
         return Conclusion.BETTER if difference > 0 else Conclusion.WORSE
 
-    def conclusion(self, estimate: Estimate, adjusted_p: float) -> tuple[Conclusion, str]:
+    def conclusion(
+        self, estimate: Estimate, adjusted_p: float
+    ) -> tuple[Conclusion, str]:
         """With the reason: a short sentence without its full stop."""
         (low, high), margin = estimate.interval, f"{self.margin:.3g}"
         if high <= self.margin and (self.kind in ONE_SIDED or low >= -self.margin):
-            conclusion = Conclusion.HOLDS if self.kind in DENIED else Conclusion.NO_DIFFERENCE
+            conclusion = (
+                Conclusion.HOLDS if self.kind in DENIED else Conclusion.NO_DIFFERENCE
+            )
             if self.kind in ONE_SIDED:
-                return conclusion, f"the interval does not reach above the margin of {margin}"
+                return (
+                    conclusion,
+                    f"the interval does not reach above the margin of {margin}",
+                )
             return conclusion, f"the interval lies within {margin} of zero"
         if self.p(estimate) > ALPHA:
             reasons = {
@@ -138,8 +159,13 @@ class Rule:
             }
             return Conclusion.UNDECIDED, f"the interval {reasons[self.kind]}"
         if adjusted_p > ALPHA:
-            return Conclusion.UNDECIDED, f"p is {adjusted_p:.2g} after Holm's adjustment"
-        below, above = ("zero", "zero") if self.kind == "ordered" else (f"-{margin}", margin)
+            return (
+                Conclusion.UNDECIDED,
+                f"p is {adjusted_p:.2g} after Holm's adjustment",
+            )
+        below, above = (
+            ("zero", "zero") if self.kind == "ordered" else (f"-{margin}", margin)
+        )
         where = f"above {above}" if estimate.value > 0 else f"below {below}"
         return self.asserted(estimate.value), f"the interval lies {where}"
 
@@ -149,11 +175,14 @@ class Rule:
         `adjustment` is what Holm multiplied the p with.
         """
         d = difference if self.kind in ONE_SIDED else abs(difference)
-        # Distances from the bounds that would decide, each with its level of significance.
+        # Distances from the bounds that would decide, each with its level of
+        # significance.
         rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
         found = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
         tried = range(1, MOST_SEEDS + 1) if doubt.seeds else ()
-        seeds = next((more for more in tried if any(is_found(more) for is_found in found)), None)
+        seeds = next(
+            (more for more in tried if any(is_found(more) for is_found in found)), None
+        )
         for more in SEEDS_BESIDE if doubt.images else ():
             steps = [
                 bisect_left(SHARES, True, lo=1, key=partial(is_found, more))
@@ -174,15 +203,20 @@ class Pair:
     printed: float | None = None  # a paper's difference; positive: the first is better
     blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
     has_scale: bool = True  # whether sizes here can be compared with printed ones
-    conclusion: Conclusion = Conclusion.UNDECIDED  # for other images and other trainings
-    on_test_set: Conclusion = Conclusion.UNDECIDED  # for other trainings on this test set
+    # for other images and other trainings
+    conclusion: Conclusion = Conclusion.UNDECIDED
+    # for other trainings on this test set
+    on_test_set: Conclusion = Conclusion.UNDECIDED
     reason: str = ""  # a short sentence without its full stop
     p: float | None = None  # of the difference that the claim asserts, or denies
     adjusted_p: float | None = None  # by Holm
     size: Size | None = None
-    limit: Limit | None = None  # what would decide it; None: it is decided, or that is not known
-    controls: "tuple[Pair, ...]" = ()  # the same comparison in other set-ups, each for itself
-    withheld: Conclusion | None = None  # what would be concluded if a control were against it, too
+    # what would decide it; None: it is decided, or that is not known
+    limit: Limit | None = None
+    # the same comparison in other set-ups, each for itself
+    controls: "tuple[Pair, ...]" = ()
+    # what would be concluded if a control were against it, too
+    withheld: Conclusion | None = None
 
     @property
     def difference(self) -> float:
@@ -199,7 +233,8 @@ class Pair:
 
 
 def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
-    """The pairs of each claim with what they say, with the adjustment over all these claims."""
+    """The pairs of each claim with what they say, with the adjustment over all these
+    claims."""
     scopes = (_adjusted(claims, scope) for scope in ("estimate", "on_test_set"))
     return [
         [_concluded(*facts) for facts in zip(*of_claim, strict=True)]
@@ -209,11 +244,17 @@ def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
 
 def withheld(pair: Pair, why: Flag) -> Pair:
     """A pair of which nothing is concluded after all."""
-    undecided = {"conclusion": Conclusion.UNDECIDED, "on_test_set": Conclusion.UNDECIDED}
-    return replace(pair, **undecided, reason=why.sentence, blocked=why, withheld=pair.conclusion)
+    undecided = {
+        "conclusion": Conclusion.UNDECIDED,
+        "on_test_set": Conclusion.UNDECIDED,
+    }
+    return replace(
+        pair, **undecided, reason=why.sentence, blocked=why, withheld=pair.conclusion
+    )
 
 
-Adjusted = tuple[float, float, float]  # p, Holm's, and what Holm multiplied it with, unbounded
+# p, Holm's, and what Holm multiplied it with, unbounded
+Adjusted = tuple[float, float, float]
 
 
 def _concluded(pair: Pair, elsewhere: Adjusted | None, here: Adjusted | None) -> Pair:
@@ -225,26 +266,34 @@ def _concluded(pair: Pair, elsewhere: Adjusted | None, here: Adjusted | None) ->
     else:
         p, adjusted_p, factor = elsewhere
         conclusion, reason = rule.conclusion(comparison.estimate, adjusted_p)
-        facts = {"conclusion": conclusion, "reason": reason, "p": p, "adjusted_p": adjusted_p}
+        facts = {
+            "conclusion": conclusion,
+            "reason": reason,
+            "p": p,
+            "adjusted_p": adjusted_p,
+        }
         if pair.has_scale:
             facts["size"] = size(comparison.interval, pair.printed)
         has_variance = isinstance(comparison.estimate, Estimate)
         if conclusion == Conclusion.UNDECIDED and has_variance:
             facts["limit"] = rule.limit(comparison.difference, comparison.doubt, factor)
         pair = replace(pair, **facts)
-    # What holds for other images holds on this test set, too. Its own interval is never the wider
-    # one, but with few degrees of freedom its p after Holm's adjustment can be the larger.
+    # What holds for other images holds on this test set, too. Its own interval is never
+    # the wider one, but with few degrees of freedom its p after Holm's adjustment can
+    # be the larger.
     on_test_set = here and rule.conclusion(comparison.on_test_set, here[1])[0]
     is_surer = on_test_set not in (None, Conclusion.UNDECIDED)
     return replace(pair, on_test_set=on_test_set if is_surer else pair.conclusion)
 
 
-def _adjusted(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[Adjusted | None]]:
-    """By an estimate of the comparisons; over the claims that have a pair which can be judged.
-    None of a pair that cannot.
+def _adjusted(
+    claims: Sequence[Sequence[Pair]], scope: str
+) -> list[list[Adjusted | None]]:
+    """By an estimate of the comparisons; over the claims that have a pair which can be
+    judged. None of a pair that cannot.
 
-    A pair stands in the place of its claim among all claims of the adjustment: one that is surer
-    than its claim has more claims behind it.
+    A pair stands in the place of its claim among all claims of the adjustment: one that
+    is surer than its claim has more claims behind it.
     """
     known = [
         [(a.rule, None if a.blocked else getattr(a.comparison, scope)) for a in pairs]
@@ -261,28 +310,42 @@ def _adjusted(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[Adjuste
         product = float(holm_products(list(others.values()))[list(others).index(key)])
         return p, min(1.0, product), product / p if p else len(p_of)
 
-    return [[adjusted(*pair, key) for pair in of] for of, key in zip(known, keys, strict=True)]
+    return [
+        [adjusted(*pair, key) for pair in of]
+        for of, key in zip(known, keys, strict=True)
+    ]
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
-    """p of a claim on several pairs: that all hold, or, if one is behind, that one is reversed."""
-    p_values = [rule.p(estimate) for rule, estimate in zip(rules, estimates, strict=True)]
-    behind = [p for p, estimate in zip(p_values, estimates, strict=True) if estimate.value < 0]
+    """p of a claim on several pairs: that all hold, or, if one is behind, that one is
+    reversed."""
+    p_values = [
+        rule.p(estimate) for rule, estimate in zip(rules, estimates, strict=True)
+    ]
+    behind = [
+        p for p, estimate in zip(p_values, estimates, strict=True) if estimate.value < 0
+    ]
     if len(rules) == 1 or not behind:
         return max(p_values)
     return min(1.0, len(rules) * min(behind))
 
 
 def decisive(pairs: Sequence[Pair]) -> Pair:
-    """The pair whose conclusion is that of its claim. Of the pairs with the worst conclusion: where
-    all hold the least sure one, where one is denied the surest. Of undecided ones that which speaks
-    against the paper, then that with the opposite difference, then a blocked one."""
+    """The pair whose conclusion is that of its claim. Of the pairs with the worst
+    conclusion: where all hold the least sure one, where one is denied the surest. Of
+    undecided ones that which speaks against the paper, then that with the opposite
+    difference, then a blocked one."""
     worst = min((pair.conclusion for pair in pairs), key=WORST_FIRST.index)
     pairs = [pair for pair in pairs if pair.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
         behind = [pair for pair in pairs if pair.limit and pair.difference < 0]
-        behind.sort(key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf))
-        withheld, blocked = [p for p in pairs if p.withheld], [p for p in pairs if p.blocked]
+        behind.sort(
+            key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf)
+        )
+        withheld, blocked = (
+            [p for p in pairs if p.withheld],
+            [p for p in pairs if p.blocked],
+        )
         return next(iter(withheld or behind or blocked or pairs))
     if worst == Conclusion.NO_DIFFERENCE:
         return pairs[0]
@@ -307,13 +370,17 @@ def size(interval: tuple[float, float] | None, printed: float | None) -> Size | 
     return Size.OPPOSITE if high < 0 else Size.SMALLER
 
 
-def _is_found(doubt: Doubt, room: float, level: float, more: int, share: float = 1.0) -> bool:
-    """Whether a difference so far from a bound would be found, with further trainings, and with
-    `share` of the images' variance."""
+def _is_found(
+    doubt: Doubt, room: float, level: float, more: int, share: float = 1.0
+) -> bool:
+    """Whether a difference so far from a bound would be found, with further trainings,
+    and with `share` of the images' variance."""
     now, then = (sum(part.weight(n) for part in doubt.seeds) for n in (0, more))
     left = doubt.interaction * (then / now if now else 1.0)
     of_images = share * (doubt.images - doubt.interaction + left)
-    parts = [(p.weight(more) * p.main, p.freedom + more * p.is_own) for p in doubt.seeds]
+    parts = [
+        (p.weight(more) * p.main, p.freedom + more * p.is_own) for p in doubt.seeds
+    ]
     variance = of_images + sum(main for main, _ in parts)
     doubts = sum(main**2 / freedom for main, freedom in parts)
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
@@ -322,14 +389,14 @@ def _is_found(doubt: Doubt, room: float, level: float, more: int, share: float =
 
 
 def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float:
-    """The probability, in [0, 1], that a claim holds for other images and other trainings, where
-    its true difference and the true variances are known.
+    """The probability, in [0, 1], that a claim holds for other images and other
+    trainings, where its true difference and the true variances are known.
 
-    The difference of the means is normal. The variance between trainings will be estimated: as its
-    true value times chi^2 over the degrees of freedom, of which QUANTILES stand for all; that over
-    images is known from many. `claims` are judged together: where the claim asserts a difference,
-    its p must stay below ALPHA after it is multiplied with their number. Raises ValueError where
-    nothing varies.
+    The difference of the means is normal. The variance between trainings will be
+    estimated: as its true value times chi^2 over the degrees of freedom, of which
+    QUANTILES stand for all; that over images is known from many. `claims` are judged
+    together: where the claim asserts a difference, its p must stay below ALPHA after it
+    is multiplied with their number. Raises ValueError where nothing varies.
     """
     deviation, holding = sqrt(doubt.images + doubt.main), []
     for share in QUANTILES:
@@ -342,7 +409,9 @@ def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float
         if estimate is None:
             raise ValueError("nothing varies")
         room = rule.margin - (estimate.interval[1] - estimate.value)
-        reach = special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2) * estimate.error
+        reach = (
+            special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2) * estimate.error
+        )
         low, high = {
             "ordered": (max(reach, room), inf),
             "far": (rule.margin + reach, inf),

@@ -44,20 +44,26 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell; write its checkpoint and, beside it, its history, and elsewhere what it cost. A
-    cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
-    raises leave a checkpoint that says so. What a kill left of the same training is gone on from.
+    """Train a cell; write its checkpoint and, beside it, its history, and elsewhere
+    what it cost. A cell whose dataset lacks what its method takes, one whose loss
+    diverges and one whose method raises leave a checkpoint that says so. What a kill
+    left of the same training is gone on from.
     """
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
-        identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
+        # now: a change during the training is noticed
+        identity = checkpoints.identity_of(cell)
         scratch = _scratch(cell, identity, device)
         progress, starts_alike = Progress(), False
         try:
             with chdir("."):  # back, wherever the method went
-                checkpoint, progress, starts_alike = _trained(cell, identity, scratch, device)
+                checkpoint, progress, starts_alike = _trained(
+                    cell, identity, scratch, device
+                )
         except OF_A_METHOD as error:
-            checkpoint = Checkpoint(identity=identity, **checkpoints.outcome(error, cell.folder))
+            checkpoint = Checkpoint(
+                identity=identity, **checkpoints.outcome(error, cell.folder)
+            )
         checkpoints.save(Path(cell.checkpoint), checkpoint)
         history = {"history": columns_of(progress.history)}
         if starts_alike:
@@ -65,13 +71,14 @@ def train_cell(params: Params, cell: Cell) -> None:
         write_json(Path(cell.history), history)
         cost = provenance(device, {"training": progress.seconds}, cell.precision)
         results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
-        shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
+        # not before all of it is there
+        shutil.rmtree(scratch.parent, ignore_errors=True)
         checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
 
 
 def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
-    """Folder of the state that a killed training of the same identity goes on from, on a device of
-    the same kind; those of others are removed."""
+    """Folder of the state that a killed training of the same identity goes on from, on
+    a device of the same kind; those of others are removed."""
     of = json.dumps(identity | {"device": kind(device)}, sort_keys=True)
     name = hashlib.sha256(of.encode()).hexdigest()[:16]
     scratch = Path(".scratch") / cell.folder / name
@@ -93,7 +100,9 @@ def _trained(
     if method.takes.task == "localisation":
         train, validate, sizes, vocabulary = phrase_data(cell, device)
     else:
-        train, validate, sizes, vocabulary = retrieval_data(cell, method.takes, start, device)
+        train, validate, sizes, vocabulary = retrieval_data(
+            cell, method.takes, start, device
+        )
     phases = method.module.recipe(method.config)
     check_batches(cell, phases, train.owners)
 
@@ -142,10 +151,11 @@ def _trained(
     return checkpoint, run.progress, starts_alike
 
 
-# Data ---------------------------------------------------------------------------------------------
+# Data ---------------------------------------------------------------------------------
 
 
-TrainingData = tuple[  # the training split, how a model is validated, sizes, a vocabulary if any
+# the training split, how a model is validated, sizes, a vocabulary if any
+TrainingData = tuple[
     inputs.SplitInputs | inputs.PhraseInputs,
     Callable[[nn.Module], dict[str, float]],
     Sizes,
@@ -156,8 +166,9 @@ TrainingData = tuple[  # the training split, how a model is validated, sizes, a 
 def retrieval_data(
     cell: Cell, takes: Inputs, start: Checkpoint | None, device: torch.device
 ) -> TrainingData:
-    """Images and captions, in the form the cell's method takes. A training that goes on from
-    another one keeps its vocabulary. Raises NotApplicableError where something is lacking."""
+    """Images and captions, in the form the cell's method takes. A training that goes on
+    from another one keeps its vocabulary. Raises NotApplicableError where something is
+    lacking."""
     data = prepared_tables.read(cell.dataset)
     if start:
         vocabulary = inputs.vocabulary_from(takes, start.words)
@@ -170,7 +181,9 @@ def retrieval_data(
     classes = data.split("train").group_of_image
     if takes.clusters:  # k-means clusters of the images take the place of the groups
         count = round(takes.clusters * (int(classes.max()) + 1))
-        classes = cluster(inputs.image_features(data, cell, "pooled", "train"), count, cell.seed)
+        classes = cluster(
+            inputs.image_features(data, cell, "pooled", "train"), count, cell.seed
+        )
     image_size = train.images.shape[-1]
     if takes.image == "pixels":  # of what the image network makes of them
         image_size = inputs.image_features(data, cell, "pooled", "train").shape[1]
@@ -178,7 +191,9 @@ def retrieval_data(
 
     def validate(model: nn.Module) -> dict[str, float]:
         scores = model_scores.score(model, validation)
-        return selection.retrieval_recalls(scores, validation.relevant, data.card["ways"])
+        return selection.retrieval_recalls(
+            scores, validation.relevant, data.card["ways"]
+        )
 
     vectors = train.captions.values if train.contexts is None else train.contexts
     text_size = len(vocabulary) if vocabulary else vectors.shape[1]
@@ -204,8 +219,9 @@ def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
 
 
 def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
-    """A batch needs two rows, since one has no negative. Neighbourhood sampling needs several
-    captions of an image, or phrases of a chain: `owners` (rows,). Raises NotApplicableError."""
+    """A batch needs two rows, since one has no negative. Neighbourhood sampling needs
+    several captions of an image, or phrases of a chain: `owners` (rows,). Raises
+    NotApplicableError."""
     counts = np.bincount(owners)
     drawn = {"captions": int(counts.sum()), "images": np.count_nonzero(counts)}
     for phase in phases:
@@ -222,10 +238,12 @@ def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
 
 
 def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
-    """Load the weights of `start`. Whole parts may be new, as the image network of stage II, or
-    gone, as a classifier that the loss does not use. Raises NotApplicableError where a part has
-    other shapes or no part is shared."""
-    own, given = ({k: v.shape for k, v in s.items()} for s in (model.state_dict(), start.state))
+    """Load the weights of `start`. Whole parts may be new, as the image network of
+    stage II, or gone, as a classifier that the loss does not use. Raises
+    NotApplicableError where a part has other shapes or no part is shared."""
+    own, given = (
+        {k: v.shape for k, v in s.items()} for s in (model.state_dict(), start.state)
+    )
     parts, of_start = ([name.split(".")[0] for name in names] for names in (own, given))
     changed = {name.split(".")[0] for name, _ in own.items() ^ given.items()}
     shared = [part for part in dict.fromkeys(parts) if part in of_start]

@@ -1,4 +1,5 @@
-"""The training loop: plays the phases of any method's recipe. Killed, it resumes where it was."""
+"""The training loop: plays the phases of any method's recipe. Killed, it resumes where
+it was."""
 
 import json
 import random
@@ -26,12 +27,14 @@ LAST = "last.pt"  # state after the last epoch, in the scratch folder
 BEST = "best-{}.pt"  # weights of the epoch that is the best so far, beside it
 HELD = "held_by_phase"  # attribute of a parameter
 SAME = 0.5  # of an rsum: what a GPU may change when it computes the same again
-CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
+# steps between checks that the loss is finite: each check makes a GPU wait
+CHECK_EVERY = 50
 
 
 @dataclass
 class Progress:
-    """What a training needs to resume after a kill, apart from weights and optimiser."""
+    """What a training needs to resume after a kill, apart from weights and
+    optimiser."""
 
     epoch: int = 0  # epochs done
     seconds: float = 0.0  # of training and validation
@@ -40,16 +43,19 @@ class Progress:
 
 @dataclass(kw_only=True, eq=False)
 class Run:
-    """The training of one model by one recipe. `play` trains, and resumes from `scratch` what was
-    killed; then `best_state` holds the weights of the best epoch by validation rsum, or of the last
-    one if the recipe keeps that, and `progress` the history."""
+    """The training of one model by one recipe. `play` trains, and resumes from
+    `scratch` what was killed; then `best_state` holds the weights of the best epoch by
+    validation rsum, or of the last one if the recipe keeps that, and `progress` the
+    history."""
 
     model: nn.Module  # on its device, with the weights that training starts from
     phases: list[Phase]
     train: SplitInputs | PhraseInputs  # rows to draw batches from
-    validate: Callable[[nn.Module], dict[str, float]]  # recalls in percent and their sum, rsum
+    # recalls in percent and their sum, rsum
+    validate: Callable[[nn.Module], dict[str, float]]
     seed: int  # of batches, dropout and everything else that is drawn at random
-    autocast: bool  # whether losses and scores are computed in bfloat16 where that is safe
+    # whether losses and scores are computed in bfloat16 where that is safe
+    autocast: bool
     scratch: Path  # folder of the state after the last epoch, of this training alone
     name: str  # for progress messages
     optimiser: torch.optim.Optimizer | None = None
@@ -59,11 +65,16 @@ class Run:
     @cached_property
     def schedule(self) -> list[tuple[int, Phase, float]]:
         """Number, phase and learning rate of each epoch."""
-        return [(n, phase, r) for n, phase in enumerate(self.phases) for r in phase.learning_rates]
+        return [
+            (n, phase, r)
+            for n, phase in enumerate(self.phases)
+            for r in phase.learning_rates
+        ]
 
     def play(self) -> None:
-        """Play all epochs that are not done yet; each ends with a saved state to resume from. A
-        recipe without epochs keeps the weights that it starts from. Raises DivergedError."""
+        """Play all epochs that are not done yet; each ends with a saved state to resume
+        from. A recipe without epochs keeps the weights that it starts from. Raises
+        DivergedError."""
         self._resume()
         if not self.schedule:
             self.best_state = self._weights()
@@ -86,8 +97,9 @@ class Run:
                 self._end_epoch(epoch, number, rate, losses, metrics)
 
     def check_reloaded(self, model: nn.Module) -> None:
-        """Raises RefusedError where a model that is loaded from `best_state` validates otherwise
-        than the trained one did: then it keeps something in neither a parameter nor a buffer."""
+        """Raises RefusedError where a model that is loaded from `best_state` validates
+        otherwise than the trained one did: then it keeps something in neither a
+        parameter nor a buffer."""
         history = self.progress.history
         if not history:  # nothing was trained, as in closed form
             history = [{"val_rsum": self._validate(self.model, 0)["rsum"]}]
@@ -100,24 +112,32 @@ class Run:
             )
 
     def selected(self) -> int | None:
-        """The epoch whose weights are kept, counted from 1; None before the first one ends."""
+        """The epoch whose weights are kept, counted from 1; None before the first one
+        ends."""
         rsums = [row["val_rsum"] for row in self.progress.history]
         if not rsums:
             return None
-        return len(rsums) if self.phases[-1].keeps == "last" else selection.selected(rsums)
+        return (
+            len(rsums) if self.phases[-1].keeps == "last" else selection.selected(rsums)
+        )
 
-    def _epoch(self, epoch: int, phase: Phase, rate: float, bar: ProgressBar) -> dict[str, float]:
+    def _epoch(
+        self, epoch: int, phase: Phase, rate: float, bar: ProgressBar
+    ) -> dict[str, float]:
         """Mean loss of every term over the epoch's batches."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["factor"]
-        # Seeded anew in every epoch, so that a resumed run draws what an uninterrupted one would.
+        # Seeded anew in every epoch, so that a resumed run draws what an uninterrupted
+        # one would.
         rng = np.random.default_rng([self.seed, epoch])
         seed_all(int(rng.integers(2**31)))
         owners = self.train.owners
         if phase.draws == "images":
             drawn = sampling.image_batches(owners, phase.batch_size, rng)
         else:
-            drawn = sampling.batches(owners, phase.batch_size, phase.captions_per_image, rng)
+            drawn = sampling.batches(
+                owners, phase.batch_size, phase.captions_per_image, rng
+            )
         rows = list(drawn)
         pools = [None] * len(rows)
         if phase.pool:
@@ -127,13 +147,18 @@ class Run:
         for batch in self.train.batches(rows, pools):
             log.add(self.step(batch, phase))
             bar.update(1 / len(rows))
-        if not self.model.training:  # without dropout it is another training than its recipe's
-            raise RefusedError("the loss leaves the model in evaluation mode: set the mode back")
+        # without dropout it is another training than its recipe's
+        if not self.model.training:
+            raise RefusedError(
+                "the loss leaves the model in evaluation mode: set the mode back"
+            )
         return log.means()
 
     def step(self, batch: Batch | RegionBatch, phase: Phase) -> dict[str, Tensor]:
         """One step of the optimiser; the loss of every term that the phase counts."""
-        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
+        with torch.autocast(
+            self.train.device.type, torch.bfloat16, enabled=self.autocast
+        ):
             terms = self.model.loss(batch)
             terms = {name: terms[name] for name in phase.terms or terms}
         self.optimiser.zero_grad(set_to_none=True)
@@ -145,16 +170,23 @@ class Run:
 
     def _validate(self, model: nn.Module, epoch: int) -> dict[str, float]:
         model.eval()
-        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
+        with torch.autocast(
+            self.train.device.type, torch.bfloat16, enabled=self.autocast
+        ):
             try:
                 return self.validate(model)
             except selection.NotFiniteError as error:
                 raise DivergedError(f"epoch {epoch + 1}: {error}") from error
 
-    def _end_epoch(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
-        """Add the epoch to the history, keep its weights if they are the best, save the state."""
+    def _end_epoch(
+        self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict
+    ) -> None:
+        """Add the epoch to the history, keep its weights if they are the best, save the
+        state."""
         row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
-        row |= {"loss": sum(losses.values())} | {f"loss_{k}": v for k, v in losses.items()}
+        row |= {"loss": sum(losses.values())} | {
+            f"loss_{k}": v for k, v in losses.items()
+        }
         row |= {f"val_{k}": v for k, v in metrics.items()}
         self.progress.history.append(row)
         self.progress.epoch = epoch + 1
@@ -168,11 +200,14 @@ class Run:
 
     def _weights(self) -> dict[str, Tensor]:
         """A copy on the host, beside a device that holds them once."""
-        return {k: v.detach().to("cpu", copy=True) for k, v in self.model.state_dict().items()}
+        return {
+            k: v.detach().to("cpu", copy=True)
+            for k, v in self.model.state_dict().items()
+        }
 
     def _save(self) -> None:
-        """The best weights first, and only when they are others: a kill in between leaves those
-        that the state of the epoch before needs."""
+        """The best weights first, and only when they are others: a kill in between
+        leaves those that the state of the epoch before needs."""
         best = self.scratch / BEST.format(self.selected())
         if self.selected() == self.progress.epoch:
             files.save_tensors(best, self.best_state)
@@ -187,21 +222,27 @@ class Run:
                 path.unlink()
 
     def _resume(self) -> None:
-        """Go on from the state after the last epoch; without one, or from a damaged one, begin."""
+        """Go on from the state after the last epoch; without one, or from a damaged
+        one, begin."""
         path = self.scratch / LAST
         if not path.is_file():
             return
         try:
-            state = files.load_tensors(path)  # on the host: what is loaded takes no memory of a GPU
+            # on the host: what is loaded takes no memory of a GPU
+            state = files.load_tensors(path)
             self.progress = Progress(**json.loads(state["progress"]))
-            self.best_state = files.load_tensors(self.scratch / BEST.format(self.selected()))
+            self.best_state = files.load_tensors(
+                self.scratch / BEST.format(self.selected())
+            )
         except (UserError, FileNotFoundError) as error:
             self._tell(f"{error}; the training begins again")
             self.progress = Progress()
             path.unlink()
             return
         self.model.load_state_dict(state["model"])
-        self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
+        self.optimiser = optimiser_of(
+            self.model, self.schedule[self.progress.epoch - 1][1]
+        )
         self.optimiser.load_state_dict(state["optimiser"])
 
     def _tell(self, line: str) -> None:
@@ -209,8 +250,8 @@ class Run:
 
 
 class LossLog:
-    """The loss terms of an epoch, checked only every `CHECK_EVERY` steps. All of its methods raise
-    DivergedError for a step that is not finite."""
+    """The loss terms of an epoch, checked only every `CHECK_EVERY` steps. All of its
+    methods raise DivergedError for a step that is not finite."""
 
     def __init__(self, epoch: int, rate: float) -> None:
         self.epoch, self.rate, self.checked = epoch, rate, 0  # steps known to be finite
@@ -257,8 +298,9 @@ def seed_all(seed: int) -> None:
 
 
 def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
-    """The model that `build` makes with a seed, and whether it begins so with every seed: torch's
-    generator ends alike, or all parameters are equal and not just constants."""
+    """The model that `build` makes with a seed, and whether it begins so with every
+    seed: torch's generator ends alike, or all parameters are equal and not just
+    constants."""
     models, states = [], []
     for each in ((seed + 1) % 2**31, seed):
         seed_all(each)
@@ -270,21 +312,27 @@ def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
 
 
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
-    """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
-    the learning rate of each epoch. A parameter whose factor is 0 is frozen, until a phase has
-    another one for it; what the method froze itself stays. Fused, a step reads and writes every
-    number once. Raises OptionError for a start of `rates` that fits neither a parameter nor a part
-    that is None."""
+    """The optimiser of a phase. Its groups have the `factor` of their parameters, which
+    multiplies the learning rate of each epoch. A parameter whose factor is 0 is frozen,
+    until a phase has another one for it; what the method froze itself stays. Fused, a
+    step reads and writes every number once. Raises OptionError for a start of `rates`
+    that fits neither a parameter nor a part that is None."""
     named = dict(model.named_parameters())
     for start, _ in phase.rates:
-        is_none = getattr(model, start.split(".")[0], 0) is None  # a part that some options lack
+        # a part that some options lack
+        is_none = getattr(model, start.split(".")[0], 0) is None
         if not is_none and not any(name.startswith(start) for name in named):
             parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in named))
-            raise OptionError("rates", f"the start of a parameter's name, of {parts}", start)
+            raise OptionError(
+                "rates", f"the start of a parameter's name, of {parts}", start
+            )
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in named.items():
-        factor = next((rate for start, rate in phase.rates if name.startswith(start)), 1.0)
-        was_held = getattr(parameter, HELD, False)  # by an earlier phase, not by the method
+        factor = next(
+            (rate for start, rate in phase.rates if name.startswith(start)), 1.0
+        )
+        # by an earlier phase, not by the method
+        was_held = getattr(parameter, HELD, False)
         setattr(parameter, HELD, not factor and (parameter.requires_grad or was_held))
         if factor:
             groups.setdefault(factor, []).append(parameter)
@@ -294,5 +342,9 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
     decay = phase.weight_decay
     if phase.optimiser == "adam":
         return torch.optim.Adam(parts, weight_decay=decay, fused=True)
-    sgd = {"momentum": phase.momentum, "nesterov": phase.nesterov, "weight_decay": decay}
+    sgd = {
+        "momentum": phase.momentum,
+        "nesterov": phase.nesterov,
+        "weight_decay": decay,
+    }
     return torch.optim.SGD(parts, lr=0.0, fused=True, **sgd)

@@ -1,4 +1,5 @@
-"""Which captions meet in a batch, and which images are of one class. Batches are arrays of rows."""
+"""Which captions meet in a batch, and which images are of one class. Batches are arrays
+of rows."""
 
 import warnings
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from benchmark.contracts.methods import NotApplicableError
 
 
 def batches(
-    image_of_caption: np.ndarray, batch_size: int, captions_per_image: int, rng: np.random.Generator
+    image_of_caption: np.ndarray,
+    batch_size: int,
+    captions_per_image: int,
+    rng: np.random.Generator,
 ) -> Iterator[np.ndarray]:
-    """One epoch: every caption is drawn once, in random order, `batch_size` at a time. With
-    captions_per_image > 1 each is followed by others of its image, so that there are
-    captions_per_image rows per draw (two-branch paper, neighbourhood sampling); the only caption of
-    an image is repeated."""
+    """One epoch: every caption is drawn once, in random order, `batch_size` at a time.
+    With captions_per_image > 1 each is followed by others of its image, so that there
+    are captions_per_image rows per draw (two-branch paper, neighbourhood sampling); the
+    only caption of an image is repeated."""
     by_image = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first = np.cumsum(count) - count
@@ -26,8 +30,8 @@ def batches(
         if captions_per_image == 1:
             yield drawn
             continue
-        # A random start and consecutive steps around the ring of siblings: while there are enough,
-        # this never gives the caption itself, nor a sibling twice.
+        # A random start and consecutive steps around the ring of siblings: while there
+        # are enough, this never gives the caption itself, nor a sibling twice.
         image, rows = image_of_caption[drawn], [drawn]
         ring = np.maximum(count[image] - 1, 1)
         offset = rng.integers(0, ring)
@@ -40,7 +44,8 @@ def batches(
 def image_batches(
     image_of_caption: np.ndarray, batch_size: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """One epoch: every image is drawn once, in random order, with one of its captions."""
+    """One epoch: every image is drawn once, in random order, with one of its
+    captions."""
     order = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first, images = np.cumsum(count) - count, rng.permutation(np.flatnonzero(count))
@@ -48,24 +53,25 @@ def image_batches(
 
 
 def _cut(drawn: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Batches of `size`. The last one may be smaller; one of a single row is dropped, as it has no
-    negative."""
+    """Batches of `size`. The last one may be smaller; one of a single row is dropped,
+    as it has no negative."""
     pieces = (drawn[start : start + size] for start in range(0, len(drawn), size))
     return (piece for piece in pieces if len(piece) > 1)
 
 
 def cluster(features_IF: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Pseudo-classes: the k-means cluster of each image, numbered from 0 without gaps, (I,) int64.
-    The baseline of the instance-loss paper (table 4): 3,000 and 10,000 clusters of 113,287 images.
-    Empty clusters, as of equal images, get no number. Raises NotApplicableError for more clusters
-    than images."""
+    """Pseudo-classes: the k-means cluster of each image, numbered from 0 without gaps,
+    (I,) int64. The baseline of the instance-loss paper (table 4): 3,000 and 10,000
+    clusters of 113,287 images. Empty clusters, as of equal images, get no number.
+    Raises NotApplicableError for more clusters than images."""
     if not 1 <= count <= len(features_IF):
         raise NotApplicableError(
             f"k-means: expected 1 to {len(features_IF)} clusters, as many as there are training "
             f"images, found {count}"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct images than clusters
+        # fewer distinct images than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)
         means = KMeans(count, n_init=1, random_state=seed)
         labels = means.fit_predict(features_IF.astype(np.float32))
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)

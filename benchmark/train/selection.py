@@ -1,7 +1,8 @@
 """Which epoch of a training is kept, and the validation recalls that decide it.
 
-Ranks are counted here with tensors, on the device of the scores, as scoring/ranking.py does:
-training must not wait for the host, and a change to the evaluation must not make trainings stale.
+Ranks are counted here with tensors, on the device of the scores, as scoring/ranking.py
+does: training must not wait for the host, and a change to the evaluation must not make
+trainings stale.
 """
 
 from collections.abc import Sequence
@@ -18,31 +19,34 @@ class NotFiniteError(ArithmeticError):
 
 
 def selected(rsums: Sequence[float]) -> int:
-    """The epoch whose weights are kept, counted from 1: highest validation rsum, earliest on
-    ties."""
+    """The epoch whose weights are kept, counted from 1: highest validation rsum,
+    earliest on ties."""
     return max(range(len(rsums)), key=lambda epoch: (rsums[epoch], -epoch)) + 1
 
 
 def retrieval_recalls(
     scores_IC: Tensor, relevant_IC: Tensor, ways: Sequence[str]
 ) -> dict[str, float]:
-    """R@1, R@5, R@10 of each way (i2t, t2i) in percent, and their sum, rsum; ties count against
-    the method. Raises NotFiniteError."""
+    """R@1, R@5, R@10 of each way (i2t, t2i) in percent, and their sum, rsum; ties count
+    against the method. Raises NotFiniteError."""
     _check_finite(scores_IC)
     of_way = {"i2t": (scores_IC, relevant_IC), "t2i": (scores_IC.T, relevant_IC.T)}
     return _recalls({way: _ranks(*of_way[way]) for way in ways})
 
 
 def localisation_recalls(scores_NP: Tensor, ious_NP: Tensor) -> dict[str, float]:
-    """R@1, R@5, R@10 in percent of N phrases among the P proposals of their images, and their sum.
-    A proposal is right if its IoU with the true box is `CORRECT_IOU` or more; a missing one has
-    NaN. A phrase without a right proposal counts as a miss at every cutoff."""
+    """R@1, R@5, R@10 in percent of N phrases among the P proposals of their images, and
+    their sum. A proposal is right if its IoU with the true box is `CORRECT_IOU` or
+    more; a missing one has NaN. A phrase without a right proposal counts as a miss at
+    every cutoff."""
     is_there_NP = ~ious_NP.isnan()
     _check_finite(scores_NP[is_there_NP])
     right_NP = ious_NP >= CORRECT_IOU
     ranks_N = _ranks(scores_NP.masked_fill(~is_there_NP, -torch.inf), right_NP)
     lost_N = ~right_NP.any(1)
-    return _recalls({"p2r": ranks_N.masked_fill(lost_N, max(scores_NP.shape[1], *CUTOFFS))})
+    return _recalls(
+        {"p2r": ranks_N.masked_fill(lost_N, max(scores_NP.shape[1], *CUTOFFS))}
+    )
 
 
 def _check_finite(scores: Tensor) -> None:
@@ -51,7 +55,8 @@ def _check_finite(scores: Tensor) -> None:
 
 
 def _ranks(scores_QG: Tensor, relevant_QG: Tensor) -> Tensor:
-    """(Q,) how many items that are not relevant score at least as much as the best relevant one."""
+    """(Q,) how many items that are not relevant score at least as much as the best
+    relevant one."""
     best_Q1 = scores_QG.masked_fill(~relevant_QG, -torch.inf).amax(1, keepdim=True)
     return ((scores_QG >= best_Q1) & ~relevant_QG).sum(1)
 

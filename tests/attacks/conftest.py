@@ -1,7 +1,8 @@
-"""Attacks on what is read take place in a folder of their own, beside one that is out of bounds.
+"""Attacks on what is read take place in a folder of their own, beside one that is out
+of bounds.
 
-Helper modules of tests/ are imported as in the other tests: pytest puts the folder of each
-conftest.py on the path."""
+Helper modules of tests/ are imported as in the other tests: pytest puts the folder of
+each conftest.py on the path."""
 
 from pathlib import Path
 

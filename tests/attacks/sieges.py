@@ -1,5 +1,6 @@
-"""Attacks on what reads foreign files: each must end with one line, soon, in little memory, and
-without reading, writing or starting anything outside of the folder that it comes in."""
+"""Attacks on what reads foreign files: each must end with one line, soon, in little
+memory, and without reading, writing or starting anything outside of the folder that it
+comes in."""
 
 import io
 import os
@@ -23,7 +24,8 @@ SECONDS, MEMORY = 10, 1 << 29  # of an attack, beyond what the process held befo
 SPACE = 1 << 33  # bytes of addresses; allocators reserve more of them than they use
 LONGEST_LINE = 2000
 RAW = Path("data/raw/mine")
-OUTSIDE = Path("outside")  # beside the raw folder; nothing of it is the reader's to open
+# beside the raw folder; nothing of it is the reader's to open
+OUTSIDE = Path("outside")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork")
 
 _opened: list[str] = []
@@ -53,7 +55,9 @@ def picture(number: int = 0, kind: str = "PNG") -> bytes:
     return content.getvalue()
 
 
-def tar_header(name: str, size: int, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
+def tar_header(
+    name: str, size: int, kind: bytes = tarfile.REGTYPE, target: str = ""
+) -> bytes:
     info = tarfile.TarInfo(name)
     info.size, info.type, info.linkname = size, kind, target
     return info.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape")
@@ -86,7 +90,8 @@ def besieged() -> Iterator[None]:
 @contextmanager
 def _in_time() -> Iterator[None]:
     def late(*_: object) -> None:
-        pytest.fail(f"took more than {SECONDS} s")  # no Exception, so that no reader catches it
+        # no Exception, so that no reader catches it
+        pytest.fail(f"took more than {SECONDS} s")
 
     earlier = signal.signal(signal.SIGALRM, late)
     signal.alarm(SECONDS)
@@ -102,7 +107,9 @@ def _in_memory() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + SPACE, hard))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + SPACE, hard)
+    )
     try:
         yield
     finally:
@@ -123,7 +130,8 @@ def repelled(action: Callable[[], object], *names: str) -> UserError:
 
 
 def check_line(error: UserError, *names: str) -> None:
-    """The error is one line that a terminal shows as it is, and holds each of `names`."""
+    """The error is one line that a terminal shows as it is, and holds each of
+    `names`."""
     line = str(error)
     assert line.isprintable()
     assert len(line) <= LONGEST_LINE, len(line)
@@ -133,7 +141,8 @@ def check_line(error: UserError, *names: str) -> None:
 
 
 def repelled_stages(*names: str) -> UserError:
-    """The one line with which fetch or prepare refuses the raw folder of the dataset `mine`."""
+    """The one line with which fetch or prepare refuses the raw folder of the dataset
+    `mine`."""
 
     def stages() -> None:
         for stage in (fetch, prepare):

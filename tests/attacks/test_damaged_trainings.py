@@ -1,4 +1,5 @@
-"""Files of a training that are damaged: noticed by the stage that reads them, in one line."""
+"""Files of a training that are damaged: noticed by the stage that reads them, in one
+line."""
 
 import shutil
 from pathlib import Path
@@ -35,7 +36,7 @@ def work(whole, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(whole, tmp_path / "work"))
 
 
-# What a killed training left -------------------------------------------------------------------
+# What a killed training left ----------------------------------------------------------
 
 
 def killed_training(monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -87,7 +88,10 @@ def test_what_a_killed_process_left_unfinished_is_swept(tmp_path):
     dead, living = 2**22 + 1, 1  # no process has the first number
     with atomic(path) as part:
         part.touch()
-        others = [part.with_name(f"{part.name.rsplit('.', 2)[0]}.{n}.part") for n in (dead, living)]
+        others = [
+            part.with_name(f"{part.name.rsplit('.', 2)[0]}.{n}.part")
+            for n in (dead, living)
+        ]
     for other in others:
         other.write_text("half")
     with atomic(path) as part:

@@ -1,4 +1,5 @@
-"""A disk that fills up: one line with the path and the free space, and nothing torn or lost."""
+"""A disk that fills up: one line with the path and the free space, and nothing torn or
+lost."""
 
 import os
 import shutil
@@ -23,7 +24,10 @@ def disk(tmp_path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, capture_output=True).returncode
+    ):
         pytest.skip("a small disk needs the right to mount one")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
@@ -44,7 +48,9 @@ def fill(disk: Path, left: int) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "filler"]
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and path.name != "filler"
+    ]
     return {str(path): path.read_bytes() for path in files}
 
 
@@ -90,5 +96,7 @@ def test_what_was_there_stays(disk, left, capsys):
     for write in (lambda _: write_text(disk / "file.txt", text), folder_again):
         assert guarded(write, None) == 2
         line = capsys.readouterr().err
-        assert "No space left" in line and "GB are free" in line and line.count("\n") == 1
+        assert (
+            "No space left" in line and "GB are free" in line and line.count("\n") == 1
+        )
     assert contents(disk) == before

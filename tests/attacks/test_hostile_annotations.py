@@ -17,7 +17,16 @@ from benchmark.features.proposals import read_boxes
 pytestmark = pytest.mark.usefixtures("field")
 
 LONG = 5_000  # characters of a name
-PATHS = ("/etc/passwd", "../outside/secret.txt", "a/../../x.png", "..\\x.png", "", ".", "..", "/")
+PATHS = (
+    "/etc/passwd",
+    "../outside/secret.txt",
+    "a/../../x.png",
+    "..\\x.png",
+    "",
+    ".",
+    "..",
+    "/",
+)
 
 
 def line(**facts: object) -> str:
@@ -29,21 +38,32 @@ def place(name: str, content: str | bytes) -> None:
     RAW.mkdir(parents=True)
     for stem in "abc":
         Image.new("RGB", (20, 20)).save(RAW / f"{stem}.png")
-    data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    data = (
+        content
+        if isinstance(content, bytes)
+        else content.encode("utf-8", "surrogatepass")
+    )
     (RAW / name).write_bytes(data)
 
 
 def whole(first: str) -> str:
     """Lines of three images, of which the first is given."""
-    return "\n".join([first, line(image="b.png", split="val"), line(image="c.png", split="test")])
+    return "\n".join(
+        [first, line(image="b.png", split="val"), line(image="c.png", split="test")]
+    )
 
 
 JSON_LINES = {
     "half a character in a caption": line(caption="A \ud800 b."),
     "a zero byte in an image": line(image="a\0.png"),
-    "lists in lists": '{"image": "a.png", "caption": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "lists in lists": '{"image": "a.png", "caption": '
+    + "[" * 100_000
+    + "]" * 100_000
+    + "}",
     "a long image": line(image="x" * LONG + ".png"),
-    "a long number as an id": '{"image": "a.png", "caption": "A.", "id": ' + "9" * LONG + "}",
+    "a long number as an id": '{"image": "a.png", "caption": "A.", "id": '
+    + "9" * LONG
+    + "}",
     "a caption of 200,000 words": line(caption="word " * 200_000),
     "NaN": '{"image": "a.png", "caption": "A.", "id": NaN}',
     "control characters in an image": line(image="\x1b[2J\x07.png"),
@@ -75,7 +95,11 @@ def test_a_hostile_csv(case):
 
 
 def karpathy(**facts: object) -> str:
-    first = {"filename": "a.png", "split": "train", "sentences": [{"raw": "A."}]} | facts
+    first = {
+        "filename": "a.png",
+        "split": "train",
+        "sentences": [{"raw": "A."}],
+    } | facts
     return json.dumps({"images": [first]})
 
 
@@ -160,4 +184,6 @@ def test_what_is_no_file_in_the_place_of_a_parameter_file(read, put):
 def test_an_id_is_no_path_of_a_file_of_boxes():
     (OUTSIDE / "boxes.npz").write_bytes(b"")
     for image_id in ("../outside/boxes", "/outside/boxes", "x" * LONG, "\0"):
-        repelled(lambda name=image_id: read_boxes(Path("boxes"), name, (8, 8), 9), "boxes")
+        repelled(
+            lambda name=image_id: read_boxes(Path("boxes"), name, (8, 8), 9), "boxes"
+        )

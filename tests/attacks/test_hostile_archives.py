@@ -35,7 +35,8 @@ def link(name: str, target: str) -> tuple[zipfile.ZipInfo, bytes]:
 
 
 def spoilt(*changes: tuple[int, bytes]) -> None:
-    """A zip archive of one member with bytes of its central entry changed, by their offset."""
+    """A zip archive of one member with bytes of its central entry changed, by their
+    offset."""
     zipped((MEMBER, TEXT))
     data = bytearray(ZIP.read_bytes())
     start = data.index(b"PK\x01\x02")
@@ -56,14 +57,18 @@ def bomb(pack: int) -> None:
 
 def deflated_bomb() -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(48)) + packer.flush()
+    packed = (
+        b"".join(packer.compress(bytes(1 << 20)) for _ in range(48)) + packer.flush()
+    )
     name, crc = MEMBER.encode(), 0
     sizes = struct.pack("<III", crc, len(packed), 48 << 20)
     head = b"PK\x03\x04" + struct.pack("<HHHHH", 20, 0, 8, 0, 0) + sizes
     local = head + struct.pack("<HH", len(name), 0) + name + packed
     central = b"PK\x01\x02" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + sizes
     central += struct.pack("<HHHHHII", len(name), 0, 0, 0, 0, 0, 0) + name
-    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+    end = b"PK\x05\x06" + struct.pack(
+        "<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0
+    )
     ZIP.write_bytes(local + central + end)
 
 
@@ -94,7 +99,9 @@ def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> None:
             file.addfile(info, io.BytesIO(content))
 
 
-def entry(name: str, content: bytes = TEXT, **facts: object) -> tuple[tarfile.TarInfo, bytes]:
+def entry(
+    name: str, content: bytes = TEXT, **facts: object
+) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(name)
     for key, value in facts.items():
         setattr(info, key, value)
@@ -120,11 +127,17 @@ TARS = {
     "a hard link": special(tarfile.LNKTYPE),
     "a device": special(tarfile.CHRTYPE),
     "a bomb": lambda: zeros(48, tar_header(MEMBER, 48 << 20)),
-    "a bomb of a name": lambda: zeros(48, tar_header("a", 48 << 20, tarfile.GNUTYPE_LONGNAME)),
+    "a bomb of a name": lambda: zeros(
+        48, tar_header("a", 48 << 20, tarfile.GNUTYPE_LONGNAME)
+    ),
     "a bomb of facts": lambda: zeros(48, tar_header("a", 48 << 20, tarfile.XHDTYPE)),
     "a size beyond the end": lambda: zeros(0, tar_header(MEMBER, 1 << 40) + bytes(512)),
-    "names of names": lambda: zeros(0, tar_header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
-    "cut off": lambda: tarred(entry(MEMBER, TEXT * 9000)) or TAR.write_bytes(TAR.read_bytes()[:60]),
+    "names of names": lambda: zeros(
+        0, tar_header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000
+    ),
+    "cut off": lambda: (
+        tarred(entry(MEMBER, TEXT * 9000)) or TAR.write_bytes(TAR.read_bytes()[:60])
+    ),
 }
 
 
@@ -143,7 +156,7 @@ def test_what_is_welcome():
         assert opened.namelist() == ["folder/", "folder/b.txt", MEMBER]
 
 
-# Pictures and annotations that are read from archives -----------------------------------------
+# Pictures and annotations that are read from archives ---------------------------------
 
 
 def test_a_picture_that_is_a_bomb():

@@ -1,4 +1,5 @@
-"""Files of numbers that are made to run code, to overflow or to mislead: one line each."""
+"""Files of numbers that are made to run code, to overflow or to mislead: one line
+each."""
 
 import io
 import os
@@ -62,12 +63,18 @@ def npz(**members: bytes) -> bytes:
 NPY = {
     "objects": npy(OBJECTS),
     "a pickle": pickle.dumps(Trap()),
-    "objects in a structure": npy(np.array([(1, Trap())], dtype=[("a", "f4"), ("b", "O")])),
+    "objects in a structure": npy(
+        np.array([(1, Trap())], dtype=[("a", "f4"), ("b", "O")])
+    ),
     "a huge shape": header(described("(9999999999, 4096)"), values=bytes(64)),
-    "a type of many bytes": header(described("(4, 4)", "'|V2000000000'"), values=bytes(64)),
+    "a type of many bytes": header(
+        described("(4, 4)", "'|V2000000000'"), values=bytes(64)
+    ),
     "a call": header("__import__('os').system('touch sprung')"),
     "deep brackets": header("(" * 9000 + ")" * 9000),
-    "a header beyond the end": b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31 - 1) + b"{}",
+    "a header beyond the end": b"\x93NUMPY\x02\x00"
+    + struct.pack("<I", 2**31 - 1)
+    + b"{}",
     "NaN": npy(np.full((12, 3), np.nan, np.float32)),
     "cut off": npy(np.ones((12, 3), np.float32))[:-1],
 }
@@ -127,8 +134,11 @@ def element(kind: int, data: bytes) -> bytes:
     return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
 
 
-def matrix(name: str, rows: int, columns: int, values: bytes, size: int | None = None) -> bytes:
-    """A variable of doubles in MATLAB's format 5, whose size may be said to be another."""
+def matrix(
+    name: str, rows: int, columns: int, values: bytes, size: int | None = None
+) -> bytes:
+    """A variable of doubles in MATLAB's format 5, whose size may be said to be
+    another."""
     flags = element(6, struct.pack("<II", 6, 0))
     shape = element(5, struct.pack("<ii", rows, columns))
     tag = struct.pack("<II", 9, len(values) if size is None else size)
@@ -146,7 +156,8 @@ def bombs_of(name: str, columns: int) -> dict[str, Made]:
     return {
         "a bomb": lambda: packed(matrix(name, rows, columns, bytes(large))),
         "a bomb beside": lambda: (
-            packed(matrix("other", 1, 1, bytes(large))) + matrix(name, 2, columns, numbers)
+            packed(matrix("other", 1, 1, bytes(large)))
+            + matrix(name, 2, columns, numbers)
         ),
     }
 
@@ -173,7 +184,7 @@ def test_hostile_boxes_of_matlab(case):
     boxes_of(BBS[case], ".mat")
 
 
-# Word vectors and weights ----------------------------------------------------------------------
+# Word vectors and weights -------------------------------------------------------------
 
 VALUES = struct.pack("<2f", 1, 2)
 BIN = {
@@ -220,14 +231,18 @@ def repacked(change: Callable[[bytes], bytes], pack: int = zipfile.ZIP_STORED) -
 
 WEIGHTS = {
     "a trap beside tensors": torch_saved({"weight": torch.ones(2, 2), "trap": Trap()}),
-    "a trap in the old format": torch_saved(Trap(), _use_new_zipfile_serialization=False),
+    "a trap in the old format": torch_saved(
+        Trap(), _use_new_zipfile_serialization=False
+    ),
     "a pickle": pickle.dumps(Trap()),
     "a whole network": torch_saved(nn.Linear(2, 2)),
     "another shape": torch_saved({"weight": torch.ones(99, 2)}),
     "a tensor beyond its storage": repacked(
         lambda data: data.replace(b"K\x02K\x02\x86", b"M\xff\xffK\x02\x86")
     ),
-    "a bomb": lambda: repacked(lambda data: data + bytes(48 << 20), zipfile.ZIP_DEFLATED),
+    "a bomb": lambda: repacked(
+        lambda data: data + bytes(48 << 20), zipfile.ZIP_DEFLATED
+    ),
     "cut off": torch_saved({"weight": torch.ones(2, 2)})[:-90],
 }
 
@@ -241,8 +256,12 @@ def test_hostile_weights(case):
 
 READERS = {
     "network-1.pth": lambda name: read_state(Path(name)),
-    "words.bin": lambda name: word2vec.words([["man"]], WordVectors(vectors=name, size=2), {"man"}),
-    "words.txt": lambda name: word2vec.words([["man"]], WordVectors(vectors=name, size=2), {"man"}),
+    "words.bin": lambda name: word2vec.words(
+        [["man"]], WordVectors(vectors=name, size=2), {"man"}
+    ),
+    "words.txt": lambda name: word2vec.words(
+        [["man"]], WordVectors(vectors=name, size=2), {"man"}
+    ),
     "mine.npy": lambda name: open_source(Path(name), RAW, IMAGES),
     "mine.mat": lambda name: open_source(Path(name), RAW, IMAGES),
     "mine.tsv": lambda name: list(open_source(Path(name), RAW, IMAGES).blocks()),

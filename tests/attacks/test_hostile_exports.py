@@ -1,4 +1,5 @@
-"""Hostile text in exports: LaTeX, CSV, Markdown, JSON and TREC show it, and nothing runs."""
+"""Hostile text in exports: LaTeX, CSV, Markdown, JSON and TREC show it, and nothing
+runs."""
 
 import csv
 import io
@@ -8,7 +9,14 @@ import re
 import pytest
 
 from benchmark.report.markdown import code, escaped, inside
-from benchmark.report.tables import Number, Table, as_csv, as_json, as_latex, as_markdown
+from benchmark.report.tables import (
+    Number,
+    Table,
+    as_csv,
+    as_json,
+    as_latex,
+    as_markdown,
+)
 
 FORMULA = '=HYPERLINK("http://evil.example")'
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
@@ -73,7 +81,9 @@ def test_no_rendering_runs_it_or_breaks(name):
     assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [3] * 3
     assert not re.search(r"[<>\[\]`$&*]", re.sub(r"\\[!-/:-@\[-`{-~]", "", lines[2]))
     assert as_json(table_of(HOSTILE[name])).isascii()
-    assert json.loads(as_json(table_of(HOSTILE[name])))["rows"] == [[HOSTILE[name], -1.5]]
+    assert json.loads(as_json(table_of(HOSTILE[name])))["rows"] == [
+        [HOSTILE[name], -1.5]
+    ]
 
 
 @pytest.mark.parametrize("render", [escaped, inside, code])
@@ -86,4 +96,6 @@ def test_markdown_is_one_line_without_a_construct(render, name):
     if render is code:
         assert shown.count("`") == 2 and "|" not in shown
     else:
-        assert not re.search(r"(?<!\\)(?:\\\\)*[<>|`\[\]]", re.sub(r"\\[^\w\s]", "", shown))
+        assert not re.search(
+            r"(?<!\\)(?:\\\\)*[<>|`\[\]]", re.sub(r"\\[^\w\s]", "", shown)
+        )

@@ -1,5 +1,5 @@
-"""Tar and parquet files of an own folder that are made to break out, to overflow or to mislead: one
-line each."""
+"""Tar and parquet files of an own folder that are made to break out, to overflow or to
+mislead: one line each."""
 
 import json
 import tarfile
@@ -9,7 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sieges import RAW, besieged, check_line, picture, repelled, repelled_stages, tar_header
+from sieges import (
+    RAW,
+    besieged,
+    check_line,
+    picture,
+    repelled,
+    repelled_stages,
+    tar_header,
+)
 
 from benchmark.contracts.datasets import UserError, folder
 
@@ -23,18 +31,26 @@ def raw(field) -> None:
     RAW.mkdir(parents=True)
 
 
-# Tars ------------------------------------------------------------------------------------------
+# Tars ---------------------------------------------------------------------------------
 
 
-def member(name: str, content: bytes, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    return tar_header(name, len(content), kind, target) + content + bytes(-len(content) % 512)
+def member(
+    name: str, content: bytes, kind: bytes = tarfile.REGTYPE, target: str = ""
+) -> bytes:
+    return (
+        tar_header(name, len(content), kind, target)
+        + content
+        + bytes(-len(content) % 512)
+    )
 
 
 def sample(number: int, image: bytes | None = None, **others: bytes) -> bytes:
     """Members of one image, its caption and its split."""
     facts = json.dumps({"split": SPLITS[number], "caption": f"A {number}."}).encode()
     kinds = {"png": picture(number) if image is None else image, "json": facts} | others
-    return b"".join(member(f"{number}.{kind}", content) for kind, content in kinds.items())
+    return b"".join(
+        member(f"{number}.{kind}", content) for kind, content in kinds.items()
+    )
 
 
 GOOD = [sample(number) for number in range(3)]
@@ -91,8 +107,12 @@ TARS = {
     "a name of gigabytes": lambda: sparse_file(
         tar_header("a", 1 << 32, tarfile.GNUTYPE_LONGNAME), 1 << 33
     ),
-    "facts of gigabytes": lambda: sparse_file(tar_header("a", 1 << 32, tarfile.XHDTYPE), 1 << 33),
-    "an image of gigabytes": lambda: sparse_file(GOOD[1] + tar_header("0.png", 1 << 32), 1 << 33),
+    "facts of gigabytes": lambda: sparse_file(
+        tar_header("a", 1 << 32, tarfile.XHDTYPE), 1 << 33
+    ),
+    "an image of gigabytes": lambda: sparse_file(
+        GOOD[1] + tar_header("0.png", 1 << 32), 1 << 33
+    ),
     "names of names": before(tar_header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
     "cut off in an image": lambda: TAR.write_bytes(b"".join(GOOD)[:600]),
     "cut off between samples": lambda: tar(*GOOD, end=b""),
@@ -147,19 +167,22 @@ def test_a_table_and_a_text_that_are_links_out():
     repelled(lambda: folder.read(RAW), "b.txt")
 
 
-@pytest.mark.parametrize("name", ["../0.png", "/etc/passwd", "9.png", "0.png\0", "0.json/../0.png"])
+@pytest.mark.parametrize(
+    "name", ["../0.png", "/etc/passwd", "9.png", "0.png\0", "0.json/../0.png"]
+)
 def test_a_member_that_is_none(name):
     tar(*GOOD)
     repelled(lambda: folder.pictures(RAW)(f"a.tar/{name}"), "a.tar")
 
 
-# Parquet ---------------------------------------------------------------------------------------
+# Parquet ------------------------------------------------------------------------------
 
 KIND = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
 def table(*, rows: int = 3, **columns: object) -> pa.Table:
-    """Three images with captions; the columns that are given take the place of theirs."""
+    """Three images with captions; the columns that are given take the place of
+    theirs."""
     images = [{"bytes": picture(n), "path": f"{n}.png"} for n in range(rows)]
     default = {
         "image": pa.array(images, KIND),
@@ -207,7 +230,8 @@ def gigabytes() -> None:
 
 
 def million() -> None:
-    """A row needs bytes of its own: these have one image and one caption, and no more."""
+    """A row needs bytes of its own: these have one image and one caption, and no
+    more."""
     images = pa.StructArray.from_arrays(
         [repeated(picture(), 1_000_000, pa.binary()), pa.nulls(1_000_000, pa.string())],
         ["bytes", "path"],
@@ -230,15 +254,24 @@ def million_in_a_row() -> None:
 def image_repeated() -> None:
     """Megabytes of one image in a hundred rows, for which the file needs them once."""
     images = pa.StructArray.from_arrays(
-        [repeated(bytes(20 << 20), 100, pa.binary()), pa.nulls(100, pa.string())], ["bytes", "path"]
+        [repeated(bytes(20 << 20), 100, pa.binary()), pa.nulls(100, pa.string())],
+        ["bytes", "path"],
     )
-    texts, splits = [f"A {n}." * 30 for n in range(100)], [SPLITS[n % 3] for n in range(100)]
+    texts, splits = (
+        [f"A {n}." * 30 for n in range(100)],
+        [SPLITS[n % 3] for n in range(100)],
+    )
     made = pa.table({"image": images, "caption": texts, "split": splits})
     saved(made, dictionary_pagesize_limit=1 << 25, compression="none")
 
 
 def zeros(**columns: object) -> None:
-    saved(table(**columns), compression="zstd", use_dictionary=False, write_statistics=False)
+    saved(
+        table(**columns),
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+    )
 
 
 def varint(number: int, width: int = 0) -> bytes:
@@ -251,13 +284,16 @@ def varint(number: int, width: int = 0) -> bytes:
 
 
 def lying(**columns: object) -> None:
-    """The same with a footer that declares a thousand bytes where a page has millions."""
+    """The same with a footer that declares a thousand bytes where a page has
+    millions."""
     zeros(**columns)
     data = TABLE.read_bytes()
     facts = pq.read_metadata(TABLE).row_group(0)
     at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     footer = data[at:]
-    for number in {facts.column(n).total_uncompressed_size for n in range(facts.num_columns)}:
+    for number in {
+        facts.column(n).total_uncompressed_size for n in range(facts.num_columns)
+    }:
         if number > 1 << 20:
             old = varint(number)
             assert old in footer
@@ -270,7 +306,9 @@ TABLES = {
     "no table": lambda: TABLE.write_bytes(b"PAR1" + bytes(99) + b"PAR1"),
     "cut off": damaged(lambda data: data[: len(data) // 2]),
     "cut in the middle": damaged(lambda data: data[:50] + data[150:]),
-    "a footer larger than the file": damaged(lambda d: d[:-8] + b"\xff\xff\xff\x7f" + d[-4:]),
+    "a footer larger than the file": damaged(
+        lambda d: d[:-8] + b"\xff\xff\xff\x7f" + d[-4:]
+    ),
     "a footer of gigabytes": gigabytes,
     "a footer of nothing": damaged(lambda data: data[:-8] + bytes(4) + data[-4:]),
     "pages of other bytes": damaged(lambda data: data[:4] + b"\xff" * 200 + data[204:]),
@@ -281,18 +319,30 @@ TABLES = {
     "captions in fifty lists": lambda: saved(table(caption=nested(50))),
     "a caption that is nothing": lambda: saved(table(caption=["A.", None, "B."])),
     "a caption of a zero byte": lambda: saved(table(caption=["A\0.", "B.", "C."])),
-    "a caption of 20,000 characters": lambda: saved(table(caption=["x" * 20_000, "B.", "C."])),
+    "a caption of 20,000 characters": lambda: saved(
+        table(caption=["x" * 20_000, "B.", "C."])
+    ),
     "two columns of images": lambda: saved(table(jpg=[b"a", b"b", b"c"])),
     "lists of images": lambda: saved(table(image=[[{"bytes": b"a", "path": "a"}]] * 3)),
-    "an image that is text": lambda: saved(table(image=first_image(b"<html>not found</html>"))),
+    "an image that is text": lambda: saved(
+        table(image=first_image(b"<html>not found</html>"))
+    ),
     "an image of nothing": lambda: saved(table(image=first_image(b""))),
     "an image that is not there": lambda: saved(table(image=first_image(None))),
     "an image that is null": lambda: saved(table(image=pa.nulls(3, KIND))),
-    "a zero byte in a name": lambda: saved(table(image=first_image(picture(), "a\0.png"))),
-    "a name above": lambda: saved(table(image=first_image(picture(), "../outside/x.png"))),
-    "an absolute name": lambda: saved(table(image=first_image(picture(), "/etc/passwd"))),
+    "a zero byte in a name": lambda: saved(
+        table(image=first_image(picture(), "a\0.png"))
+    ),
+    "a name above": lambda: saved(
+        table(image=first_image(picture(), "../outside/x.png"))
+    ),
+    "an absolute name": lambda: saved(
+        table(image=first_image(picture(), "/etc/passwd"))
+    ),
     "a long name": lambda: saved(table(image=first_image(picture(), "x" * 5000))),
-    "other bytes of the same name": lambda: saved(table(image=first_image(picture(), "1.png"))),
+    "other bytes of the same name": lambda: saved(
+        table(image=first_image(picture(), "1.png"))
+    ),
     "a name outside, without bytes": lambda: saved(
         table(image=["../outside/secret.txt", "b.png", "c.png"])
     ),
@@ -305,8 +355,12 @@ TABLES = {
     ),
     "a bomb of an image": lambda: zeros(image=first_image(bytes(LARGE))),
     "a bomb of a caption": lambda: zeros(caption=["x" * LARGE, "B.", "C."]),
-    "a bomb of an image that is not declared": lambda: lying(image=first_image(bytes(LARGE))),
-    "a bomb of a caption that is not declared": lambda: lying(caption=["x" * LARGE, "B.", "C."]),
+    "a bomb of an image that is not declared": lambda: lying(
+        image=first_image(bytes(LARGE))
+    ),
+    "a bomb of a caption that is not declared": lambda: lying(
+        caption=["x" * LARGE, "B.", "C."]
+    ),
 }
 
 
@@ -328,7 +382,11 @@ def test_a_row_that_is_none(name):
 def test_what_is_welcome():
     """The files above are refused for what was changed, and not for what they are."""
     tar(*GOOD)
-    assert folder.read(RAW).images["file"].tolist() == [f"a.tar/{n}.png" for n in range(3)]
+    assert folder.read(RAW).images["file"].tolist() == [
+        f"a.tar/{n}.png" for n in range(3)
+    ]
     TAR.unlink()
     saved(table())
-    assert folder.read(RAW).images["image_id"].tolist() == [f"{n}.png" for n in range(3)]
+    assert folder.read(RAW).images["image_id"].tolist() == [
+        f"{n}.png" for n in range(3)
+    ]

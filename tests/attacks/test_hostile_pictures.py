@@ -1,5 +1,5 @@
-"""Pictures that are made to break, overflow or start something: one line each. And what is right
-for odd but honest ones: upright, RGB, 8 bits."""
+"""Pictures that are made to break, overflow or start something: one line each. And what
+is right for odd but honest ones: upright, RGB, 8 bits."""
 
 import io
 import json
@@ -26,7 +26,9 @@ SPLITS = {"a": "train", "b": "val", "c": "test"}
 
 
 def noise(size: tuple[int, int] = (40, 30), seed: int = 0) -> Image.Image:
-    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    pixels = np.random.default_rng(seed).integers(
+        0, 256, (size[1], size[0], 3), dtype=np.uint8
+    )
     return Image.fromarray(pixels)
 
 
@@ -37,10 +39,13 @@ def saved(picture: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def place(name: str = "a.png", content: bytes | None = None) -> Path:
-    """Three pictures with captions; the first is `name` with this content, or is not there."""
+    """Three pictures with captions; the first is `name` with this content, or is not
+    there."""
     RAW.mkdir(parents=True)
     files = {"train": name, "val": "b.png", "test": "c.png"}
-    lines = [{"image": file, "caption": f"A {s}.", "split": s} for s, file in files.items()]
+    lines = [
+        {"image": file, "caption": f"A {s}.", "split": s} for s, file in files.items()
+    ]
     (RAW / "all.jsonl").write_text("\n".join(map(json.dumps, lines)))
     for seed, stem in enumerate("bc"):
         noise(seed=seed).save(RAW / f"{stem}.png")
@@ -50,12 +55,21 @@ def place(name: str = "a.png", content: bytes | None = None) -> Path:
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (
+        struct.pack(">I", len(data))
+        + kind
+        + data
+        + struct.pack(">I", zlib.crc32(kind + data))
+    )
 
 
-def png(width: int, height: int, *chunks: bytes, depth: int = 8, colour: int = 2) -> bytes:
+def png(
+    width: int, height: int, *chunks: bytes, depth: int = 8, colour: int = 2
+) -> bytes:
     facts = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join([chunk(b"IHDR", facts), *chunks, chunk(b"IEND", b"")])
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        [chunk(b"IHDR", facts), *chunks, chunk(b"IEND", b"")]
+    )
 
 
 POSTSCRIPT = b"""%!PS-Adobe-3.0 EPSF-3.0
@@ -97,7 +111,8 @@ PICTURES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")  # as in a stage: Pillow warns of damage before it refuses it
+# as in a stage: Pillow warns of damage before it refuses it
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", PICTURES)
 def test_a_hostile_picture(case):
     place("a.png", PICTURES[case])
@@ -126,7 +141,9 @@ def test_a_link_of_a_picture(case):
     repelled_stages(name)
 
 
-@pytest.mark.parametrize("name", ["../../../outside/a.png", "/etc/passwd", "a\0.png", "\ud800.png"])
+@pytest.mark.parametrize(
+    "name", ["../../../outside/a.png", "/etc/passwd", "a\0.png", "\ud800.png"]
+)
 def test_a_name_that_leads_out(name):
     place("a.png", PNG)
     with besieged(), pytest.raises(UserError) as caught:
@@ -138,7 +155,10 @@ def test_a_link_that_stays_inside_and_one_of_the_whole_folder_are_welcome():
     path = place("a.png")
     path.symlink_to("b.png")
     RAW.rename("elsewhere")
-    assert run_stage("", fetch.configure, fetch.main, ["mine", "--source", "elsewhere"]) == 0
+    assert (
+        run_stage("", fetch.configure, fetch.main, ["mine", "--source", "elsewhere"])
+        == 0
+    )
     assert RAW.is_symlink()
     assert run_stage("", prepare.configure, prepare.main, ["mine"]) == 0
     (shared,) = prepared_tables.read("mine").card["leakage"]["pictures"]
@@ -163,4 +183,4 @@ def test_damage_anywhere_is_a_picture_or_one_line(kind):
             check_line(error, "a.png")
 
 
-# What is right ---------------------------------------------------------------------------------
+# What is right ------------------------------------------------------------------------

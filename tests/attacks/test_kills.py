@@ -1,4 +1,5 @@
-"""Processes that are killed at random moments, or run twice at once: the same bits in the end."""
+"""Processes that are killed at random moments, or run twice at once: the same bits in
+the end."""
 
 import os
 import random
@@ -20,7 +21,9 @@ LONGEST = 180  # seconds
 
 def left() -> dict[str, object]:
     """All that a training leaves but costs, which hold times."""
-    paths = [path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()]
+    paths = [
+        path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()
+    ]
     return {str(path): path.read_bytes() for path in paths}
 
 
@@ -34,7 +37,8 @@ def play(tmp_path, monkeypatch) -> Callable[[], object]:
 def begun(play: Callable[[], object]) -> int:
     """A fork that plays this, by its number; its status is 0 if `play` returns."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: those of pytest's workers hold no lock here
+        # of threads: those of pytest's workers hold no lock here
+        warnings.simplefilter("ignore")
         process = os.fork()
     if process == 0:
         status = 1

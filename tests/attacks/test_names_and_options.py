@@ -1,4 +1,5 @@
-"""Names become folders, shell words and links; options have ranges. Both are checked."""
+"""Names become folders, shell words and links; options have ranges. Both are
+checked."""
 
 from pathlib import Path
 
@@ -10,9 +11,43 @@ from benchmark.core.errors import UserError
 from benchmark.core.names import LONGEST, checked_name
 
 NAMES = [
-    *("a; touch x #", "a b", "$(touch x)", "`touch x`", "a|b", "a&b", "a>b", "a'b", 'a"b', "a\nb"),
-    *("/tmp/x", "../x", "..", ".", "", "~", "-rf", "--help", "_drawing", "a/b", "a\\b", "a:b"),
-    *("a.b", "${x}", "%s", "ä", "a\0b", "\ud800", "x" * (LONGEST + 1), "x" * 5000, "a](http://b)"),
+    *(
+        "a; touch x #",
+        "a b",
+        "$(touch x)",
+        "`touch x`",
+        "a|b",
+        "a&b",
+        "a>b",
+        "a'b",
+        'a"b',
+        "a\nb",
+    ),
+    *(
+        "/tmp/x",
+        "../x",
+        "..",
+        ".",
+        "",
+        "~",
+        "-rf",
+        "--help",
+        "_drawing",
+        "a/b",
+        "a\\b",
+        "a:b",
+    ),
+    *(
+        "a.b",
+        "${x}",
+        "%s",
+        "ä",
+        "a\0b",
+        "\ud800",
+        "x" * (LONGEST + 1),
+        "x" * 5000,
+        "a](http://b)",
+    ),
 ]
 SEASON = {"title": "T", "datasets": {"shapes": {}}, "presets": ["cca"], "seeds": [0]}
 
@@ -24,11 +59,14 @@ def work(tmp_path, monkeypatch):
 
 
 def refused(capsys: pytest.CaptureFixture, *arguments: str) -> str:
-    """The one line with which a command refuses; nothing but the season file is written."""
+    """The one line with which a command refuses; nothing but the season file is
+    written."""
     before = everything()
     assert main(list(arguments)) == 2
     said = capsys.readouterr()
-    assert len(said.err.splitlines()) == 1 and said.err.startswith("rematch: "), said.err
+    assert len(said.err.splitlines()) == 1 and said.err.startswith("rematch: "), (
+        said.err
+    )
     assert "expected" in said.err and len(said.err) < 2000
     assert everything() == before
     return said.err
@@ -45,7 +83,9 @@ def write(name: str = "mine.yaml", **changes: object) -> str:
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_name_is_no_path_and_no_command(name, capsys):
-    line = refused(capsys, "season", write(datasets={name: {"reader": "shapes"}}, presets=[name]))
+    line = refused(
+        capsys, "season", write(datasets={name: {"reader": "shapes"}}, presets=[name])
+    )
     assert "mine.yaml" in line
     with pytest.raises(UserError):
         checked_name(name, "x")
@@ -53,7 +93,9 @@ def test_a_name_is_no_path_and_no_command(name, capsys):
     refused(capsys, "season", write(datasets={"shapes": settings}))
 
 
-@pytest.mark.parametrize("name", ["...yaml", "..yaml", "a b.yaml", "shared.yaml", "run.yaml"])
+@pytest.mark.parametrize(
+    "name", ["...yaml", "..yaml", "a b.yaml", "shared.yaml", "run.yaml"]
+)
 def test_a_season_file_gives_no_other_folder(name, capsys):
     refused(capsys, "season", write(name))
 

@@ -13,9 +13,30 @@ from benchmark.core.files import read_json
 sys.path.insert(0, str(tiny_cells.OWN_METHODS))
 import odd  # noqa: E402
 
-IN_TRAINING = [*odd.FAULTS, "recipe raises", "built raises", "fit raises", "evaluation exits"]
-USUAL = ("around 1000", "around 1e9", "times 3e38", "times 1e-38", "all 3e38", "all equal")
-RANKED = [*USUAL, "two values", "of all sizes", "double", "half", "collapsed", "nearly collapsed"]
+IN_TRAINING = [
+    *odd.FAULTS,
+    "recipe raises",
+    "built raises",
+    "fit raises",
+    "evaluation exits",
+]
+USUAL = (
+    "around 1000",
+    "around 1e9",
+    "times 3e38",
+    "times 1e-38",
+    "all 3e38",
+    "all equal",
+)
+RANKED = [
+    *USUAL,
+    "two values",
+    "of all sizes",
+    "double",
+    "half",
+    "collapsed",
+    "nearly collapsed",
+]
 REFUSED = ["infinite", "NaN", "transposed", "a vector", "nothing", "complex", "numpy"]
 
 
@@ -28,7 +49,9 @@ def played(how: str, capsys: pytest.CaptureFixture):
     cell = cell_of("odd", how=how)
     train_cell(cell)
     record = evaluated(cell)
-    said = [line for line in capsys.readouterr().err.splitlines() if " failed: " in line]
+    said = [
+        line for line in capsys.readouterr().err.splitlines() if " failed: " in line
+    ]
     return record, said
 
 
@@ -36,7 +59,11 @@ def played(how: str, capsys: pytest.CaptureFixture):
 def test_what_fails_is_a_row_with_its_reason(how, capsys):
     record, said = played(how, capsys)
     assert record.status == "failed" and record.metrics == {}
-    assert record.reason and "\n" not in record.reason and str(Path.cwd()) not in record.reason
+    assert (
+        record.reason
+        and "\n" not in record.reason
+        and str(Path.cwd()) not in record.reason
+    )
     assert said and all(line.startswith("tiny-odd-0: failed: ") for line in said)
     (costs,) = Path("data/costs/a").glob("training-*.json")
     assert read_json(costs)["seconds"]["training"] >= 0

@@ -1,13 +1,15 @@
 """Corrections of scores for hubs, query by query: loops over whole matrices.
 
-`scores` has one row per query and one column per item, `bank` one row per query of the bank.
+`scores` has one row per query and one column per item, `bank` one row per query of the
+bank.
 """
 
 import math
 
 
 def nnn(scores, bank, k, alpha):
-    """Nearest neighbour normalisation: s minus alpha times the mean of the item's k largest."""
+    """Nearest neighbour normalisation: s minus alpha times the mean of the item's k
+    largest."""
     corrected = []
     for row in scores:
         corrected.append([])
@@ -18,7 +20,8 @@ def nnn(scores, bank, k, alpha):
 
 
 def inverted_softmax(scores, bank, beta):
-    """The probability that the item leads back to the query, among those of the bank."""
+    """The probability that the item leads back to the query, among those of the
+    bank."""
     corrected = []
     for row in scores:
         corrected.append([])
@@ -34,7 +37,8 @@ def first(row):
 
 
 def qb_norm(scores, bank, beta):
-    """The dynamic inverted softmax: only of queries whose best item is that of a bank's query."""
+    """The dynamic inverted softmax: only of queries whose best item is that of a bank's
+    query."""
     activation_set = {first(row) for row in bank}
     corrected = []
     for row in scores:

@@ -1,17 +1,19 @@
 """CycleMatch, Liu 2018, equations 6.1-6.7 and the variants of Table 6.1.
 
-One vector, one pair, one scalar at a time in float64. A batch is B rows, row b an image, a text
-and the id of the image.
+One vector, one pair, one scalar at a time in float64. A batch is B rows, row b an
+image, a text and the id of the image.
 
 Where the paper leaves room, and what is done here:
 
-- Eqs. 6.2, 6.4 and 6.5 sum over rows and K negatives: each half is a mean over rows x K slots.
-  Slots with a zero hinge, and slots no negative was left for, count as zeros.
-- "The top K negative samples": those with the highest hinges, row by row and half by half.
-- Negatives come from other images only. An image that fills several rows is one candidate, its
-  first row; so is all that is computed from it. Every text is a candidate.
-- T2I2T is I2T2I with images and texts exchanged: its first half keeps f_T2I(t_i) and changes v,
-  its second half, the one alpha weighs, keeps v_i and changes t.
+- Eqs. 6.2, 6.4 and 6.5 sum over rows and K negatives: each half is a mean over rows x K
+  slots. Slots with a zero hinge, and slots no negative was left for, count as zeros.
+- "The top K negative samples": those with the highest hinges, row by row and half by
+  half.
+- Negatives come from other images only. An image that fills several rows is one
+  candidate, its first row; so is all that is computed from it. Every text is a
+  candidate.
+- T2I2T is I2T2I with images and texts exchanged: its first half keeps f_T2I(t_i) and
+  changes v, its second half, the one alpha weighs, keeps v_i and changes t.
 """
 
 import math
@@ -61,7 +63,8 @@ NEGATIVES = {"image": other_images, "text": other_texts}
 
 
 def ranking(xs, ys, x_kind, y_kind, ids, m, alpha, k):
-    """Eq. 6.2 for any xs and ys: the first half changes y, the second half changes x."""
+    """Eq. 6.2 for any xs and ys: the first half changes y, the second half changes
+    x."""
     total = 0.0
     for i in range(len(ids)):
         near = s(xs[i], ys[i])

@@ -1,6 +1,8 @@
-"""Eqs. 6.8 to 6.11 of the CycleMatch paper, pair by pair: loops over whole matrices of scores.
+"""Eqs. 6.8 to 6.11 of the CycleMatch paper, pair by pair: loops over whole matrices of
+scores.
 
-Scores have one row per image and one column per caption. What is fused has one row per query.
+Scores have one row per image and one column per caption. What is fused has one row per
+query.
 """
 
 import numpy as np
@@ -18,7 +20,10 @@ def average(scores):
 def adaptive(scores):
     """Eq. 6.11: image queries and caption queries have weights of their own."""
     turned = [score.T for score in scores]
-    return {"i2t": weighted(scores, weights(scores)), "t2i": weighted(turned, weights(turned))}
+    return {
+        "i2t": weighted(scores, weights(scores)),
+        "t2i": weighted(turned, weights(turned)),
+    }
 
 
 def weights(scores):
@@ -32,8 +37,8 @@ def weights(scores):
 
 
 def weighted(scores, shares):
-    """The sum of scores, in their precision; `shares` has one row for each of them, one column for
-    each query."""
+    """The sum of scores, in their precision; `shares` has one row for each of them, one
+    column for each query."""
     fused = np.zeros_like(scores[0])
     for score, share in zip(scores, shares, strict=True):
         for q, row in enumerate(score):

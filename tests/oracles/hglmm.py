@@ -1,11 +1,12 @@
 """Hybrid Gaussian-Laplacian mixture and its Fisher vectors, Klein et al. 2015.
 
-One word, one component, one dimension at a time. A mixture is a list of priors [k] and three nested
-lists [k][d]: is it a Laplacian, its location, its scale.
+One word, one component, one dimension at a time. A mixture is a list of priors [k] and
+three nested lists [k][d]: is it a Laplacian, its location, its scale.
 
-The gradient of the log-likelihood is taken numerically, by central differences in 60-digit
-decimals with steps of 1e-20, so nothing is derived by hand there. The Fisher information is the
-integral of the squared slope of one density, times the share of words a component expects.
+The gradient of the log-likelihood is taken numerically, by central differences in
+60-digit decimals with steps of 1e-20, so nothing is derived by hand there. The Fisher
+information is the integral of the squared slope of one density, times the share of
+words a component expects.
 
 Where the paper leaves room, and what is done here:
 
@@ -44,7 +45,9 @@ def joint(word, mixture):
         total = 0
         for d in range(len(word)):
             total += log_density(word[d], laplacian[k][d], location[k][d], scale[k][d])
-        result.append(Decimal(prior[k]) * total.exp() if exact else prior[k] * math.exp(total))
+        result.append(
+            Decimal(prior[k]) * total.exp() if exact else prior[k] * math.exp(total)
+        )
     return result
 
 
@@ -64,7 +67,8 @@ def posterior(word, mixture):
 
 
 def weighted_median(values, weights):
-    """The least value that minimises the weighted sum of distances; every value is tried."""
+    """The least value that minimises the weighted sum of distances; every value is
+    tried."""
     best, least = None, math.inf
     for candidate in sorted(values):
         distance = 0.0
@@ -82,10 +86,17 @@ def fitted(values, weights, floor):
     """
     total = sum(weights)
     mean = sum(w * x for w, x in zip(weights, values, strict=True)) / total
-    variance = sum(w * (x - mean) ** 2 for w, x in zip(weights, values, strict=True)) / total
+    variance = (
+        sum(w * (x - mean) ** 2 for w, x in zip(weights, values, strict=True)) / total
+    )
     median = weighted_median(values, weights)
-    distance = sum(w * abs(x - median) for w, x in zip(weights, values, strict=True)) / total
-    choices = [(False, mean, math.sqrt(max(variance, floor))), (True, median, max(distance, floor))]
+    distance = (
+        sum(w * abs(x - median) for w, x in zip(weights, values, strict=True)) / total
+    )
+    choices = [
+        (False, mean, math.sqrt(max(variance, floor))),
+        (True, median, max(distance, floor)),
+    ]
     likelihoods = []
     for choice in choices:
         likelihood = 0.0
@@ -113,12 +124,15 @@ def em_step(words, mixture, floor):
 def slope(x, laplacian, scale, of_scale):
     """d log f / d location or d scale, of one density around 0."""
     if laplacian:
-        return abs(x) / scale**2 - 1 / scale if of_scale else math.copysign(1, x) / scale
+        return (
+            abs(x) / scale**2 - 1 / scale if of_scale else math.copysign(1, x) / scale
+        )
     return x**2 / scale**3 - 1 / scale if of_scale else x / scale**2
 
 
 def fisher_information(laplacian, scale, of_scale):
-    """Expected square of that slope, by integrating one half of a symmetric function."""
+    """Expected square of that slope, by integrating one half of a symmetric
+    function."""
 
     def integrand(x):
         density = math.exp(log_density(x, laplacian, 0.0, scale))
@@ -128,28 +142,37 @@ def fisher_information(laplacian, scale, of_scale):
 
 
 def gradient(words, mixture, part, k, d):
-    """d log-likelihood / d location (part 1) or scale (part 2) of one component and dimension."""
+    """d log-likelihood / d location (part 1) or scale (part 2) of one component and
+    dimension."""
     with localcontext() as context:
         context.prec = 60
         exact = [[Decimal(float(x)) for x in word] for word in words]
         values = []
         for step in (STEP, -STEP):
-            moved = [[[Decimal(float(x)) for x in row] for row in rows] for rows in mixture[2:]]
+            moved = [
+                [[Decimal(float(x)) for x in row] for row in rows]
+                for rows in mixture[2:]
+            ]
             moved[part - 1][k][d] += step
             values.append(log_likelihood(exact, (*mixture[:2], *moved)))
         return float((values[0] - values[1]) / (2 * STEP))
 
 
 def fisher_vector(words, mixture):
-    """Gradient over the root of the Fisher information: all locations, then all scales."""
+    """Gradient over the root of the Fisher information: all locations, then all
+    scales."""
     prior, laplacian, location, scale = mixture
     result = []
     for part in (1, 2):
         for k in range(len(location)):
             for d in range(len(location[0])):
-                per_word = fisher_information(bool(laplacian[k][d]), float(scale[k][d]), part == 2)
+                per_word = fisher_information(
+                    bool(laplacian[k][d]), float(scale[k][d]), part == 2
+                )
                 information = len(words) * prior[k] * per_word
-                result.append(gradient(words, mixture, part, k, d) / math.sqrt(information))
+                result.append(
+                    gradient(words, mixture, part, k, d) / math.sqrt(information)
+                )
     return result
 
 

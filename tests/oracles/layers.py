@@ -11,7 +11,8 @@ def dot(x, y):
 
 
 def affine(weight, x, bias=None):
-    """Fully connected: weight (out, in) times x (in,), plus bias (out,) if there is one."""
+    """Fully connected: weight (out, in) times x (in,), plus bias (out,) if there is
+    one."""
     shift = np.zeros(len(weight)) if bias is None else bias
     result = [dot(row, x) + float(b) for row, b in zip(weight, shift, strict=True)]
     return np.array(result, dtype=np.float64)
@@ -53,8 +54,8 @@ def sigmoid(x):
 def gru(inputs, w_ih, w_hh, b_ih, b_hh):
     """States (n, D) of a GRU over inputs (n, F), from zeros.
 
-    w_ih (3D, F), w_hh (3D, D), b_ih and b_hh (3D,) hold the gates r, z, n in that order; r is
-    applied after the recurrent product with its bias, as PyTorch does.
+    w_ih (3D, F), w_hh (3D, D), b_ih and b_hh (3D,) hold the gates r, z, n in that
+    order; r is applied after the recurrent product with its bias, as PyTorch does.
     """
     size = len(w_hh) // 3
     h, states = [0.0] * size, []
@@ -64,7 +65,9 @@ def gru(inputs, w_ih, w_hh, b_ih, b_hh):
         for d in range(size):
             r = sigmoid(from_input[d] + from_state[d])
             z = sigmoid(from_input[size + d] + from_state[size + d])
-            candidate = math.tanh(from_input[2 * size + d] + r * from_state[2 * size + d])
+            candidate = math.tanh(
+                from_input[2 * size + d] + r * from_state[2 * size + d]
+            )
             following.append((1.0 - z) * candidate + z * h[d])
         h = following
         states.append(h)
@@ -80,6 +83,8 @@ def lstm(inputs, w_ih, w_hh, b_ih, b_hh):
         for d in range(size):
             kept = sigmoid(gates[size + d]) * c[d]
             c[d] = kept + sigmoid(gates[d]) * math.tanh(gates[2 * size + d])
-        h = np.array([sigmoid(gates[3 * size + d]) * math.tanh(c[d]) for d in range(size)])
+        h = np.array(
+            [sigmoid(gates[3 * size + d]) * math.tanh(c[d]) for d in range(size)]
+        )
         states.append(h)
     return np.array(states)

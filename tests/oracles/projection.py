@@ -1,15 +1,15 @@
 """The losses of `projection` that no other oracle has, by loops over pairs.
 
-s[i][c] is the score of image i and caption c, ids[i] the image that row i shows. Another caption of
-the same image is left out: it is neither right nor wrong.
+s[i][c] is the score of image i and caption c, ids[i] the image that row i shows.
+Another caption of the same image is left out: it is neither right nor wrong.
 """
 
 import math
 
 
 def info_nce(s, ids, scale):
-    """(of images, of captions): halves of CLIP's loss, each the mean over the rows of minus the log
-    of the probability that a softmax gives to what belongs together."""
+    """(of images, of captions): halves of CLIP's loss, each the mean over the rows of
+    minus the log of the probability that a softmax gives to what belongs together."""
     count, halves = len(s), []
     for score in (lambda a, b: s[a][b], lambda a, b: s[b][a]):
         total = 0.0
@@ -24,7 +24,8 @@ def info_nce(s, ids, scale):
 
 
 def sigmoid(s, ids, scale, bias):
-    """SigLIP: every pair is right or wrong for itself; the sum of all pairs over the rows."""
+    """SigLIP: every pair is right or wrong for itself; the sum of all pairs over the
+    rows."""
     total = 0.0
     for i in range(len(s)):
         for c in range(len(s)):

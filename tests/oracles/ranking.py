@@ -2,14 +2,17 @@
 
 Where the papers leave room, and what is done here:
 
-- No paper says how ties are broken. Pessimistically here: an irrelevant item with the score of a
-  relevant one goes before it. Other relevant items never push the best one back.
-- The papers ask for a median and a mean rank without a convention. As VSE++ does: ranks count from
-  zero, the median is floored and 1 added to it; 1 is added to the mean, which is not floored.
-- S (Dual-Path, "Instance loss" section) is an integral over [-1, 1] of the smaller of two
-  densities. Nothing is said of how they are estimated, so bins and range are arguments; the width
-  of a bin cancels when shares are compared. A value on an inner edge belongs to the bin above it.
-  A value outside the range is an error, so that no share is lost in silence.
+- No paper says how ties are broken. Pessimistically here: an irrelevant item with the
+  score of a relevant one goes before it. Other relevant items never push the best one
+  back.
+- The papers ask for a median and a mean rank without a convention. As VSE++ does: ranks
+  count from zero, the median is floored and 1 added to it; 1 is added to the mean,
+  which is not floored.
+- S (Dual-Path, "Instance loss" section) is an integral over [-1, 1] of the smaller of
+  two densities. Nothing is said of how they are estimated, so bins and range are
+  arguments; the width of a bin cancels when shares are compared. A value on an inner
+  edge belongs to the bin above it. A value outside the range is an error, so that no
+  share is lost in silence.
 - Not-a-number scores are not handled.
 """
 
@@ -24,7 +27,9 @@ def places(scores, relevant):
     wanted = {int(item) for item in relevant}
     if not wanted:
         raise ValueError("a query has no relevant item")
-    order = sorted(range(len(scores)), key=lambda item: (-float(scores[item]), item in wanted))
+    order = sorted(
+        range(len(scores)), key=lambda item: (-float(scores[item]), item in wanted)
+    )
     return [place for place, item in enumerate(order) if item in wanted]
 
 
@@ -62,7 +67,8 @@ def mean_rank(ranks):
 
 
 def shares(values, bins, low, high):
-    """Share of the values in each of `bins` equal bins; the last one is closed on the right."""
+    """Share of the values in each of `bins` equal bins; the last one is closed on the
+    right."""
     counts = [0] * bins
     for value in values:
         if not low <= value <= high:

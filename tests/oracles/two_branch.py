@@ -1,36 +1,41 @@
 """Two-branch networks, Wang et al. 2018, equations 1-7 and the sampling of section 5.1.
 
-One pair, one triplet, one scalar at a time in float64. A batch is B rows, row b a positive pair
-(images[b], texts[b]) of image group_ids[b]; an image with several captions fills several rows.
+One pair, one triplet, one scalar at a time in float64. A batch is B rows, row b a
+positive pair (images[b], texts[b]) of image group_ids[b]; an image with several
+captions fills several rows.
 
 Where the paper leaves room, and what is done here:
 
-- Eqs. 3 and 6 sum over triplets and say nothing of a reduction: each term is a mean over rows
-  x K slots. Slots with a zero hinge, and slots no negative was left for, count as zeros. So a
-  term does not jump when triplets stop violating the margin.
+- Eqs. 3 and 6 sum over triplets and say nothing of a reduction: each term is a mean
+  over rows x K slots. Slots with a zero hinge, and slots no negative was left for,
+  count as zeros. So a term does not jump when triplets stop violating the margin.
 - Eq. 6 as it reached us has plain brackets; the hinge [t]_+ of eq. 3 is meant.
-- "At most K with the highest non-negative loss" allows kept triplets of zero loss, which changes
-  nothing here: zeros are in the mean anyway. K is per row and per direction.
-- "An image in the batch not associated with y": an image that fills two rows is one candidate x'
-  (its first row), so it takes one of the K slots at most. As an anchor it has one row per
-  positive sentence.
+- "At most K with the highest non-negative loss" allows kept triplets of zero loss,
+  which changes nothing here: zeros are in the mean anyway. K is per row and per
+  direction.
+- "An image in the batch not associated with y": an image that fills two rows is one
+  candidate x' (its first row), so it takes one of the K slots at most. As an anchor it
+  has one row per positive sentence.
 - Row b is never its own negative, and neither is another row of its image.
-- Eq. 5 does not say if a sentence is its own neighbour (it is at distance 0), nor how the
-  triplets of that term are mined or weighed: each ordered pair of different rows of an image has
-  its own K slots, and the mean is over pairs x K. No pair in the batch, no term: zero. The
-  official code takes the farthest of the group instead.
-- Its negatives are all sentences of other images in the batch, not only those that the mining of
-  eq. 3 kept.
+- Eq. 5 does not say if a sentence is its own neighbour (it is at distance 0), nor how
+  the triplets of that term are mined or weighed: each ordered pair of different rows of
+  an image has its own K slots, and the mean is over pairs x K. No pair in the batch, no
+  term: zero. The official code takes the farthest of the group instead.
+- Its negatives are all sentences of other images in the batch, not only those that the
+  mining of eq. 3 kept.
 - Eq. 4 does not occur in the image-sentence task; no image-side term is written here.
-- Batch normalisation follows the last FC layer, without ReLU, and L2 follows it. The linear
-  variant keeps the first FC layer and L2 only: no batch normalisation. Dropout is not mentioned
-  by section 3.2 and is off in evaluation mode anyway.
-- Euclidean distance, not squared, and no epsilon under the root. L2 of a zero vector: zeros.
-- Eq. 7 sums over pairs: here a mean over positive and negative ones, which are equally many.
+- Batch normalisation follows the last FC layer, without ReLU, and L2 follows it. The
+  linear variant keeps the first FC layer and L2 only: no batch normalisation. Dropout
+  is not mentioned by section 3.2 and is off in evaluation mode anyway.
+- Euclidean distance, not squared, and no epsilon under the root. L2 of a zero vector:
+  zeros.
+- Eq. 7 sums over pairs: here a mean over positive and negative ones, which are equally
+  many.
 
-What the released code (lwwang/Two_branch_network) does otherwise has functions of its own, whose
-names begin with "official". Its batch is G draws of n sentences: G images, and G * n sentences of
-which those at g * n to g * n + n - 1 go with image g. No draw knows which image another one shows.
+What the released code (lwwang/Two_branch_network) does otherwise has functions of its
+own, whose names begin with "official". Its batch is G draws of n sentences: G images,
+and G * n sentences of which those at g * n to g * n + n - 1 go with image g. No draw
+knows which image another one shows.
 """
 
 import math
@@ -41,7 +46,8 @@ from oracles.layers import affine, batch_norm, relu, unit
 
 
 def embed(x, w1, b1, w2, b2, running_mean, running_var, bn_weight, bn_bias, eps):
-    """Section 3.2.1, one branch for one vector: FC, ReLU, FC, batch norm (evaluation), L2."""
+    """Section 3.2.1, one branch for one vector: FC, ReLU, FC, batch norm (evaluation),
+    L2."""
     hidden = relu(affine(w1, x, b1))
     out = affine(w2, hidden, b2)
     return unit(batch_norm(out, running_mean, running_var, bn_weight, bn_bias, eps))
@@ -53,14 +59,16 @@ def embed_linear(x, w1, b1):
 
 
 def official_embed(x, w1, running_mean, running_var, bn_weight, bn_bias, w2, b2, eps):
-    """The released code's branch: FC (a bias would cancel), batch norm, ReLU, FC, L2."""
+    """The released code's branch: FC (a bias would cancel), batch norm, ReLU, FC,
+    L2."""
     first = affine(w1, x)
     hidden = relu(batch_norm(first, running_mean, running_var, bn_weight, bn_bias, eps))
     return unit(affine(w2, hidden, b2))
 
 
 def joint_score(x, y, layers):
-    """Section 3.3: the score p of a pair of embeddings; layers are pairs (weight, bias)."""
+    """Section 3.3: the score p of a pair of embeddings; layers are pairs (weight,
+    bias)."""
     values = np.array([float(x[d]) * float(y[d]) for d in range(len(x))])
     for number, (weight, bias) in enumerate(layers):
         values = affine(weight, relu(values) if number else values, bias)
@@ -73,9 +81,11 @@ def logistic(p, z):
 
 
 def similarity_loss(images, texts, others, layers):
-    """Eq. 7: pair b is (images[b], texts[b]), its negative (images[b], texts[others[b]]).
+    """Eq. 7: pair b is (images[b], texts[b]), its negative (images[b],
+    texts[others[b]]).
 
-    others[b] is None where the batch has no sentence of another image; that counts as zero.
+    others[b] is None where the batch has no sentence of another image; that counts as
+    zero.
     """
     total = 0.0
     for b in range(len(images)):
@@ -109,7 +119,8 @@ def highest(values, k):
 
 
 def image_to_text(images, texts, group_ids, margin, k):
-    """First term of eq. 3, unweighted: triplets (x, y, y'), the mean over B x K slots."""
+    """First term of eq. 3, unweighted: triplets (x, y, y'), the mean over B x K
+    slots."""
     total = 0.0
     for b in range(len(texts)):
         near = distance(images[b], texts[b])
@@ -122,7 +133,8 @@ def image_to_text(images, texts, group_ids, margin, k):
 
 
 def text_to_image(images, texts, group_ids, margin, k):
-    """Second term of eq. 3, unweighted: triplets (y, x, x'), the mean over B x K slots."""
+    """Second term of eq. 3, unweighted: triplets (y, x, x'), the mean over B x K
+    slots."""
     total = 0.0
     for b in range(len(texts)):
         near = distance(images[b], texts[b])
@@ -143,7 +155,8 @@ def bidirectional(images, texts, group_ids, margin, lambda1, lambda2, k):
 
 
 def text_neighbourhood(texts, group_ids, margin, k):
-    """Eq. 5's constraints as the last term of eq. 6, unweighted: the mean over pairs x K slots."""
+    """Eq. 5's constraints as the last term of eq. 6, unweighted: the mean over pairs x
+    K slots."""
     total, pairs = 0.0, 0
     for b in range(len(texts)):
         for j in range(len(texts)):
@@ -166,10 +179,11 @@ def official_distance(x, y):
 
 
 def official_terms(images, texts, n, margin, k):
-    """The released code's three terms, unweighted: image anchor, sentence anchor, sentences.
+    """The released code's three terms, unweighted: image anchor, sentence anchor,
+    sentences.
 
-    Each is a mean over the G * n sentences x K slots; the neighbour of a sentence is the farthest
-    of its draw, itself included.
+    Each is a mean over the G * n sentences x K slots; the neighbour of a sentence is
+    the farthest of its draw, itself included.
     """
     image_anchor = sentence_anchor = sentences = 0.0
     for s in range(len(texts)):
@@ -181,13 +195,25 @@ def official_terms(images, texts, n, margin, k):
         wrong_texts = [c for c in range(len(texts)) if c // n != own]
         wrong_images = [g for g in range(len(images)) if g != own]
         image_anchor += highest(
-            [hinge(margin, near, official_distance(images[own], texts[c])) for c in wrong_texts], k
+            [
+                hinge(margin, near, official_distance(images[own], texts[c]))
+                for c in wrong_texts
+            ],
+            k,
         )
         sentence_anchor += highest(
-            [hinge(margin, near, official_distance(images[g], texts[s])) for g in wrong_images], k
+            [
+                hinge(margin, near, official_distance(images[g], texts[s]))
+                for g in wrong_images
+            ],
+            k,
         )
         sentences += highest(
-            [hinge(margin, farthest, official_distance(texts[s], texts[c])) for c in wrong_texts], k
+            [
+                hinge(margin, farthest, official_distance(texts[s], texts[c]))
+                for c in wrong_texts
+            ],
+            k,
         )
     slots = len(texts) * k
     return image_anchor / slots, sentence_anchor / slots, sentences / slots

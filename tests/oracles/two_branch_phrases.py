@@ -1,13 +1,15 @@
 """Two-branch networks for phrases, Wang et al. 2018: Algorithm 1 and equations 3 to 7.
 
-One triplet, one pair, one scalar at a time in float64. Row b of a batch is a phrase of chain
-chains[b] in image images[b]; ious[b][p] is the IoU of proposal p of that image with its true
-region, NaN where the image has no such proposal. Target t is row targets[t], and regions[t] are
-the vectors of its positive regions, the one of step 2 first.
+One triplet, one pair, one scalar at a time in float64. Row b of a batch is a phrase of
+chain chains[b] in image images[b]; ious[b][p] is the IoU of proposal p of that image
+with its true region, NaN where the image has no such proposal. Target t is row
+targets[t], and regions[t] are the vectors of its positive regions, the one of step 2
+first.
 
 Where the paper leaves room, and what is done here:
 
-- each term is a mean over rows x K slots, those without a triplet count as zeros, as for sentences;
+- each term is a mean over rows x K slots, those without a triplet count as zeros, as
+  for sentences;
 - a target region meets the phrases of its draw: rows targets[t] to targets[t] + n - 1;
 - y' is any phrase of the batch of another chain, whatever it says;
 - x_k of eq. 4 is a region of step 3b, and each region of a phrase is x_i once;
@@ -74,7 +76,8 @@ def region_neighbourhood(proposals, images, ious, targets, regions, margin, k):
 
 
 def positive_pairs(ious, augmented):
-    """Pairs (row, region) of the similarity network: region -1 is the true one, p a proposal."""
+    """Pairs (row, region) of the similarity network: region -1 is the true one, p a
+    proposal."""
     pairs = []
     for row in range(len(ious)):
         if negatives(ious[row]):

@@ -5,8 +5,9 @@ s[i][c] is the score of image i and caption c, ids[i] the image that row i shows
 
 
 def losses(s, ids, margin):
-    """(hardest, all): of the hardest negative and of all, summed over the rows of a batch, each as
-    a pair: of wrong captions for every image, of wrong images for every caption."""
+    """(hardest, all): of the hardest negative and of all, summed over the rows of a
+    batch, each as a pair: of wrong captions for every image, of wrong images for every
+    caption."""
     hardest, total = [0.0, 0.0], [0.0, 0.0]
     for row in range(len(s)):
         captions = [0.0]

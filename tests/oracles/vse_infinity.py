@@ -4,7 +4,8 @@ import math
 
 
 def position(place, size):
-    """Sine and cosine of the place at `size` / 2 rates, in turn; the first place is 0."""
+    """Sine and cosine of the place at `size` / 2 rates, in turn; the first place is
+    0."""
     numbers = []
     for pair in range(size // 2):
         angle = place / 10000 ** (2 * pair / size)
@@ -22,7 +23,8 @@ def weights(states, score, temperature):
 
 
 def pooled(vectors, theta):
-    """For each dimension the values, the greatest first, times the weights of their places."""
+    """For each dimension the values, the greatest first, times the weights of their
+    places."""
     result = []
     for d in range(len(vectors[0])):
         values = sorted((vector[d] for vector in vectors), reverse=True)

@@ -1,20 +1,27 @@
 """Ranks, ties, S and resamples of whole matrices, which evaluations count tile by tile.
 
-Array names end in their axes: Q = queries, G = gallery or groups, I = images, C = captions,
-R = resamples.
+Array names end in their axes: Q = queries, G = gallery or groups, I = images, C =
+captions, R = resamples.
 """
 
 import numpy as np
 
 from benchmark.data.results import Ranks
 from benchmark.scoring import distribution_overlap, metrics
-from benchmark.scoring.distribution_overlap import BINS, Bootstrap, ScoreSummary, edges_of, shares
+from benchmark.scoring.distribution_overlap import (
+    BINS,
+    Bootstrap,
+    ScoreSummary,
+    edges_of,
+    shares,
+)
 from benchmark.scoring.ranking import ranks_of
 from benchmark.scoring.relevance import Relevance
 
 
 def by_query(direction: str, matrix_IC: np.ndarray) -> np.ndarray:
-    """A matrix (I, C) with one row per query of the direction: (I, C) of i2t, (C, I) of t2i."""
+    """A matrix (I, C) with one row per query of the direction: (I, C) of i2t, (C, I) of
+    t2i."""
     return matrix_IC if direction == "i2t" else matrix_IC.T
 
 
@@ -33,7 +40,8 @@ def optimistic_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarr
 def ranks(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, Ranks]:
     """Of all relevant items, by direction; `scores` have one row per query."""
     return {
-        way: ranks_of(scores_QG, by_query(way, relevant_IC)) for way, scores_QG in scores.items()
+        way: ranks_of(scores_QG, by_query(way, relevant_IC))
+        for way, scores_QG in scores.items()
     }
 
 
@@ -49,7 +57,8 @@ def fold_ranks(
 
 
 def tie_gap(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, float]:
-    """How much a metric would gain if ties counted for the method instead of against it."""
+    """How much a metric would gain if ties counted for the method instead of against
+    it."""
     optimistic = {
         way: optimistic_ranks(scores_QG, by_query(way, relevant_IC))
         for way, scores_QG in scores.items()
@@ -77,7 +86,8 @@ def overlap(
 
 
 def one_minus_ks(matched: np.ndarray, unmatched: np.ndarray) -> float:
-    """1 - the Kolmogorov-Smirnov distance, in [0, 1]: a bound that needs no bins (S <= 1 - KS)."""
+    """1 - the Kolmogorov-Smirnov distance, in [0, 1]: a bound that needs no bins (S <=
+    1 - KS)."""
     matched, unmatched = np.sort(matched, axis=None), np.sort(unmatched, axis=None)
     points = np.concatenate([matched, unmatched])
     below_p = np.searchsorted(matched, points, side="right") / matched.size
@@ -85,8 +95,11 @@ def one_minus_ks(matched: np.ndarray, unmatched: np.ndarray) -> float:
     return float(1 - np.abs(below_p - below_q).max())
 
 
-def score_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float | list]:
-    """S and the other metrics of two samples of scores, with the range and bins of S."""
+def score_metrics(
+    matched: np.ndarray, unmatched: np.ndarray
+) -> dict[str, float | list]:
+    """S and the other metrics of two samples of scores, with the range and bins of
+    S."""
     span = distribution_overlap.range_of_bins(*support(matched, unmatched))
     summary = ScoreSummary(
         range=span,
@@ -109,9 +122,13 @@ def replicates(
     range: tuple[float, float],
     bins: int = BINS,
 ) -> np.ndarray:
-    """S of R resamples of the groups, (R,), over the bins of `overlap`: see `Bootstrap`."""
+    """S of R resamples of the groups, (R,), over the bins of `overlap`: see
+    `Bootstrap`."""
     pairs = np.nonzero(np.equal.outer(group_of_image_I, group_of_caption_C))
-    edges, groups = edges_of(scores_IC.dtype, range, bins), (group_of_image_I, group_of_caption_C)
+    edges, groups = (
+        edges_of(scores_IC.dtype, range, bins),
+        (group_of_image_I, group_of_caption_C),
+    )
     bootstrap = Bootstrap(*groups, drawn_RG, edges, pairs[0], scores_IC[pairs])
     bootstrap.add(*(np.arange(length) for length in scores_IC.shape), scores_IC, pairs)
     return bootstrap.replicates

@@ -1,4 +1,5 @@
-"""The mean of word vectors and the pooled image in one space; `how` says what is wrong of it."""
+"""The mean of word vectors and the pooled image in one space; `how` says what is wrong
+of it."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,9 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return
-    query, items = ("an image", "caption") if "i2t" in board.ways else ("a caption", "image")
+    query, items = (
+        ("an image", "caption") if "i2t" in board.ways else ("a caption", "image")
+    )
     left_out = sum(map(len, settings.values())) - len(timed)
     yield ReportFigure(
         name="cost",
@@ -37,10 +39,16 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
 
 
 def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
-    """rsum against the time to train and the time of a query, of rows that were timed alike; the
-    line joins the rows that no other one beats in both, the Pareto front."""
-    style_of = dict(zip(board.rows, style.styles([row.method for row in board.rows]), strict=True))
-    trained = {row: training_seconds(board, row) for row in rows if training_seconds(board, row)}
+    """rsum against the time to train and the time of a query, of rows that were timed
+    alike; the line joins the rows that no other one beats in both, the Pareto front."""
+    style_of = dict(
+        zip(board.rows, style.styles([row.method for row in board.rows]), strict=True)
+    )
+    trained = {
+        row: training_seconds(board, row)
+        for row in rows
+        if training_seconds(board, row)
+    }
     asked = {row: 1000 * max(query_seconds(row), SHORTEST) for row in rows}
     with style.drawing():
         figure, (left, right) = style.panels(2, columns=2, head=0, row=4.2)
@@ -66,7 +74,8 @@ def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of points (time, quality) those that no other one equals or beats in both, fast to slow."""
+    """Of points (time, quality) those that no other one equals or beats in both, fast
+    to slow."""
     best: list[tuple[float, float]] = []
     for time, quality in sorted(points, key=lambda point: (point[0], -point[1])):
         if not best or quality > best[-1][1]:

@@ -1,6 +1,7 @@
-"""What scores rest on, of the best rows that have such samples: the words of a caption, for each
-method (instance-loss paper, Fig. 11), and where each of them looks in the image (SCAN, Fig. 4). And
-the boxes that the best row and a baseline choose for phrases."""
+"""What scores rest on, of the best rows that have such samples: the words of a
+caption, for each method (instance-loss paper, Fig. 11), and where each of them looks
+in the image (SCAN, Fig. 4). And the boxes that the best row and a baseline choose
+for phrases."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -20,7 +21,8 @@ from benchmark.scoring import CORRECT_IOU
 
 WORD, AROUND = 0.19, 0.9  # inches; of a word, and of a panel's title and axis
 ATTENDED = 3  # captions whose attention is drawn
-SIDE, LARGE = 100, 300  # pixels of the longer side of a drawn image: of a word, of a phrase
+# pixels of the longer side of a drawn image: of a word, of a phrase
+SIDE, LARGE = 100, 300
 DARKEST = 0.85  # opacity of the veil over a cell without any attention
 COLUMNS = 8
 PHRASES = 6  # of a figure
@@ -49,23 +51,29 @@ def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
         split = inputs.data.split("test")
         for number, text in enumerate(_texts(inputs, captions)):
             image_row = int(split.image_rows[split.image_of_caption[captions[number]]])
-            with inputs.open_image(inputs.data.images["file"].iloc[image_row]) as opened:
+            with inputs.open_image(
+                inputs.data.images["file"].iloc[image_row]
+            ) as opened:
                 image = opened.convert("RGB")
             yield ReportFigure(
                 name=f"attention-{number + 1}",
-                figure=attention(image, tokenise(text), row.samples["attention"][number]),
+                figure=attention(
+                    image, tokenise(text), row.samples["attention"][number]
+                ),
                 alt=f"{row.title}: where each word of the caption looks: {text}",
             )
 
 
 def _texts(inputs: FigureInputs, captions: np.ndarray) -> list[str]:
     rows = inputs.data.split("test").caption_rows
-    return [inputs.data.captions["text"].iloc[int(rows[caption])] for caption in captions]
+    return [
+        inputs.data.captions["text"].iloc[int(rows[caption])] for caption in captions
+    ]
 
 
 def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
-    """Bars of how much the score of a caption drops without a word, words in reading order; NaN for
-    a word that the method does not use.
+    """Bars of how much the score of a caption drops without a word, words in reading
+    order; NaN for a word that the method does not use.
 
     Captions are sorted by length, so that panels of one height share a row.
     """
@@ -76,12 +84,17 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     with style.drawing():
         figure = Figure(figsize=(style.WIDTH, 0.4 + sum(heights)), layout="constrained")
         shape = (len(lines), len(lines[0]))
-        grid = figure.subplots(*shape, squeeze=False, height_ratios=heights, sharex=True)
+        grid = figure.subplots(
+            *shape, squeeze=False, height_ratios=heights, sharex=True
+        )
         for axes in grid.flat[len(captions) :]:
             axes.set_axis_off()
         for number, (axes, text) in enumerate(zip(grid.flat, captions, strict=False)):
             of_text = tokenise(text)
-            values, at = np.nan_to_num(drops[text][: len(of_text)]), np.arange(len(of_text))
+            values, at = (
+                np.nan_to_num(drops[text][: len(of_text)]),
+                np.arange(len(of_text)),
+            )
             axes.barh(at, values, color=np.where(values > 0, style.ORANGE, style.BLUE))
             axes.axvline(0, color=style.GREY, linewidth=0.8)
             axes.set_yticks(at, [style.shown(word, 14, lines=1) for word in of_text])
@@ -92,32 +105,52 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def attention(image: Image.Image, of_text: Sequence[str], weights: np.ndarray) -> Figure:
-    """The image once for each word, bright where the word looks: `weights` (W, G) are over a square
-    grid of cells. Every word has its own scale, up to its highest weight, which stands above it."""
+def attention(
+    image: Image.Image, of_text: Sequence[str], weights: np.ndarray
+) -> Figure:
+    """The image once for each word, bright where the word looks: `weights` (W, G) are
+    over a square grid of cells. Every word has its own scale, up to its highest weight,
+    which stands above it."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     width, height = small.size
     side = int(np.sqrt(weights.shape[1]))
     with style.drawing():
-        row, count = 0.45 + 0.95 * style.WIDTH / COLUMNS * height / width, 1 + len(of_text)
-        figure, grid = style.panels(max(count, COLUMNS), columns=COLUMNS, head=0.2, row=row)
+        row, count = (
+            0.45 + 0.95 * style.WIDTH / COLUMNS * height / width,
+            1 + len(of_text),
+        )
+        figure, grid = style.panels(
+            max(count, COLUMNS), columns=COLUMNS, head=0.2, row=row
+        )
         for axes in grid:
             axes.set_axis_off()
         grid[0].imshow(small, interpolation="none")
         for axes, word, of_word in zip(grid[1:], of_text, weights, strict=False):
             axes.imshow(small, interpolation="none")
             veil = np.zeros((side, side, 4))
-            veil[..., 3] = DARKEST * (1 - of_word.reshape(side, side) / max(of_word.max(), 1e-12))
-            axes.imshow(veil, extent=(-0.5, width - 0.5, height - 0.5, -0.5), interpolation="none")
-            axes.set_title(f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}", fontsize=8)
+            veil[..., 3] = DARKEST * (
+                1 - of_word.reshape(side, side) / max(of_word.max(), 1e-12)
+            )
+            axes.imshow(
+                veil,
+                extent=(-0.5, width - 0.5, height - 0.5, -0.5),
+                interpolation="none",
+            )
+            axes.set_title(
+                f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}", fontsize=8
+            )
     return figure
 
 
 def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    """Evenly spaced phrases of the test split, then evenly spaced ones that the best row misses:
-    with its boxes, and those of the best one of BASELINE or, without one, of the last row."""
-    rows, data = [row for row in inputs.board.ranked if "p2r_boxes" in row.samples], inputs.data
+    """Evenly spaced phrases of the test split, then evenly spaced ones that the best
+    row misses: with its boxes, and those of the best one of BASELINE or, without one,
+    of the last row."""
+    rows, data = (
+        [row for row in inputs.board.ranked if "p2r_boxes" in row.samples],
+        inputs.data,
+    )
     baselines = [row for row in rows[1:] if row.method == BASELINE]
     rows = rows[:1] + (baselines[:1] or rows[1:][-1:])
     if not rows:
@@ -128,14 +161,21 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     missed = np.flatnonzero(iou(boxes[:, 1], truths) < CORRECT_IOU)
     files = data.images.set_index("image_id")["file"]
     titles = [row.title for row in rows]
-    for name, numbers in (("phrases", np.arange(len(regions))), ("phrases-missed", missed)):
+    for name, numbers in (
+        ("phrases", np.arange(len(regions))),
+        ("phrases-missed", missed),
+    ):
         located = []
         for number in evenly(numbers, PHRASES):
             with inputs.open_image(files[regions["image_id"].iloc[number]]) as opened:
                 image = opened.convert("RGB")
             located.append((regions["phrase"].iloc[number], image, boxes[number]))
         if located:
-            which = f"phrases that {titles[0]} misses" if name == "phrases-missed" else "phrases"
+            which = (
+                f"phrases that {titles[0]} misses"
+                if name == "phrases-missed"
+                else "phrases"
+            )
             yield ReportFigure(
                 name=name,
                 figure=phrase_boxes(located, titles),
@@ -147,8 +187,9 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def phrase_boxes(
     phrases: Sequence[tuple[str, Image.Image, np.ndarray]], titles: Sequence[str]
 ) -> Figure:
-    """One panel per phrase with its image and boxes (1 + S, 4) in pixels, half-open: the true one,
-    and that of each of S rows with its intersection over union with the true one."""
+    """One panel per phrase with its image and boxes (1 + S, 4) in pixels, half-open:
+    the true one, and that of each of S rows with its intersection over union with the
+    true one."""
     with style.drawing():
         figure, grid = style.panels(len(phrases), columns=3, head=0.1, row=2.9)
         for axes, (phrase, image, boxes) in zip(grid, phrases, strict=True):
@@ -159,7 +200,9 @@ def phrase_boxes(
             scale = np.tile(np.divide(small.size, image.size), 2)
             corners = boxes * scale - 0.5  # whole numbers are centres of pixels
             for (x0, y0, x1, y1), look in zip(corners, LOOKS, strict=False):
-                axes.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **look))
+                axes.add_patch(
+                    Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **look)
+                )
             numbers = ", ".join(f"{iou(box, boxes[0]):.2f}" for box in boxes[1:])
             axes.set_title(f"{style.shown(phrase, 40, lines=2)}\nIoU {numbers}")
         handles = [Line2D([], [], **look) for look in LOOKS[: 1 + len(titles)]]

@@ -42,16 +42,20 @@ def leaderboard(inputs: FigureInputs) -> Iterator[ReportFigure]:
 
 
 def leaderboard_lines(board: Board) -> list[Line]:
-    """One per row with a result, best first. A band is behind those not significantly different
-    from the best, where any two could be."""
+    """One per row with a result, best first. A band is behind those not significantly
+    different from the best, where any two could be."""
     metric = RANKED_BY[board.ranked[0].task]
-    near = {1, *comparisons.rivals(board)[0]} if comparisons.is_compared(board) else set()
+    near = (
+        {1, *comparisons.rivals(board)[0]} if comparisons.is_compared(board) else set()
+    )
     panel, lines = f"{METRICS[metric].heading} on test. Right: seeds; flags", []
     for rank, row in enumerate(board.ranked, 1):
         marked = flags.letters(flags.row_flags(board, row))
         look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
         beside = f"{len(row.played)}; {marked or '-'}"
-        line = Line(label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel)
+        line = Line(
+            label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel
+        )
         band = WHOLE if rank in near else None
         lines.append(replace(line, beside=beside, band=band))
     return lines
@@ -73,14 +77,23 @@ def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
     lines = []
     for verdict in (verdict for verdict in verdicts if verdict.is_counted):
         for pair in (pair for pair in verdict.pairs if pair.interval):
-            ends = (pair.margin,) if pair.rule.kind in ONE_SIDED else (-pair.margin, pair.margin)
+            ends = (
+                (pair.margin,)
+                if pair.rule.kind in ONE_SIDED
+                else (-pair.margin, pair.margin)
+            )
             marks = [Mark(value=end, look=MARGIN) for end in ends if end]
-            found = Mark(value=pair.difference, look=LOOKS[pair.conclusion], ends=pair.interval)
+            found = Mark(
+                value=pair.difference, look=LOOKS[pair.conclusion], ends=pair.interval
+            )
             is_one = pair.comparison.is_of_these_trainings
             marks.append(replace(found, is_of_these_trainings=is_one))
             if pair.printed is not None:
                 marks.append(Mark(value=pair.printed, look=PRINTED))
-            label, heading = verdict.claim.statement, quantity(pair.comparison.metric).heading
+            label, heading = (
+                verdict.claim.statement,
+                quantity(pair.comparison.metric).heading,
+            )
             if len(verdict.pairs) > 1:
                 label = f"{pair.comparison.names}: {label}"
             panel = f"difference of {heading}; right of 0: the first preset is better"

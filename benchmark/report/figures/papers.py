@@ -1,7 +1,7 @@
-"""What two papers show. Instance loss: densities of scores by loss (Fig. 5), and correlations of
-images before and after training (Fig. 4b), and the loss of both branches (Fig. 8). CycleMatch: maps
-of its spaces (Fig. 6.4), curves and weights of adaptive fusion (Figs. 6.5 and 6.7), and scores of a
-few pairs (Fig. 6.6)."""
+"""What two papers show. Instance loss: densities of scores by loss (Fig. 5), and
+correlations of images before and after training (Fig. 4b), and the loss of both
+branches (Fig. 8). CycleMatch: maps of its spaces (Fig. 6.4), curves and weights of
+adaptive fusion (Figs. 6.5 and 6.7), and scores of a few pairs (Fig. 6.6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,7 +19,8 @@ from benchmark.scoring.fusion import MIDDLE
 
 LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
 INSTANCE = "dual_path_instance_1"  # the preset of Fig. 4b
-BRANCHES = {"image branch": "loss_visual", "text branch": "loss_textual"}  # columns of a history
+# columns of a history
+BRANCHES = {"image branch": "loss_visual", "text branch": "loss_textual"}
 MAPPED = ("dualmatch", "cyclematch")
 FUSIONS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
 SCORED = ("dualmatch", "cyclematch_adaptive")
@@ -27,10 +28,20 @@ QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
 def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    rows = [row for row in map(inputs.board.row, LOSSES) if row and row.played and row.has_scores]
+    rows = [
+        row
+        for row in map(inputs.board.row, LOSSES)
+        if row and row.played and row.has_scores
+    ]
     if rows:
-        order = next(x for x in papers()["instance_loss"].claims if x.id == "overlap_order")
-        printed = {p: x for of in order.parts for p, x in zip(of.presets, of.printed, strict=True)}
+        order = next(
+            x for x in papers()["instance_loss"].claims if x.id == "overlap_order"
+        )
+        printed = {
+            p: x
+            for of in order.parts
+            for p, x in zip(of.presets, of.printed, strict=True)
+        }
         titles = [
             f"{style.shown(row.title, 44)}\nS {row.mean('overlap_s'):.4f} (paper "
             f"{printed[row.preset]:.4f})\nmean of P {row.mean('mean_matched'):.3f}, "
@@ -47,8 +58,13 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         )
     row = inputs.board.row(INSTANCE)
     if row and {"correlation_before", "correlation_after"} <= row.samples.keys():
-        before, after = (row.samples[f"correlation_{when}"] for when in ("before", "after"))
-        matrices = {"before training: input features": before, "after: embeddings": after}
+        before, after = (
+            row.samples[f"correlation_{when}"] for when in ("before", "after")
+        )
+        matrices = {
+            "before training: input features": before,
+            "after: embeddings": after,
+        }
         labels = ("image", "image", "Pearson correlation")
         first, last = off_diagonal(before), off_diagonal(after)
         yield ReportFigure(
@@ -65,11 +81,16 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         losses = history.set_index("epoch")[[*BRANCHES.values()]]
         is_half = losses < losses.iloc[0] / 2
         image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
-        told = [f"epoch {end:g}" if np.isfinite(end) else "no epoch" for end in (image, text)]
+        told = [
+            f"epoch {end:g}" if np.isfinite(end) else "no epoch"
+            for end in (image, text)
+        ]
         with style.drawing():
             figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
             axes = figure.subplots()
-            for (branch, column), colour in zip(BRANCHES.items(), style.COLOURS, strict=False):
+            for (branch, column), colour in zip(
+                BRANCHES.items(), style.COLOURS, strict=False
+            ):
                 axes.plot(losses.index, losses[column], color=colour, label=branch)
             axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
             axes.legend()
@@ -88,7 +109,9 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def off_diagonal(values: np.ndarray) -> float:
     """Mean absolute value off the diagonal of (N, N); 0 for a single item."""
     others = ~np.eye(len(values), dtype=bool)
-    return float(np.abs(values[others].astype(np.float64)).mean()) if others.any() else 0.0
+    return (
+        float(np.abs(values[others].astype(np.float64)).mean()) if others.any() else 0.0
+    )
 
 
 def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
@@ -101,7 +124,9 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
         if name.startswith("tsne_")
     }
     if maps:
-        told = "; ".join(f"{title} {nearness(points):.2f}" for title, points in maps.items())
+        told = "; ".join(
+            f"{title} {nearness(points):.2f}" for title, points in maps.items()
+        )
         yield ReportFigure(
             name="spaces",
             figure=space_maps(maps),
@@ -113,12 +138,18 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
     for row in (board.row(preset) for preset in FUSIONS):
         if row and "weights_i2t" in row.samples:
             yield from fusion(board.title, row)
-    rows = [row for row in map(board.row, SCORED) if row and "similarity" in row.samples]
+    rows = [
+        row for row in map(board.row, SCORED) if row and "similarity" in row.samples
+    ]
     values = [row.samples["similarity"].astype(np.float64) for row in rows]
     rescaled = [(of - of.min()) / (np.ptp(of) or 1.0) for of in values]
     matrices = dict(zip((row.title for row in rows), rescaled, strict=True))
     if matrices:
-        labels = ("caption", "image", "score, from the lowest of the panel to the highest")
+        labels = (
+            "caption",
+            "image",
+            "score, from the lowest of the panel to the highest",
+        )
         yield ReportFigure(
             name="similarity",
             figure=style.matrix_panels(matrices, labels, "cividis", 0),
@@ -135,7 +166,10 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
     weights = {way: row.samples[f"weights_{way}"].astype(np.float64) for way in ways}
     curves = {}
     for way in ways:
-        queries, of_way = row.samples[f"curve_queries_{way}"], row.samples[f"curves_{way}"]
+        queries, of_way = (
+            row.samples[f"curve_queries_{way}"],
+            row.samples[f"curves_{way}"],
+        )
         for query, of_query in zip(queries, of_way.swapaxes(0, 1), strict=True):
             curves[f"{QUERY[way]} {query}"] = (of_query, weights[way][:, query])
     yield ReportFigure(
@@ -151,7 +185,9 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
     told = ", ".join(map(" ".join, zip(members, spreads, strict=True)))
     yield ReportFigure(
         name=f"weights-{row.preset}",
-        figure=weight_histograms({f"by {QUERY[way]}": weights[way] for way in ways}, members),
+        figure=weight_histograms(
+            {f"by {QUERY[way]}": weights[way] for way in ways}, members
+        ),
         alt=f"{title}, {row.title}: histograms of the adaptive weights of all queries",
         caption=f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. "
         f"Here {100 * share:.0f}% do: {'it recurs' if share > 0.5 else 'it does not recur'}. "
@@ -162,20 +198,25 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
 
 
 def nearness(points: np.ndarray) -> float:
-    """Of a map (2N, 2), images first: the median distance of matched pairs, divided by that of
-    unmatched ones."""
-    distances, is_matched = cdist(*np.split(points, 2)), np.eye(len(points) // 2, dtype=bool)
+    """Of a map (2N, 2), images first: the median distance of matched pairs, divided by
+    that of unmatched ones."""
+    distances, is_matched = (
+        cdist(*np.split(points, 2)),
+        np.eye(len(points) // 2, dtype=bool),
+    )
     return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
 
 
 def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:
-    """Maps (2N, 2) of N images and a caption of each, every pair joined: the shorter the lines, the
-    better a space brings pairs together."""
+    """Maps (2N, 2) of N images and a caption of each, every pair joined: the shorter
+    the lines, the better a space brings pairs together."""
     with style.drawing():
         figure, grid = style.panels(len(maps), columns=3, head=0.2, row=3.3)
         for axes, (title, points) in zip(grid, maps.items(), strict=True):
             images, captions = np.split(points, 2)
-            lines = LineCollection(np.stack([images, captions], 1), colors="#999999", lw=0.6)
+            lines = LineCollection(
+                np.stack([images, captions], 1), colors="#999999", lw=0.6
+            )
             look = {"edgecolors": "white", "lw": 0.4}
             handles = [
                 axes.scatter(*images.T, s=22, c=style.BLUE, **look),
@@ -192,7 +233,8 @@ def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:
 def score_curves(
     queries: Mapping[str, tuple[np.ndarray, np.ndarray]], members: Sequence[str]
 ) -> Figure:
-    """A panel per query with its sorted scores (S, L) by S members, and their weights (S,)."""
+    """A panel per query with its sorted scores (S, L) by S members, and their weights
+    (S,)."""
     with style.drawing():
         figure, grid = style.panels(len(queries), columns=3, head=0.3, row=2.3)
         for axes, (title, (curves, weights)) in zip(grid, queries.items(), strict=True):
@@ -210,15 +252,24 @@ def score_curves(
     return figure
 
 
-def weight_histograms(weights: Mapping[str, np.ndarray], members: Sequence[str]) -> Figure:
+def weight_histograms(
+    weights: Mapping[str, np.ndarray], members: Sequence[str]
+) -> Figure:
     """Histograms of the weights (S, Q) of every query, a panel per direction."""
     with style.drawing():
         figure, grid = style.panels(len(weights), columns=2, head=0.2, row=2.6)
         for axes, (title, of_way) in zip(grid, weights.items(), strict=True):
             axes.axvspan(*MIDDLE, color="#eeeeee", zorder=0)
-            for name, of_member, colour in zip(members, of_way, style.COLOURS, strict=False):
+            for name, of_member, colour in zip(
+                members, of_way, style.COLOURS, strict=False
+            ):
                 look = {"histtype": "stepfilled", "color": colour, "alpha": 0.5}
-                axes.hist(of_member, bins=60, label=f" {style.shown(name, 32, lines=1)}", **look)
+                axes.hist(
+                    of_member,
+                    bins=60,
+                    label=f" {style.shown(name, 32, lines=1)}",
+                    **look,
+                )
             axes.legend()
             axes.set(title=title, xlabel="weight", ylabel="queries")
     return figure

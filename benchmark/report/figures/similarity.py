@@ -9,17 +9,33 @@ from matplotlib.ticker import MaxNLocator
 
 from benchmark.data.results import Histograms
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
-from benchmark.report.figure_style import BLUE, GREY, ORANGE, drawing, legend_below, panels, shown
+from benchmark.report.figure_style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    drawing,
+    legend_below,
+    panels,
+    shown,
+)
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
 
-KINDS = {"Q: unmatched pairs": BLUE, "P: matched pairs": ORANGE, "S: area under both": "#333333"}
+KINDS = {
+    "Q: unmatched pairs": BLUE,
+    "P: matched pairs": ORANGE,
+    "S: area under both": "#333333",
+}
 BINS = 60  # of a panel
 TAIL = 0.001  # share of the scores that may lie beyond either end of a panel
 MOST = 15  # rows, the best; S of all others is in the other figure
 OVERLAP = Look(title="S", colour=BLUE)
 OTHERS = {
-    "overlap_s_half_bins": Look(title="S at half the bins", colour=GREY, marker="<", size=5.5),
-    "overlap_s_double_bins": Look(title="S at double the bins", colour=GREY, marker=">", size=5.5),
+    "overlap_s_half_bins": Look(
+        title="S at half the bins", colour=GREY, marker="<", size=5.5
+    ),
+    "overlap_s_double_bins": Look(
+        title="S at double the bins", colour=GREY, marker=">", size=5.5
+    ),
     "one_minus_ks": Look(title="1 - KS", colour=ORANGE, marker="|", size=10),
 }
 
@@ -28,7 +44,10 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     rows = [row for row in inputs.board.ranked if row.has_scores]
     if not rows:
         return
-    titles = [f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}" for row in rows[:MOST]]
+    titles = [
+        f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}"
+        for row in rows[:MOST]
+    ]
     histograms = [row.played[0].scores.histograms for row in rows[:MOST]]
     yield ReportFigure(
         name="similarities",
@@ -39,7 +58,9 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     )
     lines = []
     for row in rows:
-        others = [Mark(value=row.mean(name), look=look) for name, look in OTHERS.items()]
+        others = [
+            Mark(value=row.mean(name), look=look) for name, look in OTHERS.items()
+        ]
         marks = [*others, row_mark(inputs.board, row, "overlap_s", OVERLAP)]
         lines.append(Line(label=row.title, marks=marks, panel="S; lower is better"))
     yield ReportFigure(
@@ -68,21 +89,31 @@ def density(edges: np.ndarray, counts: np.ndarray, at: np.ndarray) -> np.ndarray
 
 
 def densities(
-    titles: Sequence[str], histograms: Sequence[Histograms], ranges: Sequence[tuple[float, float]]
+    titles: Sequence[str],
+    histograms: Sequence[Histograms],
+    ranges: Sequence[tuple[float, float]],
 ) -> Figure:
-    """Densities of both kinds of pairs, one panel per row, with the area that S measures."""
+    """Densities of both kinds of pairs, one panel per row, with the area that S
+    measures."""
     with drawing():
         figure, grid = panels(len(titles), columns=3, head=0.5, row=2.4)
-        for axes, title, each, ends in zip(grid, titles, histograms, ranges, strict=True):
+        for axes, title, each, ends in zip(
+            grid, titles, histograms, ranges, strict=True
+        ):
             at = np.linspace(*ends, BINS + 1)
-            both = [density(each.edges, counts, at) for counts in (each.unmatched, each.matched)]
+            both = [
+                density(each.edges, counts, at)
+                for counts in (each.unmatched, each.matched)
+            ]
             shared = np.minimum(*both)
             for values, colour in zip((*both, shared), KINDS.values(), strict=True):
                 axes.stairs(values, at, fill=True, alpha=0.4, color=colour)
             axes.set(title=title, yticks=[])
             axes.xaxis.set_major_locator(MaxNLocator(5))
         figure.supylabel("density of the scores", fontsize=9)
-        legend_below(figure, [Patch(color=c, alpha=0.5) for c in KINDS.values()], list(KINDS))
+        legend_below(
+            figure, [Patch(color=c, alpha=0.5) for c in KINDS.values()], list(KINDS)
+        )
     return figure
 
 

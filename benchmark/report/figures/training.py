@@ -15,7 +15,8 @@ from benchmark.report.figure_style import WIDTH, drawing, log_scale, shown, styl
 HEIGHT = 2.7  # inches; of a method
 TITLE = 38  # characters of a line of a legend
 POINTS = 40  # of a curve, at most: longer ones skip epochs, which keeps the file small
-WIDE = 5.0  # ratio of the largest to the smallest loss above which its axis is logarithmic
+# ratio of the largest to the smallest loss above which its axis is logarithmic
+WIDE = 5.0
 
 
 def training(inputs: FigureInputs) -> Iterator[ReportFigure]:
@@ -30,13 +31,16 @@ def training(inputs: FigureInputs) -> Iterator[ReportFigure]:
 
 
 def history_of(row: Row) -> pd.DataFrame | None:
-    """The epochs of the first seed with a result; None where nothing was trained for it."""
+    """The epochs of the first seed with a result; None where nothing was trained for
+    it."""
     return row.played[0].history if row.played else None
 
 
 def training_curves(board: Board) -> Figure:
     """Loss and validation rsum by epoch, two panels per method."""
-    style_of = dict(zip(board.rows, styles([row.method for row in board.rows]), strict=True))
+    style_of = dict(
+        zip(board.rows, styles([row.method for row in board.rows]), strict=True)
+    )
     trained = [row for row in board.rows if history_of(row) is not None]
     trained.sort(key=lambda row: row.method)
     groups = [list(rows) for _, rows in groupby(trained, key=lambda row: row.method)]
@@ -47,12 +51,20 @@ def training_curves(board: Board) -> Figure:
             handles = []
             for row in rows:
                 history, (colour, _, dash) = history_of(row), style_of[row]
-                chosen = history[history["epoch"] == row.played[0].record.selected_epoch]
+                chosen = history[
+                    history["epoch"] == row.played[0].record.selected_epoch
+                ]
                 thin = history[:: 1 + len(history) // POINTS]
-                look = {"color": colour, "linestyle": dash, "marker": "." * (len(history) == 1)}
+                look = {
+                    "color": colour,
+                    "linestyle": dash,
+                    "marker": "." * (len(history) == 1),
+                }
                 left.plot(thin["epoch"], thin["loss"], **look)
                 handles += right.plot(thin["epoch"], thin["val_rsum"], **look)
-                right.plot(chosen["epoch"], chosen["val_rsum"], "o", color=colour, markersize=7)
+                right.plot(
+                    chosen["epoch"], chosen["val_rsum"], "o", color=colour, markersize=7
+                )
             losses = pd.concat([history_of(row)["loss"] for row in rows])
             if 0 < WIDE * losses.min() < losses.max():
                 log_scale(left.yaxis, losses)

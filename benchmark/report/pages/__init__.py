@@ -1,4 +1,5 @@
-"""The pages of the report, and their templates: Markdown with the filters of markdown.py."""
+"""The pages of the report, and their templates: Markdown with the filters of
+markdown.py."""
 
 from pathlib import Path
 
@@ -13,13 +14,21 @@ ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    autoescape=False,  # Markdown, not HTML: templates pass text from elsewhere to `escaped`
+    # Markdown, not HTML: templates pass text from elsewhere to `escaped`
+    autoescape=False,
 )
-ENVIRONMENT.filters |= {"escaped": escaped, "inside": inside, "code": code, "table": as_markdown}
-ENVIRONMENT.filters["folded"] = "<details>\n<summary>{1}</summary>\n\n{0}</details>\n\n".format
+ENVIRONMENT.filters |= {
+    "escaped": escaped,
+    "inside": inside,
+    "code": code,
+    "table": as_markdown,
+}
+ENVIRONMENT.filters["folded"] = (
+    "<details>\n<summary>{1}</summary>\n\n{0}</details>\n\n".format
+)
 
 
 def filled(template: str, **values: object) -> str:
-    """The template of this file name with its values; raises jinja2.UndefinedError if one is
-    missing."""
+    """The template of this file name with its values; raises jinja2.UndefinedError if
+    one is missing."""
     return ENVIRONMENT.get_template(template).render(**values)

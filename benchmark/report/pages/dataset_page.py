@@ -25,14 +25,21 @@ SHARED = {  # field of the card's leakage -> what it counts
 
 
 def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
-    """The tables of a dataset by name, those for export among them; without rows: nothing."""
+    """The tables of a dataset by name, those for export among them; without rows:
+    nothing."""
     retrieval, localisation = board.retrieval, board.localisation
     return {
         "leaderboard": result_tables.leaderboard(retrieval),
         "folds": result_tables.folds(retrieval),
         "failures": result_tables.failures(board),
-        **{way: result_tables.of_direction(retrieval, way) for way in ("i2t", "t2i", "s2s")},
-        **{f"{way}_all": result_tables.of_all_items(retrieval, way) for way in board.ways},
+        **{
+            way: result_tables.of_direction(retrieval, way)
+            for way in ("i2t", "t2i", "s2s")
+        },
+        **{
+            f"{way}_all": result_tables.of_all_items(retrieval, way)
+            for way in board.ways
+        },
         "p2r": result_tables.of_direction(localisation, "p2r"),
         "overlap": result_tables.overlaps(retrieval),
         "localisation": result_tables.leaderboard(localisation),
@@ -49,14 +56,21 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval, localisation = board.retrieval, board.localisation
     drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), "")
-    for section in ("result", "similarity", "training", "cost") if retrieval.ranked else ():
-        drawn[section] = figures.section(section, FigureInputs(board=retrieval), board.dataset, UP)
+    for section in (
+        ("result", "similarity", "training", "cost") if retrieval.ranked else ()
+    ):
+        drawn[section] = figures.section(
+            section, FigureInputs(board=retrieval), board.dataset, UP
+        )
     if localisation.ranked:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, UP)
     tables = dataset_tables(params, board)
-    measured = [outcome.record.metrics for row in retrieval.ranked for outcome in row.played]
-    # What ties add to an R@1 at most, if they count for the method; not known of ranks alone.
+    measured = [
+        outcome.record.metrics for row in retrieval.ranked for outcome in row.played
+    ]
+    # What ties add to an R@1 at most, if they count for the method; not known of ranks
+    # alone.
     names = [f"{way}_r1_tie_gap" for way in board.ways]
     gaps = [of[name] for of in measured for name in names if name in of]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
@@ -90,18 +104,24 @@ def few_queries(board: Board) -> dict[str, int]:
 
 
 def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
-    """What the letters of the flags say that the tables show, and those of all rows; empty where
-    there are none."""
+    """What the letters of the flags say that the tables show, and those of all rows;
+    empty where there are none."""
     shown = {
-        letter for table in tables for cell in table.frame.get("flags", []) for letter in cell or ""
+        letter
+        for table in tables
+        for cell in table.frame.get("flags", [])
+        for letter in cell or ""
     }
-    told = ", ".join(f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown)
+    told = ", ".join(
+        f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown
+    )
     shared = ", ".join(flags.NAMES[letter] for letter in of_all)
     return "; ".join(filter(None, [told, f"all rows: {shared}" if shared else ""]))
 
 
 def spread_of(board: Board) -> dict:
-    """How far trainings lie apart, and whether rows vary alike; empty where that is not known."""
+    """How far trainings lie apart, and whether rows vary alike; empty where that is not
+    known."""
     if not board.ranked:
         return {}
     task = board.ranked[0].task
@@ -123,26 +143,33 @@ def tuning(params: Params, board: Board) -> Table:
 
 
 def leakage(card: dict) -> Table:
-    """What occurs in more than one split, and how many items of each split have such a twin."""
+    """What occurs in more than one split, and how many items of each split have such a
+    twin."""
     found, lines = card["leakage"], []
     for name, what in SHARED.items() if "items" in found else ():
         count = found["near_pictures_total" if name == "near_pictures" else name]
         count = len(count) if isinstance(count, list) else count
         line = {"in more than one split": what, "found": count}
-        lines.append(line | {f"of {split}": found["items"][name][split] for split in SPLITS[:3]})
+        lines.append(
+            line | {f"of {split}": found["items"][name][split] for split in SPLITS[:3]}
+        )
     return Table.of(f"{card['title']}: what the splits share", lines)
 
 
 def _twins(board: Board) -> dict:
-    """How many test images have a twin in another split, and how rsum changes without the queries
-    of those that the card names; empty where it names none."""
+    """How many test images have a twin in another split, and how rsum changes without
+    the queries of those that the card names; empty where it names none."""
     named = comparisons.named_twins(board.card)
     changes = [
         left - row.mean("rsum")
         for row in (board.ranked if named else ())
         if (left := comparisons.without_twins(board, row, "rsum")) is not None
     ]
-    facts = {"low": min(changes, default=0), "high": max(changes, default=0), "named": len(named)}
+    facts = {
+        "low": min(changes, default=0),
+        "high": max(changes, default=0),
+        "named": len(named),
+    }
     return facts | {"all": comparisons.twins_in_all(board.card)} if changes else {}
 
 
@@ -155,7 +182,9 @@ def _features(board: Board) -> list[str]:
         used = f"{images.get('encoder', 'unknown')}, weights: {weights}"
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
         parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
-        methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(record.method)
+        methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(
+            record.method
+        )
     return [
         f"{', '.join(sorted(of))}. Images: {images}. Text: {text}"
         for (images, text), of in methods.items()

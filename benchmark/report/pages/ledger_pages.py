@@ -1,4 +1,5 @@
-"""The pages over all seasons: the ledger of claims, and where methods differ from their papers.
+"""The pages over all seasons: the ledger of claims, and where methods differ from their
+papers.
 
 Knows no torch.
 """
@@ -33,16 +34,22 @@ IN_PART = "°"  # beside the mark of a test without some parts of its claim
 
 
 def ledger_page(
-    seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], figures: Mapping[str, str]
+    seasons: Sequence[SeasonClaims],
+    rows: Sequence[LedgerRow],
+    figures: Mapping[str, str],
 ) -> str:
     """reports/README.md; `figures` are the Markdown of the figures by name."""
     compared = [of for of in best_rows(seasons) if of[2].is_compared]
-    rivals = [(season, data, place, of.like(place)) for season, data, of, place in compared]
+    rivals = [
+        (season, data, place, of.like(place)) for season, data, of, place in compared
+    ]
     # Photographs on which rows reach furthest come first.
     places = {f.place: f.level for row in rows for f in row.photographs}
     places = sorted(places, key=places.__getitem__, reverse=True)
     of_papers = {
-        name: sorted((r for r in rows if r.paper == name), key=lambda row: not row.claim.headline)
+        name: sorted(
+            (r for r in rows if r.paper == name), key=lambda row: not row.claim.headline
+        )
         for name in papers()
     }
     return filled(
@@ -59,12 +66,16 @@ def ledger_page(
         gains=gains(seasons),
         layers=of_layers(seasons),
         of_papers=of_papers,
-        matrices={name: matrix(of_paper, places) for name, of_paper in of_papers.items()},
+        matrices={
+            name: matrix(of_paper, places) for name, of_paper in of_papers.items()
+        },
         of_paper={name: numbers(of_paper) for name, of_paper in of_papers.items()},
         papers=papers(),
         anchor=anchor,
         tests=lambda row: claim_table(row.findings + row.alike),
-        untested=Counter(untested_for(row.claim) for row in rows if row.group == Group.UNTESTED),
+        untested=Counter(
+            untested_for(row.claim) for row in rows if row.group == Group.UNTESTED
+        ),
         in_part=IN_PART,
         against=Group.UNDECIDED.mark + AGAINST,
         untested_for=untested_for,
@@ -72,13 +83,18 @@ def ledger_page(
 
 
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
-    """Markdown for the first page of a project: what photographs say of the headlines of each paper
-    that has a printed number for one of them, and the best row on photographs."""
+    """Markdown for the first page of a project: what photographs say of the headlines
+    of each paper that has a printed number for one of them, and the best row on
+    photographs."""
     of_claim, told = {(row.paper, row.claim.id): row for row in rows}, []
     for name, paper in papers().items():
         heads = []
-        for row in (of_claim[name, claim.id] for claim in paper.claims if claim.headline):
-            said_so = [found for found in row.photographs if row.grouped([found]) == row.group]
+        for row in (
+            of_claim[name, claim.id] for claim in paper.claims if claim.headline
+        ):
+            said_so = [
+                found for found in row.photographs if row.grouped([found]) == row.group
+            ]
             heads += [(row, found) for found in [*said_so, *row.photographs][:1]]
         heads.sort(key=lambda head: head[1].compared.printed is None)
         if heads and heads[0][1].compared.printed is not None:
@@ -86,8 +102,16 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
             for row, found in heads:
                 groups.setdefault(row.group.partition(",")[0], []).append((row, found))
             told.append((paper.paper.cited, groups))
-    best = [of for of in best_rows(seasons) if of[1].split != DRAWN and of[2].metric == "rsum"]
-    best = [(season, leader, place) for season, _, leader, place in best if place == leader.fair]
+    best = [
+        of
+        for of in best_rows(seasons)
+        if of[1].split != DRAWN and of[2].metric == "rsum"
+    ]
+    best = [
+        (season, leader, place)
+        for season, _, leader, place in best
+        if place == leader.fair
+    ]
     helpers = {"anchor": anchor, "difference": difference, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers(), "Group": Group}
     return filled("readme_findings.md.j2", findings=told, best=best, **helpers, **facts)
@@ -98,16 +122,22 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
     counts = Counter(row.group for row in rows)
     said = {"holding": HOLDING, "failing": FAILING}
     said |= {"mixed": [Group.MIXED], "undecided": [Group.UNDECIDED]}
-    told = {name: sum(counts[group] for group in groups) for name, groups in said.items()}
+    told = {
+        name: sum(counts[group] for group in groups) for name, groups in said.items()
+    }
     told["tested"] = sum(told.values())
-    told |= {"smaller": counts[Group.SMALLER], "counted": len(rows) - counts[Group.UNCOUNTED]}
+    told |= {
+        "smaller": counts[Group.SMALLER],
+        "counted": len(rows) - counts[Group.UNCOUNTED],
+    }
     told |= {"in_part": sum(row.holds_in_part for row in rows)}
     return told | {"groups": counts, "withheld": sum(row.is_withheld for row in rows)}
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
-    """Markdown: a row per claim that was tested; marks, on photographs by place, on drawings of all
-    seasons, with the effects of one part: that which decides in the first test; empty without."""
+    """Markdown: a row per claim that was tested; marks, on photographs by place, on
+    drawings of all seasons, with the effects of one part: that which decides in the
+    first test; empty without."""
     told = {"rows": [row for row in rows if row.findings], "places": places}
     told |= {"in_part": IN_PART, "against": AGAINST}
     return filled("matrix.md.j2", **told, anchor=anchor, signed=signed).strip()
@@ -120,7 +150,11 @@ def anchor(row: LedgerRow) -> str:
 def gains(seasons: Sequence[SeasonClaims]) -> Table:
     """What rows gain that were run on two sets of features of the same photographs."""
     boards = [
-        (data.title, leader.best.mean, {place.title: place.mean for place in leader.places})
+        (
+            data.title,
+            leader.best.mean,
+            {place.title: place.mean for place in leader.places},
+        )
         for season in seasons
         for data in season.datasets
         for leader in data.leaders
@@ -143,31 +177,47 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
 
 
 def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
-    """What further layers of relevance change: by season and dataset how many claims they tell, and
-    those whose verdict one of them changes."""
+    """What further layers of relevance change: by season and dataset how many claims
+    they tell, and those whose verdict one of them changes."""
     known, found = {(p, c.id): c for p, of in papers().items() for c in of.claims}, []
     for season in seasons:
         for data in season.datasets:
-            told = [of for of in data.claims if of.layers and (of.paper, of.id) in known]
+            told = [
+                of for of in data.claims if of.layers and (of.paper, of.id) in known
+            ]
             changed = [
-                {"claim": known[of.paper, of.id], "layer": layer, "own": own, "here": here}
+                {
+                    "claim": known[of.paper, of.id],
+                    "layer": layer,
+                    "own": own,
+                    "here": here,
+                }
                 for of in told
                 for layer, (own, here, is_changed) in of.layers.items()
                 if is_changed
             ]
             if told:
-                facts = {"season": season.season, "dataset": data.dataset, "title": data.title}
-                facts["layers"] = list(dict.fromkeys(layer for of in told for layer in of.layers))
+                facts = {
+                    "season": season.season,
+                    "dataset": data.dataset,
+                    "title": data.title,
+                }
+                facts["layers"] = list(
+                    dict.fromkeys(layer for of in told for layer in of.layers)
+                )
                 found.append(facts | {"told": len(told), "changed": changed})
     return found
 
 
 def best_rows(seasons: Sequence[SeasonClaims]) -> list[tuple]:
-    """The best row of every board with its season, Measured and Leader, photographs first; where it
-    knows more than others, the best of the others, too."""
+    """The best row of every board with its season, Measured and Leader, photographs
+    first; where it knows more than others, the best of the others, too."""
     of_all = [(season, data) for season in seasons for data in season.datasets]
     of_all.sort(
-        key=lambda of: (of[1].split == DRAWN, -max((x.best.mean for x in of[1].leaders), default=0))
+        key=lambda of: (
+            of[1].split == DRAWN,
+            -max((x.best.mean for x in of[1].leaders), default=0),
+        )
     )
     return [
         (season, data, leader, place)
@@ -179,8 +229,8 @@ def best_rows(seasons: Sequence[SeasonClaims]) -> list[tuple]:
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
-    """The best row of every board: its interval, how many are not significantly different, and what
-    speaks against trusting it."""
+    """The best row of every board: its interval, how many are not significantly
+    different, and what speaks against trusting it."""
     lines = [
         {
             "season": season.title,
@@ -190,8 +240,12 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "best row": place.title,
             "metric": leader.metric,
             "level, 95% interval": level(place),
-            "not significantly different": len(leader.like(place)) if leader.is_compared else None,
-            "flags": ", ".join(name for name in flags.NAMES.values() if name in place.flags),
+            "not significantly different": len(leader.like(place))
+            if leader.is_compared
+            else None,
+            "flags": ", ".join(
+                name for name in flags.NAMES.values() if name in place.flags
+            ),
         }
         for season, data, leader, place in best_rows(seasons)
     ]
@@ -199,7 +253,8 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 
 
 def claim_table(findings: Sequence[Finding]) -> Table:
-    """A row per finding on a claim, and of a claim with several parts a row for each."""
+    """A row per finding on a claim, and of a claim with several parts a row for
+    each."""
     lines = []
     for finding in findings:
         head = {"test": finding.place, "verdict": finding.conclusion}
@@ -221,31 +276,50 @@ def claim_table(findings: Sequence[Finding]) -> Table:
                 control = f"{INDENT}control: {of.first} over {of.second}"
                 said = {"test": control, "verdict": of.conclusion, "metric": of.metric}
                 lines.append(said | {"difference, 95% interval": difference(of)})
-    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "would decide it")
-    return Table.of("Tests", [{name: line.get(name) for name in order} for line in lines])
+    order = (
+        "test",
+        "verdict",
+        "metric",
+        "difference, 95% interval",
+        "printed",
+        "would decide it",
+    )
+    return Table.of(
+        "Tests", [{name: line.get(name) for name in order} for line in lines]
+    )
 
 
 def fidelity_page(pages: Mapping[str, str]) -> str:
-    """reports/fidelity.md: paper, official code and this implementation, topic by topic, and where
-    each table and figure is; `pages` are those of the seasons by their path from there."""
+    """reports/fidelity.md: paper, official code and this implementation, topic by
+    topic, and where each table and figure is; `pages` are those of the seasons by their
+    path from there."""
     tables = {}
     for name, entries in fidelity().items():
         lines = []
         for entry in entries:
             option = f"option {entry.option}" if entry.option else ""
             why = "; ".join(filter(None, (entry.why, option)))
-            line = {"topic": entry.topic, "paper": entry.paper, "official code": entry.code}
+            line = {
+                "topic": entry.topic,
+                "paper": entry.paper,
+                "official code": entry.code,
+            }
             lines.append(line | {"ours": entry.ours, "why; option": why})
         tables[name] = Table.of(name, lines)
-    return filled("fidelity.md.j2", papers=papers(), tables=tables, drawn=drawn_table(pages))
+    return filled(
+        "fidelity.md.j2", papers=papers(), tables=tables, drawn=drawn_table(pages)
+    )
 
 
 def drawn_table(pages: Mapping[str, str]) -> str:
-    """Markdown of every table and figure of the papers, with the pages that show it, or why none
-    does."""
+    """Markdown of every table and figure of the papers, with the pages that show it, or
+    why none does."""
     lines = []
     for name, paper in papers().items():
-        marks = {f"table {n}": (t.title, "", f"^## Table {n}:") for n, t in paper.tables.items()}
+        marks = {
+            f"table {n}": (t.title, "", f"^## Table {n}:")
+            for n, t in paper.tables.items()
+        }
         for number, figure in paper.figures.items():
             several = "s" * (", " in number)
             what = number.lower() if "Table" in number else f"figure{several} {number}"
@@ -264,8 +338,8 @@ def drawn_table(pages: Mapping[str, str]) -> str:
 
 
 def difference(compared: Compared) -> Number:
-    """The measured difference with its interval; a dagger marks one that says nothing of other
-    trainings."""
+    """The measured difference with its interval; a dagger marks one that says nothing
+    of other trainings."""
     ends = None if compared.low is None else (compared.low, compared.high)
     note = DAGGER * compared.is_of_these_trainings
     return signed(compared.difference, compared.decimals, ends, note)

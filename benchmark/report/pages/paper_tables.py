@@ -1,4 +1,5 @@
-"""The papers' tables, each number printed and measured in one cell: "67.9 -> 27.1 [24.4, 29.8]".
+"""The papers' tables, each number printed and measured in one cell: "67.9 -> 27.1
+[24.4, 29.8]".
 
 Knows no torch.
 """
@@ -17,13 +18,14 @@ from benchmark.scoring import METRICS
 
 YES = "yes"
 MOST = 7  # metrics of a table on a page: more do not fit
-RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]  # where more do not
+# where more do not
+RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]
 
 
 def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
-    """A whole table as a paper prints it for a place, rows of others included, with what this board
-    has for the paper's own rows: the means of the trainings with their intervals, whether they can
-    be compared, and else why there is nothing."""
+    """A whole table as a paper prints it for a place, rows of others included, with
+    what this board has for the paper's own rows: the means of the trainings with their
+    intervals, whether they can be compared, and else why there is nothing."""
     printed, lines, ids = paper.tables[number], [], []
     for row in printed.rows:
         if place not in row.numbers:
@@ -42,14 +44,19 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
             form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
             cell = Number(printed=Number(value=value, form=form))
             metric = claims.metric_at(board, place, column)
-            is_half = column == "rsum" and len(board.ways) == 1  # the papers' is of both directions
-            values = comparisons.values(measured, metric) if measured and not is_half else []
+            # the papers' is of both directions
+            is_half = column == "rsum" and len(board.ways) == 1
+            values = (
+                comparisons.values(measured, metric) if measured and not is_half else []
+            )
             if values and is_time(metric):
                 cell = replace(three_digits(median(values)), printed=cell.printed)
             elif values:
                 form = f".{max(1, METRICS[metric].decimals)}f"
                 ends = interval_of(board, measured, metric) or Number()
-                cell = replace(ends, value=fmean(values), form=form, printed=cell.printed)
+                cell = replace(
+                    ends, value=fmean(values), form=form, printed=cell.printed
+                )
             line[METRICS[column].heading] = cell
         lines.append(line | {"comparable": comparable, "remark": remark or None})
         ids.append(row.preset or "")
@@ -58,9 +65,10 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
 
 
 def shown_tables(paper: Paper, board: Board) -> list[Table]:
-    """For a page: of the tables with a measured row all rows of the paper's own, and the columns
-    that have a measured number. The places are those of the board's dataset, or all that are
-    printed. A dagger that all of its numbers have stands once, in the title."""
+    """For a page: of the tables with a measured row all rows of the paper's own, and
+    the columns that have a measured number. The places are those of the board's
+    dataset, or all that are printed. A dagger that all of its numbers have stands once,
+    in the title."""
     shown, lacks = [], unmeasured(paper, [board])
     for number, printed in paper.tables.items():
         alike = [place for place in printed.places if claims.is_dataset(board, place)]
@@ -71,16 +79,27 @@ def shown_tables(paper: Paper, board: Board) -> list[Table]:
             if frame.empty:
                 continue
             columns = list(frame.columns[2:-2])
-            heads = [h for h in columns if any(c.value is not None for c in frame[h])] or columns
+            heads = [
+                h for h in columns if any(c.value is not None for c in frame[h])
+            ] or columns
             if len(heads) > MOST:
                 heads = [h for h in heads if h in RECALLS or "R@" not in h][:MOST]
             cells, title = frame[heads], table.title
-            if {c.note for h in heads for c in frame[h] if c.low is not None} == {DAGGER}:
-                cells, title = cells.map(lambda c: replace(c, note="")), f"{title} {DAGGER}"
+            if {c.note for h in heads for c in frame[h] if c.low is not None} == {
+                DAGGER
+            }:
+                cells, title = (
+                    cells.map(lambda c: replace(c, note="")),
+                    f"{title} {DAGGER}",
+                )
             twice, differs = Counter(frame["row"]), frame["comparable"].nunique() > 1
             labels = []
-            for label, setting, answer in frame[["row", "setting", "comparable"]].to_numpy():
-                labels.append(f"{label}, {setting}" if twice[label] > 1 and setting else label)
+            for label, setting, answer in frame[
+                ["row", "setting", "comparable"]
+            ].to_numpy():
+                labels.append(
+                    f"{label}, {setting}" if twice[label] > 1 and setting else label
+                )
                 if differs and answer:  # a column of its own would not fit
                     labels[-1] += f"; comparable: {answer.replace(':', ',')}"
             shown.append(Table(title, cells.assign(row=labels)[["row", *heads]]))
@@ -110,8 +129,8 @@ def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
 
 
 def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
-    """Why the paper's numbers at `place` and the measured ones cannot be compared; empty if they
-    can."""
+    """Why the paper's numbers at `place` and the measured ones cannot be compared;
+    empty if they can."""
     letters = flags.letters(flags.row_flags(board, row))
     is_dataset = claims.is_dataset(board, place)
     differs = {

@@ -21,14 +21,20 @@ from benchmark.stats.verdicts import Conclusion
 UP = "../"  # from papers/ to the folder of the report
 HEADS = {  # of the claims that a sentence names
     "Claims that hold": (Conclusion.HOLDS,),
-    "Claims that do not hold": (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
+    "Claims that do not hold": (
+        Conclusion.REVERSED,
+        Conclusion.BETTER,
+        Conclusion.WORSE,
+    ),
     "Claims without a difference beyond the margin": (Conclusion.NO_DIFFERENCE,),
 }
 
 
-def season_pages(params: Params, boards: Sequence[Board], figures: FigureFolder) -> dict[str, str]:
-    """The Markdown of every page by its path; saves the figures that the pages show. A paper of
-    which nothing was measured has no page."""
+def season_pages(
+    params: Params, boards: Sequence[Board], figures: FigureFolder
+) -> dict[str, str]:
+    """The Markdown of every page by its path; saves the figures that the pages show. A
+    paper of which nothing was measured has no page."""
     measured = [
         name
         for name, paper in papers().items()
@@ -48,15 +54,25 @@ def season_pages(params: Params, boards: Sequence[Board], figures: FigureFolder)
 
 
 def _readme(
-    params: Params, boards: Sequence[Board], measured: Sequence[str], figures: FigureFolder
+    params: Params,
+    boards: Sequence[Board],
+    measured: Sequence[str],
+    figures: FigureFolder,
 ) -> str:
-    """The first page: of each dataset and task a figure, who leads, and what was found in short;
-    of the one with most rows before everything else."""
+    """The first page: of each dataset and task a figure, who leads, and what was found
+    in short; of the one with most rows before everything else."""
     shown: list[dict] = []
-    tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
+    tasks = [
+        of
+        for board in boards
+        for of in (board.retrieval, board.localisation)
+        if of.rows
+    ]
     for board in sorted(tasks, key=lambda of: -len(of.ranked)):
         task, table = board.rows[0].task, result_tables.first_page(board)
-        drawn = figures.section("first", FigureInputs(board=board), f"{board.dataset}-{task}")
+        drawn = figures.section(
+            "first", FigureInputs(board=board), f"{board.dataset}-{task}"
+        )
         is_told = board.dataset in [of["board"].dataset for of in shown]
         said = "" if is_told else summary(board.whole, verdicts_on(board.whole))
         shared = result_tables.shared_flags(board)
@@ -73,14 +89,18 @@ def _readme(
 
 
 def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
-    """Every claim that was run with its verdict, and why a verdict against a paper may be our
-    fault."""
+    """Every claim that was run with its verdict, and why a verdict against a paper may
+    be our fault."""
     shown = []
     for board in boards:
-        # The season's own claims first, then the papers'; of each those that are decided first.
+        # The season's own claims first, then the papers'; of each those that are
+        # decided first.
         ordered = sorted(
             verdicts_on(board),
-            key=lambda verdict: (verdict.paper != OWN, verdict.conclusion == Conclusion.UNDECIDED),
+            key=lambda verdict: (
+                verdict.paper != OWN,
+                verdict.conclusion == Conclusion.UNDECIDED,
+            ),
         )
         inputs = FigureInputs(board=board, verdicts=ordered)
         of_board = {
@@ -140,14 +160,19 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         min_queries=MIN_TEST_QUERIES,
         leaders=[leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
         level=claim_tables.level,
-        bounds=[f"{row.mean(x):.1f}" for row in phrases[:1] for x in result_tables.LIMITS],
+        bounds=[
+            f"{row.mean(x):.1f}" for row in phrases[:1] for x in result_tables.LIMITS
+        ],
         tally=claim_tables.tally(verdicts) if any(v.pairs for v in verdicts) else "",
         claims={
-            head: [v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds]
+            head: [
+                v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds
+            ]
             for head, kinds in HEADS.items()
         },
         comparable=any(
-            paper_tables.YES in paper_tables.answers(paper, board) for paper in papers().values()
+            paper_tables.YES in paper_tables.answers(paper, board)
+            for paper in papers().values()
         ),
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
