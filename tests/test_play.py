@@ -306,7 +306,8 @@ def test_ctrl_c_ends_what_runs(folder):
         "    tasks.run_all({'s': tasks.Task('python -m slow_stage')}, 1)\n"
     )
     slow = "import time\nfrom pathlib import Path\ndef configure(parser): pass\n"
-    slow += "def main(a):\n    Path('begun').touch()\n    time.sleep(120)\n    Path('ended').touch()\n"
+    slow += "def main(a):\n    Path('begun').touch()\n    time.sleep(120)\n"
+    slow += "    Path('ended').touch()\n"
     Path("slow_stage.py").write_text(slow)
     Path("program.py").write_text(program)
     process = subprocess.Popen([sys.executable, "program.py"], start_new_session=True)

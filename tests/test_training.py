@@ -100,7 +100,8 @@ def logged(values: list[float], check_every: int, monkeypatch) -> LossLog:
 @pytest.mark.parametrize("check_every", [1, 2, 3, 50])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_the_first_step_that_is_not_finite_is_named(check_every, bad, monkeypatch):
-    message = f"the loss is not finite in epoch 5, step 3, learning rate 0.025: near 1.5, far {bad:.4g}$"
+    message = "the loss is not finite in epoch 5, step 3, learning rate 0.025: "
+    message += f"near 1.5, far {bad:.4g}$"
     with pytest.raises(DivergedError, match=message):
         logged([1.0, 2.0, bad, float("nan"), 1.0], check_every, monkeypatch).means()
 

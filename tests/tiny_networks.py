@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-WORDS = "a the red green blue small large left right of is circle square triangle above below".split()
+WORDS = "a the red green blue small large left right of is circle square triangle "
+WORDS = (WORDS + "above below").split()
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 SIZE = 12  # of its vectors
 BESIDE = Path(__file__).parents[2] / "shared/weights"  # beside the checkout
