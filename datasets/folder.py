@@ -296,6 +296,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     images = _images(read)
     split, notes = _splits(images, read.name, options)
     notes += reader_notes.unread(read.name, read.unused())
+    notes += _numbers_that_mislead(images)
     return _tables(read, images.assign(split=split), notes, options)
 
 
@@ -1282,6 +1283,23 @@ def _images(read: Annotations) -> pd.DataFrame:
     return pd.DataFrame(rows.values())
 
 
+def _numbers_that_mislead(images: pd.DataFrame) -> list[str]:
+    """A note on ids of images that are the numbers in file names of other images. Prepared
+    tables do not have these ids, so `score` finds an image by the number of its file."""
+    stems = images["file"].map(lambda file: PurePosixPath(file).stem)
+    numbers = stems.str.extract(r"(\d+)$", expand=False).str.lstrip("0")
+    ids = images["own_id"].astype("str").str.lstrip("0")
+    is_number = numbers.notna().all() and numbers.is_unique and ids.isin(numbers).all()
+    others = images[ids != numbers]
+    if not is_number or others.empty:
+        return []
+    first = others.iloc[0]
+    return [
+        f"Ids of images in the annotations are numbers of other files ({first['file']} has "
+        f"{first['own_id']}): vectors for `score --dataset` must name images by their files."
+    ]
+
+
 def _check_lines(entries: list[Entry]) -> None:
     """Raise UserError for a caption with a line that begins with an image and a
     separator: it holds rows of a table whose quotation marks were not closed."""
@@ -1324,6 +1342,8 @@ def _scored_splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str
         found = ", ".join(f"{count} of {split}" for split, count in counts.items())
         do = "write the images that are to be scored into a file of their own"
         raise UserError(f"{name}: split", expected, found, do)
+    for word in sorted(counts.keys() - {*SHARES, "unused"}):
+        notes.append(f"{counts[word]} images are of a split {word}, and are not scored.")
     return known.tolist(), notes
 
 

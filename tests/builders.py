@@ -95,7 +95,7 @@ def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
         "scaled": [],
         "image_features": {},
         "text_features": {},
-        "deviations": [],
+        "departures": [],
         "parameters": 1,
         "selected_epoch": 1,
         "status": "ok",

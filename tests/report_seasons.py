@@ -153,7 +153,7 @@ def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
         "scaled": ["epochs"],
         "image_features": {"encoder": "cnn", "weights": {"file": "w_1.pt", "sha256": "ab" * 32}},
         "text_features": {"vocabulary": 9},
-        "deviations": ["image features: cnn"],
+        "departures": [{"aspect": "image_network", "here": "cnn"}],
         "parameters": 1_500_000,
         "selected_epoch": None if isinstance(cell, Fusion) else 2,
         "metrics": metrics,
@@ -381,7 +381,7 @@ def write_drawn_report(folder: Path) -> None:
 def hostile_facts() -> dict:
     weights = {"file": HOSTILE, "sha256": HOSTILE}
     return {
-        "deviations": [HOSTILE],
+        "departures": [{"aspect": "image_network", "here": HOSTILE}],
         "image_features": {"encoder": HOSTILE, "weights": weights},
         "text_features": {"encoder": HOSTILE, "vectors": HOSTILE},
         "options": {"epochs": HOSTILE},

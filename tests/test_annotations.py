@@ -417,6 +417,7 @@ def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
         (("train",) * 4, 4, "have train alone"),
         (SPLITS, 1, ""),
         (("test", "unused") * 2, 2, ""),
+        (("test", "testing") * 2, 2, "2 images are of a split testing"),
     ):
         rows = [
             {"image": f, "caption": "A.", "split": s} for f, s in zip(FILES, words, strict=True)
@@ -470,6 +471,20 @@ def test_captions_keep_the_numbers_that_the_file_gives_them(tmp_path):
         assert (captions["caption_id"].str.replace("#", " ") == captions["text"]).all()
     once = folder.read(place(tmp_path, "c.token", tokens.replace("#1", "#0"))).captions
     assert once["caption_id"].tolist()[:2] == ["a.jpg#0", "a.jpg#1"]  # in their order
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_told"), [([1, 2, 3, 4], False), ([2, 1, 3, 4], True), ([91, 92, 93, 94], False)]
+)
+def test_ids_that_are_numbers_of_other_files_are_told(tmp_path, ids, is_told):
+    """Vectors with such ids would be found by the numbers in file names."""
+    files = [f"p0{number}.jpg" for number in range(1, 5)]
+    data = {
+        "images": [{"id": i, "file_name": f} for i, f in zip(ids, files, strict=True)],
+        "annotations": [{"image_id": number, "caption": "A."} for number in ids],
+    }
+    notes = folder.read(place(tmp_path, "c.json", json.dumps(data), files)).notes
+    assert any("(p01.jpg has 2)" in note for note in notes) == is_told
 
 
 def test_tables_that_are_not_read_are_told(tmp_path):

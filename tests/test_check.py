@@ -31,7 +31,7 @@ def test_a_method_that_keeps_the_contract(capsys):
     status, lines = checked(capsys)
     assert status == 0
     assert [line for line in lines if not line.startswith(" ")][:2] == ["mine_wide:", "mine:"]
-    assert sum(line.startswith("  ok ") for line in lines) == 2 * 14
+    assert sum(line.startswith("  ok ") for line in lines) == 2 * 16
     assert "mine.py: keeps the contract" in lines
 
 

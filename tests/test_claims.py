@@ -18,6 +18,7 @@ from benchmark.boards.claim_ledger import Finding
 from benchmark.boards.claims import Verdict, metric_at, verdicts
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
+from benchmark.core.departures import Aspect, Departure
 from benchmark.papers.printed_tables import (
     OWN,
     RECALLS,
@@ -408,14 +409,14 @@ def test_a_sentence_about_a_dataset_is_the_same_comparison_elsewhere(claimed):
 
 
 def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(claimed):
-    random = {"text_features": {"weights": "random weights"}}
+    random = {"departures": [Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")]}
     results = board(fed("a", 12, **random), fed("b", 10))
     needs, other = claimed(results, claim("a", "b", weights="a trained encoder"), claim("a", "b"))
     assert needs.conclusion == "not run"
     assert needs.reason == "a was played with a random text encoder"
     these = "the interval is for other trainings only"
     assert other.flags == [("T", "a", False), ("I", these, False)]
-    own = {"deviations": ["word vectors: trained on the training captions"]}
+    own = {"departures": [Departure(aspect=Aspect.WORD_VECTORS, here="trained here")]}
     made = claim("a", "b", weights="word vectors of elsewhere")
     (verdict,) = claimed(board(fed("a", 12, **own), fed("b", 10)), made)
     assert verdict.conclusion == "not run"

@@ -11,10 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.io
+import torch
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.features.embedding_files import forms_of, places, read_rows
+from benchmark.features.embedding_files import (
+    forms_of,
+    places,
+    read_embeddings,
+    read_rows,
+    read_scores,
+)
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -90,6 +97,11 @@ def listed(kind: pa.DataType) -> str:
     return "x.parquet"
 
 
+def torch_saved(value: object) -> str:
+    torch.save(value, "x.pt")
+    return "x.pt"
+
+
 def lines(*rows: str) -> str:
     Path("x.csv").write_text("\n".join(rows) + "\n")
     return "x.csv"
@@ -154,6 +166,16 @@ READ: dict[str, Callable[[], str]] = {
     "an ending in capitals": lambda: Path(npy(TRUE)).rename("x.NPY").name,
     "one row per caption": lambda: npy(TRUE[OWNER]),
     "a CSV of numbers alone": lambda: lines(*(",".join(map(str, x)) for x in TRUE.tolist())),
+    "lists as text": lambda: saved(LISTS | {"id": mixed(IDS)}, "x.csv", index=False),
+    "arrays as text": lambda: saved(
+        {"embedding": list(TRUE[MIX]), "id": mixed(IDS)}, "x.csv", index=False
+    ),
+    "tuples as text, without names": lambda: saved(
+        {"id": mixed(IDS), "x": [*map(tuple, TRUE[MIX].tolist())]},
+        "x.csv",
+        index=False,
+        header=False,
+    ),
 }
 
 
@@ -224,9 +246,49 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: saved({**LISTS, "text": IDS, "id": IDS}, "x.parquet"),
         "column 'text': expected an id, or one number of each row, found 'NA'",
     ),
-    "lists as text": (
-        lambda: saved({**LISTS, "id": IDS}, "x.csv", index=False),
-        "column 'embedding'",
+    "lists as text that are abbreviated": (
+        lambda: saved({"embedding": [*np.tile(TRUE, 500)], "id": IDS}, "x.csv", index=False),
+        "column 'embedding': expected all numbers of each row, found lists that are abbreviated",
+    ),
+    "lists as text of several lengths": (
+        lambda: saved({"embedding": ["[1.0]"] * 4 + ["[1.0, 2.0]"]}, "x.csv", index=False),
+        "column 'embedding': expected all numbers of each row, found lists of 2 lengths",
+    ),
+    "a counter without a name": (
+        lambda: saved(FRAME, "x.csv", header=False),
+        "column 0: expected one number of each row, found 0, 1, 2, ...",
+    ),
+    "numbers as ids without a name": (
+        lambda: saved(FRAME.set_axis(mixed(NUMBERS)), "x.csv", header=False),
+        "column 0: expected one number of each row, found 140, 7, 9, ...",
+    ),
+    "a type of one byte that NumPy does not know": (
+        lambda: npy(TRUE.astype(np.float16).view("V2")[:, :1].view("V1")),
+        "|V1, a type that NumPy does not know; save x.astype(numpy.float32)",
+    ),
+    "a structure of two bytes": (
+        lambda: npy(np.zeros((5, 3), [("a", "u1"), ("b", "u1")])),
+        "expected numbers (N, F), found [('a', 'u1'), ('b', 'u1')]",
+    ),
+    "other objects that torch saved": (
+        lambda: torch_saved({"image": torch.zeros(5, 3), "names": IDS}),
+        "found a dict of image: Tensor (5, 3), names: list; save one tensor, torch.save(x, path)",
+    ),
+    "a list of tensors": (
+        lambda: torch_saved([torch.zeros(3)] * 5),
+        "found a list of Tensor (3,), Tensor (3,), Tensor (3,) and 2 more; save one tensor",
+    ),
+    "an array that torch saved": (
+        lambda: torch_saved(TRUE),
+        "expected plain tensors, found something else (objects of numpy.",
+    ),
+    "a sparse tensor": (
+        lambda: torch_saved(torch.eye(5).to_sparse()),
+        "expected a dense tensor, found 'rows', torch.sparse_coo",
+    ),
+    "nearly equal rows of an id": (
+        lambda: npz(x=np.vstack([TRUE, TRUE[:1] + 1e-6]), ids=[*IDS, IDS[0]]),
+        "'NA' twice, with numbers that differ by up to ",
     ),
     "lists of several lengths": (
         lambda: saved({"embedding": [[1.0]] * 4 + [[1.0, 2.0]], "id": IDS}, "x.parquet"),
@@ -277,7 +339,14 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         "found .h5; save it with numpy.save",
     ),
     "one row more": (lambda: npy(OF_CAPTIONS[:6]), "expected the 5 images of test, found 6"),
-    "rows of captions that differ": (lambda: npy(OF_CAPTIONS), "expected the 5 images"),
+    "rows of captions that differ": (
+        lambda: npy(OF_CAPTIONS),
+        "found 10, the number of captions, and rows of one image differ by up to ",
+    ),
+    "rows of captions that are nearly equal for an image": (
+        lambda: npy(TRUE[OWNER] + np.float32(1e-6) * OF_CAPTIONS),
+        "keep the first row of each image, x[::2]",
+    ),
     "another image": (
         lambda: npz(x=TRUE, ids=[*IDS[:4], "z"]),
         "found none for 'nan' (1 such in all): ids has 'NA', 'null', 'a1'",
@@ -347,3 +416,67 @@ def test_columns_in_a_series_are_ids_where_they_are_the_very_ids():
     rows = read_rows(Path("x.csv"), "i2t")
     assert places(rows, [wanted], "captions", axis=1).tolist() == [2, 0, 1]
     assert places(rows, [["a", "b", "c"]], "captions", axis=1).tolist() == [0, 1, 2]
+
+
+WHOLE = np.array([[3, -7], [-1, 4], [9, 0], [-5, 2], [6, -8]], np.int8)
+FORMATS: dict[str, Callable[[np.ndarray], str]] = {
+    "npy": npy,
+    "npz": lambda values: npz(x=values),
+    "safetensors": lambda values: tensors(x=({"|i1": "I8", "|u1": "U8"}[values.dtype.str], values)),
+    "pt": lambda values: torch_saved(torch.from_numpy(values)),
+    "mat": lambda values: scipy.io.savemat("x.mat", {"feats": values.T}) or "x.mat",
+    "mat of doubles": lambda values: (
+        scipy.io.savemat("x.mat", {"feats": values.T.astype(float)}) or "x.mat"
+    ),
+    "columns of parquet": lambda values: saved(values, "x.parquet"),
+    "lists of parquet": lambda values: saved({"x": [*values]}, "x.parquet"),
+    "columns of CSV": lambda values: saved(values, "x.csv", index=False),
+    "CSV without names": lambda values: saved(values, "x.csv", index=False, header=False),
+    "lists of CSV": lambda values: saved(
+        {"x": [*map(list, values.tolist())]}, "x.csv", index=False
+    ),
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_whole_numbers_are_the_same_in_every_format(format):
+    rows = read_embeddings(Path(FORMATS[format](WHOLE)), "images")
+    assert np.array_equal(rows.values, WHOLE) and rows.whole.low == -8
+    file = Path(FORMATS[format](WHOLE.view(np.uint8)))
+    with pytest.raises(UserError, match="whole numbers from 0 to 255"):
+        read_embeddings(file, "captions")
+    bits = 2.0 * np.unpackbits(WHOLE.view(np.uint8), axis=1) - 1
+    assert np.array_equal(read_embeddings(file, "captions", "bits").values, bits)
+
+
+def test_words_of_text_keep_their_last_bits():
+    words = np.array([[2**64 - 1], [2**63 + 1], [3]], np.uint64)
+    for values in (words, words.view(np.int64)):
+        file = saved(pd.DataFrame(values).add_prefix("x"), "x.csv", index=False)
+        bits = read_embeddings(Path(file), "images", "bits").values
+        assert (bits > 0).sum(1).tolist() == [64, 2, 2]
+
+
+def test_whole_numbers_above_fractions_are_names_of_columns_out_of_order():
+    lines("0,2,1", *LINES)
+    with pytest.raises(UserError, match="column '2': expected an id, or one number of each row"):
+        read_embeddings(Path("x.csv"), "images")
+
+
+def test_scores_may_be_minus_infinity_and_nothing_else_that_is_no_number():
+    scores = np.where(TRUE > 0, TRUE.astype(float), -np.inf)
+    assert np.array_equal(read_scores(Path(npy(scores)), "i2t").values, scores)
+    assert np.array_equal(
+        read_scores(Path(saved(scores, "x.csv", index=False)), "i2t").values, scores
+    )
+    for value in (np.nan, np.inf):
+        with pytest.raises(UserError, match="finite numbers, or -inf for what was not retrieved"):
+            read_scores(Path(npy(np.where(TRUE > 0, TRUE, value))), "i2t")
+    with pytest.raises(UserError, match="expected finite numbers, found"):
+        read_embeddings(Path(npy(scores)), "images")
+
+
+def test_scores_may_be_whole_numbers_in_columns():
+    counts = pd.DataFrame(np.arange(50).reshape(5, 10), IDS, CAPTIONS)
+    for name in ("x.csv", "x.parquet"):
+        assert np.array_equal(read_scores(Path(saved(counts, name)), "i2t").values, counts)

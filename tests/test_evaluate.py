@@ -28,6 +28,7 @@ from tiny_cells import (
 )
 
 from benchmark.core.command_line import guarded
+from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
@@ -88,7 +89,8 @@ def test_a_record_tells_what_was_played(monkeypatch):
     assert record["options"]["epochs"] == 3 and record["options"]["margin"] == 0.2
     assert record["scaled"] == ["epochs"]
     assert record["text_features"] == {"vocabulary": 4 + len(WORDS)}
-    assert record["deviations"] == ["regions: a 2 x 2 grid instead of a detector's boxes"]
+    (departure,) = record["departures"]
+    assert (departure["aspect"], departure["here"]) == ("grid_regions", "2")
     assert "s2s_r1" not in record["metrics"]
     assert record["history"]["epoch"] == [1, 2, 3]
     costs = results.read_cell_costs(Path(cell.costs), Path("data/cells/a/record.json"))
@@ -115,16 +117,16 @@ def test_a_record_tells_what_was_played(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("two_branch", ["image features: drawn_cnn, in the paper vgg19", "sentence vectors: word"]),
-        ("pixels", ["image features: drawn_cnn, in the paper vgg19", "word vectors: made up"]),
+        ("two_branch", [Aspect.IMAGE_NETWORK, Aspect.TEXT_VECTORS]),
+        ("pixels", [Aspect.IMAGE_NETWORK, Aspect.WORD_VECTORS]),
     ],
 )
 def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected):
     cell = cell_of(kind).model_copy(update={"network": "vgg19"})
     train_cell(cell)
-    told = evaluated(cell).deviations
-    assert len(told) == len(expected)
-    assert all(sentence.startswith(start) for sentence, start in zip(told, expected, strict=True))
+    departures = evaluated(cell).departures
+    assert [departure.aspect for departure in departures] == expected
+    assert (departures[0].here, departures[0].in_paper) == ("drawn_cnn", "vgg19")
 
 
 def two_members() -> tuple[Cell, Cell]:

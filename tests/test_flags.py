@@ -7,7 +7,7 @@ from builders import board, outcome, standing
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
-from benchmark.train.__main__ import ONE_START
+from benchmark.core.departures import Aspect, Departure, sentence
 
 
 def history(values: list[float], rates: list[float] | None = None) -> dict:
@@ -66,22 +66,21 @@ def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card
     return flags_of(board(preset, *others, **card), preset)
 
 
-LINES = [
-    "image features: drawn, in the paper bottom_up",
-    "regions: a 6 x 6 grid instead of a detector's boxes",
-    "image features standardised with training statistics",
-    "word vectors: trained on the training captions",
+WORDS = Departure(aspect=Aspect.WORD_VECTORS, here="trained on the training captions")
+OTHERS = [
+    Departure(aspect=Aspect.IMAGE_NETWORK, here="drawn", in_paper="bottom_up"),
+    Departure(aspect=Aspect.GRID_REGIONS, here="6"),
+    Departure(aspect=Aspect.IMAGES_STANDARDISED),
+    WORDS,
 ]
-SORTED = {"F": f"{LINES[0]}; {LINES[2]}; {LINES[1]}; {LINES[3]}"}
-# It has no sentence on the paper's network, nor on random weights.
-OLD = {"deviations": ["image features: mobile"], "text_features": {"weights": "random weights"}}
-SAID_OF_OLD = {
-    "F": "image features: mobile, in the paper resnet50",
-    "T": "sentence vectors: random weights, in the paper pretrained ones",
-}
-FIXED = "contextual vectors: mini"
+LISTED = "; ".join(sentence(OTHERS[place]) for place in (0, 2, 1, 3))
+RANDOM = Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")
+TOKENS = Departure(aspect=Aspect.TEXT_VECTORS, texts="contextual", here="mini")
+PHRASES = Departure(aspect=Aspect.TEXT_VECTORS, texts="phrase", here="glove", reads_words=True)
+SCALED_TEXTS = Departure(aspect=Aspect.TEXTS_STANDARDISED, texts="sentence")
+FIXED = f"{sentence(TOKENS)}, fixed: the paper trains their encoder"
+EXTRA = "phrases that are annotated in the test captions"
 HGLMM = {"G": "sentence vectors: hglmm_1000, in the paper bilstm_max"}
-OF_PHRASES = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
 # Of 100 images random scores rank 1, 5 and 10 % that high, in both directions.
 CHANCE = {"N": "rsum 95.9 is less than 3 times the 32.0 of random scores"}
 SMALL = {"name": "small", "departs": "The images are 224 x 224, not of their own size."}
@@ -99,19 +98,26 @@ def encoded(folder: str) -> dict:
     ("facts", "row", "card", "expected"),
     [
         (network("resnet50"), {"network": "resnet50"}, {}, {}),
-        (network("mobile", **OLD), {"network": "resnet50"}, {}, SAID_OF_OLD),
-        ({"deviations": LINES}, {}, {}, SORTED),
+        ({"departures": OTHERS}, {}, {}, {"F": LISTED}),
+        ({"departures": [RANDOM]}, {}, {}, {"T": sentence(RANDOM)}),
+        ({"departures": [SCALED_TEXTS]}, {}, {}, {}),
         (encoded("hglmm_1000"), {"sentence": "bilstm_max"}, {}, HGLMM),
         (encoded("bilstm_max_h512"), {"sentence": "bilstm_max"}, {}, {}),
         (encoded("phrases_bilstm_max_h512"), {"sentence": "bilstm_max"}, {}, {}),
-        (OF_PHRASES | {"task": "localisation"}, {}, {}, {}),
+        ({"departures": [PHRASES]}, {}, {}, {"F": sentence(PHRASES), "X": EXTRA}),
+        (
+            {"departures": [PHRASES], "task": "localisation"},
+            {},
+            {},
+            {"F": sentence(PHRASES)},
+        ),
         ({"metrics": {"rsum": 95.9}}, {}, {}, CHANCE),
         ({"metrics": {"rsum": 96.1}}, {}, {}, {}),
         ({}, {}, {"twins": {"images": 12, "captions": 0}, "release": SMALL}, OF_DATA),
         ({}, {}, {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}, {}),
-        (encoded("hglmm_8") | {"method": "mine.py", "deviations": LINES}, {}, {}, {}),
-        (encoded("hglmm_8") | {"deviations": LINES}, {"of_paper": False}, {}, {}),
-        ({"deviations": [FIXED]}, {}, {}, {"G": f"{FIXED}, fixed: the paper trains their encoder"}),
+        (encoded("hglmm_8") | {"method": "mine.py", "departures": OTHERS}, {}, {}, {}),
+        (encoded("hglmm_8") | {"departures": OTHERS}, {"of_paper": False}, {}, {}),
+        ({"departures": [TOKENS]}, {}, {}, {"G": FIXED}),
     ],
 )
 def test_what_departs_from_the_paper_is_said(facts, row, card, expected):
@@ -189,8 +195,8 @@ def test_seeds_that_are_no_separate_trainings_are_named(no_interval):
     assert "J" not in departs(ranked(0, [0, 3]), ranked(1, [3, 0]))
     ranks = {"i2t": np.array([0, 3])}  # a closed form gives the same with every seed
     assert "J" not in departs(*(outcome("a", seed, ranks=ranks) for seed in range(3)))
-    cells = [outcome("a", seed, deviations=[ONE_START] * bool(seed)) for seed in range(3)]
-    assert departs(*cells) == {"J": ONE_START.removeprefix("seeds: ")}
+    cells = [outcome("a", seed, starts_alike=seed > 0) for seed in range(3)]
+    assert departs(*cells) == {"J": flags.STARTS_ALIKE}
 
 
 @pytest.mark.parametrize(

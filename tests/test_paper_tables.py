@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from benchmark.boards.boards import Board
+from benchmark.core.departures import Aspect, Departure
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.report.pages.paper_tables import (
@@ -106,8 +107,10 @@ class TestComparable:
         assert ends(line["i2t R@1"]) == (0, 100)
 
 
-PHRASES = {"trainings": {"a": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
-BOTH = {"deviations": ["cnn"], "scaled": ["epochs"]}
+RANDOM = Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts="sentence")
+PHRASES = Departure(aspect=Aspect.TEXTS_STANDARDISED, texts="phrase")
+NETWORK = Departure(aspect=Aspect.IMAGE_NETWORK, here="cnn")
+BOTH = {"departures": [NETWORK], "scaled": ["epochs"]}
 
 
 @pytest.mark.parametrize(
@@ -115,14 +118,15 @@ BOTH = {"deviations": ["cnn"], "scaled": ["epochs"]}
     [
         ("flickr30k/val", {}, "other split"),
         (FLICKR, {"scaled": ["epochs"]}, "other budget"),
-        (FLICKR, {"text_features": {"weights": "random weights"}}, "random text encoder"),
-        (FLICKR, PHRASES, "extra input"),
+        (FLICKR, {"departures": [RANDOM]}, "other features, random text encoder"),
+        (FLICKR, {"departures": [PHRASES]}, "other features, extra input"),
+        (FLICKR, {"starts_alike": True}, ""),
         (COCO, BOTH, "other dataset, other features, other budget"),
     ],
 )
 def test_what_cannot_be_compared_says_why(place, changes, reason):
     (line,) = lines(paper_of(own(PRINTED, place)), board(**changes), place)
-    assert line["comparable"] == f"no: {reason}"
+    assert line["comparable"] == (f"no: {reason}" if reason else "yes")
     assert line["remark"] is None and values(line)[0] == 50.0
 
 

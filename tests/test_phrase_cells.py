@@ -16,6 +16,7 @@ from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_
 
 from benchmark.boards import boards
 from benchmark.contracts.methods import Captions, NotApplicableError
+from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.core.records import Costs
@@ -217,6 +218,13 @@ class Dot(torch.nn.Module):
         return images[0] @ captions[0].T
 
 
+class Centred(Dot):
+    """Scores that hang on which regions are scored together."""
+
+    def similarity(self, images, captions):
+        return (images[0] - images[0].mean(0)) @ captions[0].T
+
+
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
     nearest = model_scores.nearest_regions(Dot(), inputs)
     score_checks.check_nearest_regions(Dot(), inputs, nearest)
@@ -307,13 +315,14 @@ def test_a_record_tells_how_the_features_of_phrases_differ_from_the_papers():
         write_card(folder, card | facts | {"settings": card["settings"] | made})
     cell = phrase_cell(network="vgg19")
     train_cell(cell)
-    assert evaluated(cell).deviations == [
-        "image features: drawn_cnn, in the paper vgg19",
-        "proposals: grid instead of EdgeBoxes",
-        "image features standardised with training statistics",
-        "phrase vectors: word vectors made up",
-        "phrase vectors: random LSTM weights instead of published ones",
-        "phrase vectors standardised with training statistics",
+    departures = evaluated(cell).departures
+    assert [(each.aspect, each.here, each.texts) for each in departures] == [
+        (Aspect.IMAGE_NETWORK, "drawn_cnn", None),
+        (Aspect.PROPOSALS, "grid", None),
+        (Aspect.IMAGES_STANDARDISED, "", None),
+        (Aspect.TEXT_VECTORS, "made up", "phrase"),
+        (Aspect.RANDOM_TEXT_WEIGHTS, "", "phrase"),
+        (Aspect.TEXTS_STANDARDISED, "", "phrase"),
     ]
 
 
@@ -338,6 +347,15 @@ def test_localisation_that_hangs_on_the_batch_is_refused():
     changed[7, 1] += 0.5
     with pytest.raises(RefusedError, match=f"1 of {matrix.numel()} scores differ"):
         score_checks.check_localisation(model, inputs, changed)
+
+
+def test_regions_are_scored_again_in_parts(inputs):
+    matrix = model_scores.score_proposals(Centred(), inputs)
+    with pytest.raises(RefusedError, match="scores differ"):
+        score_checks.check_localisation(Centred(), inputs, matrix)
+    nearest = model_scores.nearest_regions(Centred(), inputs)
+    with pytest.raises(RefusedError, match="scores differ"):
+        score_checks.check_nearest_regions(Centred(), inputs, nearest)
 
 
 def test_a_board_refuses_a_record_of_other_phrases():
@@ -401,3 +419,7 @@ def test_regions_weigh_as_is_best_for_validation(monkeypatch):
         rsums.append(sum(100 * (way.best < k).mean() for way in ways for k in (1, 5, 10)))
     assert alpha == np.argmax(np.round(rsums, 6)) / 10  # the smallest of equals
     assert len(set(np.round(rsums, 6))) > 1
+
+
+def test_a_pretended_gpu_localises_as_the_cpu_does():
+    tiny_cells.check_on_a_pretended_gpu(phrase_cell())

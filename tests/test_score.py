@@ -1,5 +1,7 @@
 """External rows: `score` judges them as every row, and reports show them."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -176,7 +178,8 @@ def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
     data.card["ways"] = ["t2i"]
     notes = command.of_ranks(tmp_path / "r.csv", data).notes
     assert notes == [
-        f"{tmp_path / 'r.csv'}: not used: 3 ranks i2t, which this dataset does not ask"
+        f"{tmp_path / 'r.csv'}: not used: 3 ranks i2t, which this dataset does not ask",
+        f"{tmp_path / 'r.csv'}: ranks are read from 0, the best item first",
     ]
 
 
@@ -235,7 +238,7 @@ def test_what_does_not_fit_is_refused(season):
     """What cannot be read at all, test_embedding_files tells."""
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
-    np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))
+    np.save("wide.npy", np.full((CAPTIONS, 6), 0.5, np.float32))
     np.save("zero.npy", captions * (np.arange(CAPTIONS)[:, None] != 3))
     np.save("a.npy", images)
     reasons = {
@@ -255,11 +258,15 @@ def test_what_does_not_fit_is_refused(season):
 
 
 def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys):
+    pair = ("--images", "a.npy", "--captions", "b.npy")
     for words, message in (
         ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
         (("--images", "a.npy"), "found 1 of them"),
         (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
-        (("--matrix", "a.npy", "--depth", "5"), "--depth: expected --ranks, of which it tells"),
+        ((*pair, "--depth", "5"), "--depth: expected --ranks or --matrix, of which it tells"),
+        ((*pair, "--first-rank", "1"), "--first-rank: expected --ranks, of which it tells"),
+        ((*pair, "--not-found", "0"), "--not-found: expected --ranks, of which it tells"),
+        (("--ranks", "r.csv", "--numbers", "bits"), "--numbers: expected --images with --captions"),
         (("--items", "todo"), "--items: expected a folder alone, found --name, too"),
         (("--seed", "-1", "--ranks", "r.csv"), "--name and --seed: seed: expected greater"),
         (("--name", "scan_t2i_avg", "--ranks", "r.csv"), "a name that no preset"),
@@ -309,11 +316,6 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     assert "far below chance: rsum 0.0, random 266.7; are these distances?" in told
     assert score(*save_pair(images, -captions)) == 0
     assert "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
-    rows = [("i2t", name, 1) for name in IMAGE_IDS] + [("t2i", name, 1) for name in CAPTION_IDS]
-    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
-    assert score("--ranks", "r.csv") == 0
-    told = capsys.readouterr().out
-    assert "no rank is 0: are these positions, from 1?" in told
 
 
 def test_ranks_of_other_queries_are_refused(season, capsys):
@@ -333,7 +335,11 @@ def test_ranks_of_other_queries_are_refused(season, capsys):
         (last(0.5), "whole ranks from 0 below 12, found 0.5 for 'c23'"),
         (last("x"), "found x for 'c23'"),
         (last(-2), "found -2 for 'c23' (1 such)"),
-        ([(*row[:2], 12) for row in rows[:-1]] + [("t2i", "c23", -1)], "positions, from 1?"),
+        (last(999), "found 999 for 'c23' (1 such); say --not-found 999 if it means that"),
+        (
+            [(*row[:2], 12) for row in rows[:-1]] + [("t2i", "c23", -1)],
+            "say --first-rank 1 if these are positions from 1, or --not-found items",
+        ),
     ):
         pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
         assert score("--ranks", "r.csv") == 2
@@ -394,7 +400,7 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
 
 def test_a_correction_without_what_it_needs_is_refused(season, capsys):
     pair = save_pair(*embeddings())
-    np.save("c.npy", np.ones((4, 6)))
+    np.save("c.npy", np.full((4, 6), 0.5))
     files = ("--bank-images", "c.npy", "--bank-captions", "c.npy")
     for words, expected in (
         ((*pair, "--correct", "nnn", "--k", 2, "--alpha", 1), "--bank-images, --bank-captions"),
@@ -409,3 +415,247 @@ def test_a_correction_without_what_it_needs_is_refused(season, capsys):
     ):
         assert score(*words) == 2
         assert expected in capsys.readouterr().err
+
+
+# Whole numbers ---
+
+
+def bits(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """24 bits of each image (I, 3) and caption (C, 3), packed; distances tie often."""
+    rng = np.random.default_rng(seed)
+    images = rng.integers(0, 2, (IMAGES, 24), np.uint8)
+    captions = images[OWNERS] ^ (rng.random((CAPTIONS, 24)) < 0.25)
+    return np.packbits(images, axis=1), np.packbits(captions, axis=1)
+
+
+def distances(images: np.ndarray, captions: np.ndarray) -> np.ndarray:
+    """Hamming distances (I, C) of packed bits, by loops."""
+    return np.array([[int(np.bitwise_count(a ^ b).sum()) for b in captions] for a in images])
+
+
+def test_bits_are_ranked_by_their_hamming_distances(season, capsys):
+    images, captions = bits()
+    pair = save_pair(images, captions)
+    assert score(*pair) == 2
+    assert "--numbers bits or integers" in capsys.readouterr().err
+    assert score(*pair, "--numbers", "bits") == 0
+    told = capsys.readouterr().out
+    assert re.search(r"b.npy: whole numbers from \d+ to \d+ \(uint8\), read as bits", told)
+    apart, relevant = distances(images, captions), np.equal.outer(np.arange(IMAGES), OWNERS)
+    kept = result().scores
+    assert kept.best("i2t").tolist() == ranked(-apart, relevant)
+    assert kept.best("t2i").tolist() == ranked(-apart.T, relevant.T)
+    tied = [np.unique(row).size < CAPTIONS for row in apart]
+    assert all(tied)
+    made = record()
+    assert made.options["numbers"] == "bits"
+    assert made.metrics["mean_matched"] == pytest.approx(1 - apart[relevant].mean() / 12, abs=1e-5)
+    assert main(["report"]) == 0
+
+
+def test_banks_are_read_as_the_rest(season, capsys):
+    pair, files = save_pair(*bits()), ("--bank-images", "c.npy", "--bank-captions", "d.npy")
+    how = (*pair, *files, "--correct", "nnn", "--k", 2, "--alpha", 0.5, "--numbers", "bits")
+    for name, packed in zip(("c.npy", "d.npy"), bits(seed=1), strict=True):
+        np.save(name, packed)
+    assert score(*how) == 0
+    assert "d.npy: whole numbers from" in capsys.readouterr().out
+    metrics = record().metrics
+    for name, packed in zip("abcd", (*bits(), *bits(seed=1)), strict=True):
+        np.save(f"{name}.npy", 2.0 * np.unpackbits(packed, axis=1) - 1)
+    assert score(*how[:-2]) == 0
+    assert record().metrics == metrics
+    np.save("d.npy", bits(seed=1)[1])
+    assert score(*how[:-2]) == 2
+    assert "d.npy: expected floating-point numbers" in capsys.readouterr().err
+    save_pair(*bits())
+    assert score(*how) == 2
+    assert "expected bits that are packed alike" in capsys.readouterr().err
+
+
+def test_int8_of_both_signs_is_read_as_coordinates_and_told(season, capsys):
+    images, captions = embeddings()
+    scale = 60 / np.abs(captions).max()
+    pair = save_pair(*(np.round(scale * x).astype(np.int8) for x in (images, captions)))
+    assert score(*pair) == 0
+    assert "(int8), read as coordinates" in capsys.readouterr().out
+    assert score(*pair, "--numbers", "bfloat16") == 2
+    assert score(*save_pair(images, captions), "--numbers", "integers") == 2
+    assert "--numbers: expected files of whole numbers" in capsys.readouterr().err
+
+
+# Conventions of ranks ---
+
+
+def save_ranks(change: Callable[[int, int], object] = lambda rank, items: rank) -> tuple[str, str]:
+    """Ranks of the embeddings, each changed with the size of its gallery."""
+    images, captions = embeddings(2.0)
+    units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, captions)]
+    scores, relevant = units[0] @ units[1].T, np.equal.outer(np.arange(IMAGES), OWNERS)
+    rows = []
+    for way, ids, of_way, right in (
+        ("i2t", IMAGE_IDS, scores, relevant),
+        ("t2i", CAPTION_IDS, scores.T, relevant.T),
+    ):
+        items = of_way.shape[1]
+        changed = [change(rank, items) for rank in ranked(of_way, right)]
+        rows += [(way, query, rank) for query, rank in zip(ids, changed, strict=True)]
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    return "--ranks", "r.csv"
+
+
+def test_positions_from_1_are_read_if_somebody_says_so(season, capsys):
+    assert score(*save_ranks()) == 0
+    expected = record().metrics
+    assert 0 < expected["i2t_r1"] < 100
+    from_1 = save_ranks(lambda rank, items: rank + 1)
+    assert score(*from_1) == 2
+    assert "say --first-rank 1 if these are positions from 1" in capsys.readouterr().err
+    assert not score(*from_1, "--first-rank", 1, name="one")
+    assert record("one").metrics == expected and record("one").options["first_rank"] == 1
+    none_first = save_ranks(lambda rank, items: min(rank + 1, items - 1))
+    assert score(*none_first) == 2
+    assert "found none; say --first-rank 1" in capsys.readouterr().err
+    assert score(*none_first, "--first-rank", 0) == 0
+    assert record().metrics["i2t_r1"] == 0
+    assert score(*save_ranks(), "--first-rank", 1) == 2
+    assert "whole ranks from 1 below 25, found 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rank, items: rank if rank < 3 else "", ()),
+        (lambda rank, items: rank if rank < 3 else 999, ("--not-found", "999")),
+        (lambda rank, items: rank if rank < 3 else "inf", ("--not-found", "inf")),
+        (lambda rank, items: rank if rank < 3 else items, ("--not-found", "items")),
+        (lambda rank, items: rank if rank < 3 else 7, ("--not-found", "7")),
+        (lambda rank, items: rank + 1 if rank < 3 else "", ("--first-rank", "1")),
+        (
+            lambda rank, items: rank + 1 if rank < 3 else 0,
+            ("--first-rank", "1", "--not-found", "0"),
+        ),
+        (
+            lambda rank, items: rank + 1 if rank < 3 else items + 1,
+            ("--first-rank", "1", "--not-found", "items"),
+        ),
+    ],
+)
+def test_what_was_not_found_may_be_any_value_that_is_named(season, capsys, change, words):
+    assert score(*save_ranks(lambda rank, items: rank if rank < 3 else -1), "--depth", 10) == 0
+    expected = record().metrics
+    capsys.readouterr()
+    if words and "0" not in words:  # of so few, zeros may well be first ranks
+        assert score(*save_ranks(change)) == 2
+        error = capsys.readouterr().err
+        assert "--first-rank" in error or "--not-found" in error
+    assert score(*save_ranks(change), *words, "--depth", 10, name="other") == 0
+    assert record("other").metrics == expected
+
+
+def test_zeros_that_may_be_what_was_not_found_are_refused(season, capsys, tmp_path):
+    rows = [("i2t", name, n % 6) for n, name in enumerate(IMAGE_IDS)]
+    rows += [("t2i", name, n % 6) for n, name in enumerate(CAPTION_IDS)]
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    assert score("--ranks", "r.csv") == 2
+    told = capsys.readouterr().err
+    assert "found 0 to 5, which may be positions from 1 with 0 for what was not found" in told
+    assert score("--ranks", "r.csv", "--first-rank", 0) == 0
+    assert record().metrics["t2i_r1"] == pytest.approx(100 / 6)
+    words = ("--first-rank", 1, "--not-found", 0, "--depth", 10)
+    assert score("--ranks", "r.csv", *words, name="lost") == 0
+    assert record("lost").metrics["t2i_r5"] == pytest.approx(500 / 6)
+
+
+# What was not retrieved ---
+
+
+def listed(scores_QG: np.ndarray, depth: int, value: float = -np.inf) -> np.ndarray:
+    """The first scores of each row; the others are that value."""
+    least = np.sort(scores_QG, axis=1)[:, -depth, None]
+    return np.where(scores_QG >= least, scores_QG, value)
+
+
+def test_minus_infinity_is_what_was_not_retrieved(season, capsys):
+    images, captions = embeddings(4.0)
+    scores = images @ captions.T
+    np.save("m.npy", scores)
+    assert score("--matrix", "m.npy") == 0
+    expected = record().metrics
+    np.savez("m.npz", i2t=listed(scores, 10), t2i=listed(scores.T, 10))
+    assert score("--matrix", "m.npz", "--out", "r.parquet", name="lists") == 0
+    told, made = capsys.readouterr().out, record("lists").metrics
+    assert "m.npz: -inf is taken for what was not retrieved" in told
+    recalls = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
+    assert [made[name] for name in (*recalls, "rsum")] == [
+        expected[name] for name in (*recalls, "rsum")
+    ]
+    assert not {"overlap_s", "t2i_meanr", "i2t_r1_tie_gap"} & set(made)
+    kept = pd.read_parquet("r.parquet")
+    assert set(kept["depth"]) == {10} and (kept["rank"] < 10).all() and (kept["rank"] == -1).any()
+    assert main(["report"]) == 0
+    np.savez("m.npz", i2t=listed(scores, 5), t2i=listed(scores.T, 5))
+    assert score("--matrix", "m.npz", name="few") == 0
+    told = capsys.readouterr().out
+    assert "ranks are known below 5" in told and "at least: i2t_r10" in told
+    own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
+    shown = [f"{expected[name]:.1f}" for name in recalls]
+    assert own_row.split()[1:] == [*shown[:2], "-", *shown[3:5], "-", "-"]
+    assert "no row is written" in told
+
+
+def test_lists_that_do_not_tell_a_direction_are_refused(season, capsys):
+    images, captions = embeddings(1.0)
+    scores = images @ captions.T
+    first = listed(scores, 6)
+    np.save("m.npy", first)
+    assert score("--matrix", "m.npy") == 2
+    told = capsys.readouterr().err
+    assert "m.npy: t2i: expected as many retrieved items" in told and "i2t and t2i" in told
+    both = np.maximum(first, listed(scores.T, 6).T)
+    np.save("m.npy", both)
+    assert score("--matrix", "m.npy") == 2
+    assert "say --depth K" in capsys.readouterr().err
+    assert score("--matrix", "m.npy", "--depth", 13) == 2
+    assert score("--matrix", "m.npy", "--depth", 6) == 0
+    both[0, 0] = np.nan
+    np.save("m.npy", both)
+    assert score("--matrix", "m.npy", "--depth", 6) == 2
+    assert "NaN or infinity in row 0" in capsys.readouterr().err
+    np.save("m.npy", scores)
+    assert score("--matrix", "m.npy", "--depth", 6) == 2
+    assert "--depth: expected lists: scores with -inf" in capsys.readouterr().err
+
+
+def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(season, capsys):
+    images, captions = embeddings(1.0)
+    scores = images @ captions.T
+    np.savez("m.npz", i2t=listed(scores, 5, -100), t2i=listed(scores.T, 5, -100))
+    assert score("--matrix", "m.npz") == 0
+    told = capsys.readouterr().out
+    assert "m.npz: i2t: -100 in 79% of the scores, the lowest" in told
+    np.save("m.npy", listed(scores - 100, 5, 0))
+    assert score("--matrix", "m.npy") == 2
+    assert "found 0 in 79% of the scores, above others; save -inf" in capsys.readouterr().err
+
+
+# Advice ---
+
+
+def test_advice_is_a_command_that_works(season, capsys):
+    images, captions = embeddings()
+    assert score(*save_pair(images[:-1], captions), "--season", "try") == 2
+    told = capsys.readouterr().err
+    command_line = "rematch score --dataset open --season try --items FOLDER"
+    assert command_line in told
+    words = command_line.replace("FOLDER", "todo").split()[1:]
+    assert main(words) == 0
+    assert pd.read_csv("todo/images.csv")["image_id"].tolist() == IMAGE_IDS
+
+
+def test_a_reader_that_is_no_dataset_needs_annotations(season, capsys):
+    assert main(["score", "--dataset", "mscoco", "--items", "todo"]) == 2
+    told = capsys.readouterr().err
+    assert "dataset 'mscoco': expected one of" in told and "add --annotations FILE" in told
+    assert main(["score", "--dataset", "opne", "--items", "todo"]) == 2
+    assert "--annotations" not in capsys.readouterr().err

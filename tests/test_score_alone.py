@@ -147,11 +147,12 @@ def test_what_cannot_be_scored_is_refused_in_one_line(capsys):
     own()
     pair = ("--images", "a.npy", "--captions", "b.npy")
     for words, said in (
-        (("--items", "items"), "--items: expected no --annotations"),
+        (("--items", "items", "--images", "a.npy"), "--items: expected a folder alone"),
+        (("--season", "x", *pair), "--season: expected no --annotations"),
         (("--name", "x", "--ranks", "r.csv"), "--name: expected no --annotations"),
         (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
         ((*pair, "--out", "r.csv"), "a .parquet file"),
-        (("--images", "b.npy", *pair[2:]), "expected the 40 images of test, found 200"),
+        (("--images", "b.npy", *pair[2:]), "the 40 images of test, found 200, the number of cap"),
     ):
         stops(capsys, said, *words)
     torch.save({"captions": [1, 2]}, "b.pt")  # other objects than tensors
@@ -372,3 +373,41 @@ def test_different_vectors_of_equal_captions_are_told(capsys):
     np.save("b.npy", rng.permutation(captions))
     assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
     assert "is the order right?" in capsys.readouterr().out
+
+
+def test_the_items_of_annotations_are_written_in_the_order_of_rows(capsys):
+    own()
+    np.save("few.npy", np.load("a.npy")[:-1])
+    assert score("--images", "few.npy", "--captions", "b.npy") == 2
+    advice = "rematch score --dataset folder --annotations notes.jsonl --items FOLDER"
+    assert advice in capsys.readouterr().err
+    Path("7.jpg").touch()
+    assert main(advice.replace("FOLDER", "todo").split()[1:]) == 0
+    images, captions = pd.read_csv("todo/images.csv"), pd.read_csv("todo/captions.csv")
+    assert images["image_id"].tolist() == [f"{number}.jpg" for number in range(IMAGES)]
+    assert images["path"].dropna().tolist() == [str(Path("7.jpg").absolute())]
+    assert captions["image_id"].tolist() == [f"{number}.jpg" for number in OWNER]
+    assert score() == 0
+    expected = capsys.readouterr().out.partition("own ")[2]
+    order = np.random.default_rng(0).permutation(len(OWNER))
+    np.savez("b.npz", x=np.load("b.npy")[order], id=captions["caption_id"].to_numpy(str)[order])
+    assert score("--images", "a.npy", "--captions", "b.npz") == 0
+    assert capsys.readouterr().out.partition("own ")[2] == expected
+
+
+def test_nearly_equal_rows_of_an_image_are_told_from_other_rows(capsys):
+    own()
+    noise = np.random.default_rng(0).normal(size=(len(OWNER), 6)).astype(np.float32)
+    np.save("near.npy", np.load("a.npy")[OWNER] + 1e-6 * noise)
+    stops(
+        capsys,
+        "keep the first row of each image, x[::5]",
+        "--images",
+        "near.npy",
+        "--captions",
+        "b.npy",
+    )
+    np.save("kept.npy", np.load("near.npy")[::5])
+    assert score("--images", "kept.npy", "--captions", "b.npy") == 0
+    capsys.readouterr()
+    stops(capsys, "name the file of the images", "--images", "b.npy", "--captions", "b.npy")

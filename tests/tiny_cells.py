@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pretended_cuda import pretended_steps
 
 from benchmark.core.files import read_json
 from benchmark.core.records import Record, read_record
@@ -178,6 +179,23 @@ def train_cell(cell: Cell) -> tuple[bytes, bytes]:
     train.train_cell(params_of(cells={cell.folder: cell}), cell)
     history = read_json(Path(cell.history))["history"]
     return Path(cell.checkpoint).read_bytes(), json.dumps(history).encode()
+
+
+def ended_on(device: str, cell: Cell) -> tuple[pd.DataFrame, dict]:
+    """History and metrics of a cell that is trained and evaluated on a device."""
+    params = params_of(device=device, cells={cell.folder: cell})
+    train.train_cell(params, cell)
+    evaluate.evaluate_cell(params, cell)
+    return history_of(cell.folder), read_record(Path(cell.folder)).metrics
+
+
+def check_on_a_pretended_gpu(cell: Cell) -> None:
+    """The cell ends as on the CPU."""
+    expected_history, expected = ended_on("cpu", cell)
+    with pretended_steps():
+        history, metrics = ended_on("cuda", cell)
+    pd.testing.assert_frame_equal(history, expected_history, rtol=1e-4)
+    assert metrics["rsum"] == expected["rsum"]
 
 
 def history_of(folder: str | Path = RESULTS) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
+from benchmark.core.departures import sentence
 from benchmark.core.files import json_text, write_json
 from benchmark.scoring.metrics import METRICS, Metric
 from benchmark.stats.significance import LEVEL
@@ -47,7 +48,8 @@ def _log(board: Board, row: Row, season: str) -> dict:
     deployed = "unknown" if row.is_external else "self_deployed"
     of_model = {"deployment_type": deployed, "model_availability": "unknown"}
     of_model |= {"method": record.method, "options": json.dumps(record.options, sort_keys=True)}
-    of_model["deviations_from_the_paper"] = json.dumps(record.deviations)
+    departures = [sentence(departure) for departure in record.departures]
+    of_model["deviations_from_the_paper"] = json.dumps(departures)
     of_model["seeds"] = json.dumps([outcome.record.seed for outcome in row.played])
     commits = json.dumps(sorted({facts.git_commit for facts in row.costs}))
     of_library = {"protocol": str(record.protocol_version), "commits": commits}

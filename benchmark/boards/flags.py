@@ -11,6 +11,8 @@ import numpy as np
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
+from benchmark.core.departures import Aspect, Departure, sentence
+from benchmark.core.records import Record
 from benchmark.papers.printed_tables import Claim, Part, is_time, quantity, sides, title_of, unequal
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
@@ -20,11 +22,16 @@ ENOUGH = 3  # trainings
 NEAR_CHANCE = 3  # times the rsum of random scores
 NEARLY = 0.98  # of the largest rsum
 BESIDE = " stages at once"
-SEEDS = "seeds: "  # how a deviation begins that says why trainings begin alike
 SHARE, FEWEST, QUARTER = 3, 3, 4  # of the epochs: the last third, or three; the first quarter
 TOLERANCE = 0.01  # a gain of less than this share of the best value is none
-OTHER_WORDS = ("word vectors", "sentence vectors: word", "phrase vectors: word")
-FEATURES = ("image features", "regions:", "proposals:", *OTHER_WORDS)  # beginnings of deviations
+STARTS_ALIKE = "the method sets a seed itself, so that every training starts from the same weights"
+IN_ORDER = (  # of what departs: how the flag of features lists it
+    (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
+    (Aspect.GRID_REGIONS,),
+    (Aspect.PROPOSALS,),
+    (Aspect.WORD_VECTORS,),
+    (Aspect.TEXT_VECTORS,),
+)
 FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those that do come first
     "N": ("near chance", "a row above chance"),
     "D": ("below its start", "fine-tuning that improves on its start"),
@@ -105,32 +112,49 @@ def has_flag(board: Board, row: Row, letter: str) -> bool:
     return any(flag.letter == letter for flag in row_flags(board, row))
 
 
+def reads_other_words(record: Record) -> bool:
+    """Whether a method, or its text encoder, reads word vectors that the paper does not have."""
+    aspects = (Aspect.WORD_VECTORS, Aspect.TEXT_VECTORS)
+    return any(each.aspect in aspects and _is_of_features(each) for each in record.departures)
+
+
+def _is_of_features(departure: Departure) -> bool:
+    """Vectors of texts count where they come from word vectors; encoders have a flag of their
+    own."""
+    if departure.aspect != Aspect.TEXT_VECTORS:
+        return True
+    return departure.reads_words and departure.texts != "contextual"
+
+
 def _of_record(row: Row) -> dict[str, str]:
-    record, lines = row.record, list(row.record.deviations)
-    network, in_paper = row.network, row.declared.network
-    if network and in_paper and network != in_paper:  # older records do not name the paper's
-        lines = [line for line in lines if line != f"image features: {network}"]
-        lines = [f"image features: {network}, in the paper {in_paper}", *lines]
-    features = [line for start in FEATURES for line in lines if line.startswith(start)]
-    random = [line for line in lines if line.startswith("sentence vectors: random")]
-    if record.text_features.get("weights") == "random weights":
-        random.append("sentence vectors: random weights, in the paper pretrained ones")
-    other = _other_encoder(row)
-    fed = [name for of in record.trainings.values() for name in of.get("features", {})]
-    reads_phrases = any(name.rpartition("/")[2].startswith("phrases_") for name in fed)
-    reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
-    is_extra = reads_phrases and record.task == "retrieval"
-    told = [f"sentence vectors: {other}, in the paper {row.declared.sentence}"] * bool(other)
-    fixed = "fixed: the paper trains their encoder"
-    told += [f"{line}, {fixed}" for line in lines if line.startswith("contextual")]
-    is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
-    return {
-        "F": "; ".join(dict.fromkeys(features)),
-        "T": "; ".join(random),
-        "G": "".join(told),
-        "X": "phrases that are annotated in the test captions" if is_extra else "",
-        "4": "its scores depend on the other test queries; a search has none" * is_dual,
-    }
+    record = row.record
+    texts = {}
+    if others := _other_features(record):
+        texts["F"] = "; ".join(others)
+    for departure in record.departures:
+        is_random = departure.aspect == Aspect.RANDOM_TEXT_WEIGHTS
+        if is_random and departure.texts == "sentence":
+            texts["T"] = sentence(departure)
+        if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
+            texts["G"] = f"{sentence(departure)}, fixed: the paper trains their encoder"
+    if other := _other_encoder(row):
+        texts["G"] = f"sentence vectors: {other}, in the paper {row.declared.sentence}"
+    reads_phrases = any(departure.texts == "phrase" for departure in record.departures)
+    if reads_phrases and record.task == "retrieval":
+        texts["X"] = "phrases that are annotated in the test captions"
+    if record.metrics.get("correction", {}).get("how") == "dual_softmax":
+        texts["4"] = "its scores depend on the other test queries; a search has none"
+    return texts
+
+
+def _other_features(record: Record) -> list[str]:
+    """Sentences on features of other networks, regions or word vectors than the paper's."""
+    sentences = []
+    for aspects in IN_ORDER:
+        for departure in record.departures:
+            if departure.aspect in aspects and _is_of_features(departure):
+                sentences.append(sentence(departure))
+    return sentences
 
 
 def _other_encoder(row: Row) -> str:
@@ -156,8 +180,9 @@ def _of_trainings(board: Board, row: Row) -> dict[str, str]:
         if best < first
     ]
     texts["D"] = f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
-    lines = dict.fromkeys(line for outcome in row.played for line in outcome.record.deviations)
-    alike = [line.removeprefix(SEEDS) for line in lines if line.startswith(SEEDS)]
+    alike = []
+    if any(outcome.record.starts_alike for outcome in row.played):
+        alike.append(STARTS_ALIKE)
     same = [seeds for seeds in _by_result(row).values() if len(seeds) > 1]
     if any(outcome.record.history for outcome in row.played):  # no closed form
         alike += [f"{listed(seeds)} gave identical results" for seeds in same]
@@ -333,8 +358,8 @@ def _lack(board: Board, claim: Claim, part: Part) -> str:
         # reads word vectors, with vectors that were trained on the captions at hand.
         if random := [row.title for row in rows if has_flag(board, row, "T")]:
             return f"{' and '.join(random)} was played with a random text encoder"
-        lines = {row.title: row.record.deviations for row in rows if not row.is_own}
-        words = [t for t, of in lines.items() if any(x.startswith(OTHER_WORDS) for x in of)]
+        trained_rows = [row for row in rows if not row.is_own]
+        words = [row.title for row in trained_rows if reads_other_words(row.record)]
         if 0 < len(words) < len(rows):
             return f"{' and '.join(words)} was played with other word vectors"
     declared = [row.declared for row in rows]

@@ -8,7 +8,8 @@
 
 The last one needs neither pictures nor a season: of the test split that the annotations name (of a
 folder without splits, of all), with intervals and with each layer of relevance whose files are
-there; no row is written. --out FILE.parquet keeps the rank of every query, for `rematch judge`.
+there; no row is written. With --items FOLDER it writes the items of these annotations. --out
+FILE.parquet keeps the rank of every query, for `rematch judge`.
 
 --correct HOW corrects cosines for hubs, with --bank-images and --bank-captions of training and with
 --k and --alpha, or --beta, as validation chose them.
@@ -17,17 +18,21 @@ Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or 
 (N, F) of the test images and captions, or scores (images, captions); of a re-ranker two matrices in
 one file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
 caption_id or the like, the index of pandas, or NAME_ids.txt beside it), else they are in the test
-split's order. Ranks, from 0, of the best relevant item are a .csv or .parquet with the columns
-direction (i2t or t2i), query (its id) and rank; empty or -1 is "not found" among the first that a
-tool lists.
+split's order. Whole numbers other than int8 of both signs need --numbers, which says what they
+stand for. In scores, -inf stands for what was not retrieved.
+
+Ranks of the best relevant item are a .csv or .parquet with the columns direction (i2t or t2i),
+query (its id) and rank, from 0 (--first-rank 1: from 1); empty or -1 is "not found" among the first
+that a tool lists (--not-found VALUE: this value, too).
 """
 
 import argparse
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -49,8 +54,16 @@ from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, Split, judged_table
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.results import CellResult, Ranks
-from benchmark.features import embedding_files
-from benchmark.features.embedding_files import ORDER, SEVERAL, TABLES, Rows, places, read_rows
+from benchmark.features import embedding_files, number_formats
+from benchmark.features.embedding_files import (
+    ORDER,
+    SEVERAL,
+    TABLES,
+    Rows,
+    places,
+    read_embeddings,
+    read_scores,
+)
 from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
@@ -69,7 +82,8 @@ from benchmark.scoring.metrics import (
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.ranking import Matrices, spans
+from benchmark.scoring.rank_conventions import largest_may_mean_lost, zero_may_mean_lost
+from benchmark.scoring.ranking import Matrices, ranks_of, spans
 from benchmark.scoring.relevance import Relevance, layers_of, queries_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
@@ -81,16 +95,17 @@ CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
 ROWS_AT_ONCE = 512  # of a product in double precision
 FAR_APART = 0.1  # of the spread of numbers: more than rounding makes of equal captions
-FROM_1 = "no rank is 0: are these positions, from 1? Ranks count from 0"
+READINGS = ("numbers", "first_rank", "not_found", "depth")  # options that say how files are read
+NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the size of the gallery
+FILLED, SAMPLED = 0.5, 1 << 20  # share of equal scores that may fill a matrix; scores looked at
 HINTS = {  # what to check where scores are as random ones, and where they are far worse
-    "embeddings": (f"rows, or give ids ({ORDER})", "are the vectors of one file negated?"),
+    "embeddings": ("rows, or give ids ({order})", "are the vectors of one file negated?"),
     "scores": (
-        f"rows (images) and columns (captions), or give ids ({ORDER})",
+        "rows (images) and columns (captions), or give ids ({order})",
         "are these distances? The best item must have the greatest score",
     ),
     "ranks": ("queries", "is the rank of the best item 0?"),
 }
-
 
 BANKS = ("bank_images", "bank_captions")
 TAKES = {  # correction -> arguments; all are needed
@@ -109,7 +124,21 @@ class External(NamedTuple):
     result: Evaluation
     seconds: dict[str, float] = {}
     notes: list[str] = []  # what was taken for granted
-    lost: dict[str, np.ndarray] = {}  # of ranks, which best items were not found, (Q,) bool
+    lost: dict[str, np.ndarray] = {}  # of lists, which best items were not found, (Q,) bool
+    depths: dict[str, int] = {}  # how many items the lists of a direction have, where that is known
+    order: str = ORDER  # which command writes the items in their order
+    readings: dict[str, object] = {}  # the options that say how files are read
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What the first items of some lists tell of a direction."""
+
+    queries: list[str]
+    items: int  # of the gallery
+    ranks: np.ndarray  # (Q,) of the best relevant item; of those not found, any
+    is_lost: np.ndarray  # (Q,) bool, whether it was not found
+    depth: int  # ranks below are known
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +155,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", type=kind, help="of --correct")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
     parser.add_argument("--ranks", type=Path, metavar="FILE", help="of a tool that has only those")
-    parser.add_argument("--depth", type=int, default=0, help="how many items had --ranks listed")
+    parser.add_argument(
+        "--depth", type=int, default=0, help="items per query in the lists of --ranks or --matrix"
+    )
+    parser.add_argument("--first-rank", type=int, choices=(0, 1), help="of --ranks; default: 0")
+    parser.add_argument(
+        "--not-found",
+        metavar="VALUE",
+        help="rank of what was not found; items: the size of the gallery; none: no value",
+    )
+    parser.add_argument(
+        "--numbers", choices=number_formats.FORMATS, help="what whole numbers of a file stand for"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the training, if there are several")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
     parser.add_argument("--items", type=Path, metavar="FOLDER", help="write the test items there")
@@ -136,21 +176,25 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.out and arguments.out.suffix != ".parquet":
         raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
     if arguments.annotations:
-        for name in ("items", "season", "name"):
+        for name in ("season", "name"):
             if getattr(arguments, name):
                 raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
         data = annotated(arguments.dataset, arguments.annotations)
     else:
-        params = read_params(arguments.season)
-        entry(params.datasets, arguments.dataset, "dataset")
+        params = season_of(arguments)
         data = prepared_tables.read(arguments.dataset)
-        if arguments.items:
-            others = ("name", "images", "captions", "matrix", "ranks")
-            if given := [name for name in others if vars(arguments)[name]]:
-                do = "first --items, then the rest"
-                raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
-            write_items(params, data, arguments.items)
-            return
+    if arguments.items:
+        others = ("name", "images", "captions", "matrix", "ranks", "out")
+        if given := [name for name in others if vars(arguments)[name]]:
+            advice = "first --items, then the rest"
+            raise UserError("--items", "a folder alone", f"--{given[0]}, too", advice)
+        if arguments.annotations:
+            raw = arguments.annotations.parent
+        else:
+            raw = raw_dataset(params, arguments.dataset).folder
+        write_items(data, raw, arguments.items)
+        return
+    if not arguments.annotations:
         row = row_of(params, arguments)
     external = judge(arguments, data)
     if arguments.out:
@@ -170,6 +214,31 @@ def main(arguments: argparse.Namespace) -> None:
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
     print(f"{folder}/{results.RECORDS}: {row.name}, external {external.given}{earlier}")
     print(f"next: rematch report --season {params.season}, or dvc repro")
+
+
+def season_of(arguments: argparse.Namespace) -> Params:
+    """The season that has the dataset. Raises UserError where none has, which tells of
+    --annotations if a reader is called so."""
+    try:
+        params = read_params(arguments.season)
+        entry(params.datasets, arguments.dataset, "dataset")
+    except UserError as error:
+        if arguments.dataset not in datasets.names():
+            raise
+        advice = f"add --annotations FILE, which needs no season; or {error.do}"
+        raise UserError(error.where, error.expected, error.found, advice) from error
+    return params
+
+
+def order_of(arguments: argparse.Namespace) -> str:
+    """The command that writes the test items, in a sentence."""
+    words = ["rematch", "score", "--dataset", arguments.dataset]
+    if arguments.annotations:
+        words += ["--annotations", str(arguments.annotations)]
+    if arguments.season:
+        words += ["--season", arguments.season]
+    command = shlex.join([*words, "--items", "FOLDER"])
+    return f"{command} writes the ids that are wanted, in order"
 
 
 def show(data: Prepared, external: External) -> None:
@@ -214,8 +283,6 @@ def show(data: Prepared, external: External) -> None:
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
         notes.append(f"{', '.join(partial)}: {told}")
-    if external.given == "ranks" and all(of.best.min() > 0 for of in ranks.values()):
-        notes.append(FROM_1)
     print(*notes, *(doubts(external, data) if "rsum" in metrics else ()), sep="\n")
 
 
@@ -293,9 +360,11 @@ def write_ranks(arguments: argparse.Namespace, data: Prepared, external: Externa
     for name, ranks in external.result.scores.ranks.items():
         best = np.where(external.lost.get(name, False), -1, ranks.best)
         tables.append(queries[name].assign(seed=arguments.seed, rank=best))
-    listed = {"depth": arguments.depth} if arguments.depth else {}
+    table = pd.concat(tables)
+    if external.depths:
+        table["depth"] = table["direction"].map(external.depths)
     with atomic(arguments.out) as part:
-        pd.concat(tables).assign(**listed).to_parquet(part, index=False)
+        table.to_parquet(part, index=False)
 
 
 def doubts(external: External, data: Prepared) -> Iterator[str]:
@@ -313,14 +382,15 @@ def doubts(external: External, data: Prepared) -> Iterator[str]:
     if rsum < by_chance / NEAR_CHANCE:
         yield f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {hints[1]}"
     elif doubt := near_chance(rsum, len(ways), images):
-        yield f"near chance: {doubt}; check the order of the {hints[0]}"
+        what = hints[0].format(order=external.order)
+        yield f"near chance: {doubt}; check the order of the {what}"
 
 
-def write_items(params: Params, data: Prepared, folder: Path) -> None:
-    """Write images.csv and captions.csv of the test split, in the order of rows without ids."""
-    split = data.split(SPLIT)
+def write_items(data: Prepared, raw: Path, folder: Path) -> None:
+    """Write images.csv and captions.csv of the test split, in the order of rows without ids. `raw`
+    is the folder of the pictures, where there are some."""
+    split, raw = data.split(SPLIT), Path(os.path.abspath(raw))
     images = data.images.iloc[split.image_rows][["image_id", "file"]]
-    raw = Path(os.path.abspath(raw_dataset(params, data.folder.name).folder))
     paths = [str(raw / file) if (raw / file).is_file() else "" for file in images["file"]]
     captions = data.captions.iloc[split.caption_rows][["caption_id", "image_id", "text"]]
     for name, table in (("images", images.assign(path=paths)), ("captions", captions)):
@@ -362,17 +432,40 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
             raise UserError(option, "a --correct that takes it", found, "leave it out")
     if arguments.correct and not pair:
         raise UserError("--correct", "--images with --captions", "none", "bring embeddings")
-    if arguments.depth and not arguments.ranks:
-        raise UserError("--depth", "--ranks, of which it tells", "none", "remove --depth")
+    if arguments.depth and pair:
+        raise UserError(
+            "--depth", "--ranks or --matrix, of which it tells", "none", "remove --depth"
+        )
+    if arguments.numbers and arguments.ranks:
+        expected, advice = "--images with --captions, or --matrix", "remove --numbers"
+        raise UserError("--numbers", expected, "--ranks", advice)
+    for name in ("first_rank", "not_found"):
+        if vars(arguments)[name] is not None and not arguments.ranks:
+            option = f"--{name.replace('_', '-')}"
+            raise UserError(option, "--ranks, of which it tells", "none", f"remove {option}")
+    order = order_of(arguments)
     try:
         if arguments.ranks:
-            return of_ranks(arguments.ranks, data, arguments.depth)
-        if arguments.matrix:
-            return of_matrix(arguments.matrix, data)
-        return of_embeddings(*pair, data, arguments)
+            external = of_ranks(
+                arguments.ranks,
+                data,
+                arguments.depth,
+                first_rank=arguments.first_rank,
+                not_found=arguments.not_found,
+                order=order,
+            )
+        elif arguments.matrix:
+            external = of_matrix(
+                arguments.matrix, data, arguments.depth, numbers=arguments.numbers, order=order
+            )
+        else:
+            external = of_embeddings(*pair, data, arguments)
     except scoring.RefusedError as error:
         where = ", ".join(map(str, pair)) or arguments.matrix
         raise UserError(where, "scores that can be ranked", error, "compute them again") from error
+    options = {name: vars(arguments)[name] for name in READINGS}
+    readings = {name: value for name, value in options.items() if value not in (None, 0)}
+    return external._replace(order=order, readings=readings)
 
 
 def of_embeddings(
@@ -380,7 +473,21 @@ def of_embeddings(
 ) -> External:
     """By their cosines, corrected if `to` says how; other scores are given as a matrix."""
     roles, split, notes = ("images", "captions"), data.split(SPLIT), []
-    given, wanted, vectors = [*map(read_rows, (images, captions), roles)], _names(data), []
+    numbers, order = (to.numbers, order_of(to)) if to else (None, ORDER)
+    if to and to.correct:
+        _parameters(to)  # before files are read
+    given = [
+        read_embeddings(images, "images", numbers),
+        read_embeddings(captions, "captions", numbers),
+    ]
+    banks = [
+        read_embeddings(vars(to)[name], what, numbers)
+        for name, what in zip(BANKS, roles, strict=True)
+        if to and vars(to)[name]
+    ]
+    number_formats.check_alike([rows.whole for rows in (*given, *banks)], numbers)
+    notes += [_reading(rows, numbers) for rows in (*given, *banks) if rows.whole]
+    wanted, vectors = _names(data), []
     if not any(map(_fits, given, wanted)) and all(map(_fits, given, wanted[::-1])):
         found = f"captions in {images}, images in {captions}"
         do = f"swap them: --images {captions} --captions {images}"
@@ -392,14 +499,12 @@ def of_embeddings(
             notes.append(f"{rows.path}: {told}")
             rows = replace(rows, values=rows.values.reshape(count, of[2]))
         elif len(of) != 2:
-            do = (
-                f"save one vector per item ({count}, {of[-1]}), in the order of --items or with ids"
-            )
+            do = f"save one vector per item ({count}, {of[-1]}), with ids or in order: {order}"
             raise UserError(rows.path, "rows of numbers (N, F)", of, do)
         if not rows.ids and of[0] != count == of[1]:
             expected = f"one row for each of {count} items"
             raise UserError(rows.path, expected, "one column for each", "transpose it")
-        at = places(rows, names, what, repeats=split.image_of_caption)
+        at = places(rows, names, what, repeats=split.image_of_caption, do=order)
         if not rows.ids and len(at) < of[0]:
             notes.append(f"{rows.path}: one row per caption; the equal ones of an image count once")
         vectors.append(_units(rows.values[at], rows.path, names[0]))
@@ -414,26 +519,38 @@ def of_embeddings(
     matrix = _cosines(first, second)
     notes += _doubts_on_equal_captions(data, second, captions)
     seconds = {"per_pair": (perf_counter() - started) / matrix.size}
-    tiles, told, files = Matrices(i2t=matrix), {}, []
+    tiles, told = Matrices(i2t=matrix), {}
     if to and to.correct:
-        tiles, files = _corrected(first, second, data.card["ways"], to)
+        tiles = _corrected(first, second, data.card["ways"], to, banks)
         told["correction"] = tiles.facts
     result = _evaluated(data, tiles)
     result = replace(result, metrics=result.metrics | told)
-    return External("embeddings", [images, *files, captions], result, seconds, notes)
+    files = [images, *(rows.path for rows in banks), captions]
+    return External("embeddings", files, result, seconds, notes)
+
+
+def _parameters(given: argparse.Namespace) -> dict[str, float]:
+    """The numbers that --correct takes. Raises UserError where they or a bank are missing."""
+    how = given.correct
+    known = {name: vars(given)[name] for name in TAKES[how] if name not in BANKS}
+    banks = [vars(given)[name] for name in TAKES[how] if name in BANKS]
+    if None in (*banks, *known.values()) or known.get("k", 1) < 1 or known.get("beta", 1) <= 0:
+        expected = "--bank-images, --bank-captions and --k above 0 with --alpha, or --beta above 0"
+        raise UserError(f"--correct {how}", expected, "less", "name them")
+    return known
 
 
 def _corrected(
-    x: np.ndarray, y: np.ndarray, ways: list[str], given: argparse.Namespace
-) -> tuple[Corrected, list[Path]]:
-    """As a season's row is, with parameters that are given; and the files of the bank."""
-    how, drawn = given.correct, [x, y]
-    known = {name: vars(given)[name] for name in TAKES[how] if name not in BANKS}
-    files = [vars(given)[name] for name in TAKES[how] if name in BANKS]
-    if None in (*files, *known.values()) or known.get("k", 1) < 1 or known.get("beta", 1) <= 0:
-        expected = "--bank-images, --bank-captions and --k above 0 with --alpha, or --beta above 0"
-        raise UserError(f"--correct {how}", expected, "less", "name them")
-    for side, rows in enumerate(map(read_rows, files, ("images", "captions"))):
+    x: np.ndarray,
+    y: np.ndarray,
+    ways: list[str],
+    given: argparse.Namespace,
+    banks: list[Rows],
+) -> Corrected:
+    """As a season's row is, with parameters that are given. `banks` are rows of images and of
+    captions, where the correction takes them."""
+    how, drawn, known = given.correct, [x, y], _parameters(given)
+    for side, rows in enumerate(banks):
         if (found := rows.values.shape)[1:] != x.shape[1:]:
             raise UserError(rows.path, f"rows of {x.shape[1]} numbers", found, "embed it alike")
         at = np.random.default_rng(given.seed).permutation(len(rows.values))[:BANK]
@@ -444,16 +561,25 @@ def _corrected(
         scores = [_cosines(a, b) for a, b in pairs[way]]
         sizes = [each.shape if way == "i2t" else each.T.shape for each in scores]
         asked[way] = [Asked(way, *n, Matrices(i2t=of)) for n, of in zip(sizes, scores, strict=True)]
-    return Corrected(how, asked, dict.fromkeys(ways, known)), files
+    return Corrected(how, asked, dict.fromkeys(ways, known))
 
 
-def of_matrix(path: Path, data: Prepared) -> External:
-    """Scores of both directions, or for each one of its own: t2i then has captions as rows."""
+def of_matrix(
+    path: Path,
+    data: Prepared,
+    depth: int = 0,
+    *,
+    numbers: str | None = None,
+    order: str = ORDER,
+) -> External:
+    """Scores of both directions, or for each one of its own: t2i then has captions as rows. Where
+    some are -infinity, the others are lists of what was retrieved, `depth` items for each query."""
     images, captions = _names(data)
     shape = len(images[0]), len(captions[0])
     given, matrices, notes = [], {}, []
     for way in ("i2t", "t2i"):
-        rows = read_rows(path, way)
+        rows = read_scores(path, way, numbers)
+        number_formats.check_alike([rows.whole], numbers)
         if given and np.array_equal(rows.values, given[0]):
             break  # one for both
         if rows.values.shape[1:] == (1,) != shape[1:]:
@@ -468,78 +594,245 @@ def of_matrix(path: Path, data: Prepared) -> External:
         if shape[0] == shape[1] and not rows.ids:
             names = ("captions", "images") if axis else ("images", "captions")
             notes.append(f"{path}: {way}: rows are taken for {names[0]}, columns for {names[1]}")
-        at = places(rows, images, "images", axis), places(rows, captions, "captions", 1 - axis)
-        matrices[way] = np.moveaxis(rows.values, axis, 0)[np.ix_(*at)]
+        of_images = places(rows, images, "images", axis, do=order)
+        of_captions = places(rows, captions, "captions", 1 - axis, do=order)
+        matrices[way] = np.moveaxis(rows.values, axis, 0)[np.ix_(of_images, of_captions)]
         notes += _doubts_on_equal_captions(data, matrices[way].T, path)
         given.append(rows.values)
         if path.suffix.lower() not in SEVERAL:
             break
+    if numbers:
+        notes.append(_reading(rows, numbers))
+    if any(np.isneginf(matrix).any() for matrix in matrices.values()):
+        return _of_retrieved(path, data, matrices, depth, notes)
+    fills = [_fill_of(f"{path}: {way}", matrix) for way, matrix in matrices.items()]
+    notes += filter(None, fills)
+    if depth:
+        raise UserError("--depth", "lists: scores with -inf", "finite scores", "remove --depth")
     return External("scores", [path], _evaluated(data, Matrices(**matrices)), notes=notes)
 
 
-def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
-    """Of the best relevant items. Where some were not found, metrics that reach beyond the ranks
-    that are known, or listed, are left out."""
+def _fill_of(where: str, matrix: np.ndarray) -> str:
+    """A note if most scores are equal and the lowest: what was not retrieved may be filled so.
+    Raises UserError if others lie below, which then rank behind all that was not retrieved."""
+    sample = matrix.ravel()[:: max(matrix.size // SAMPLED, 1)]
+    middle = np.median(sample)
+    share = (sample == middle).mean()
+    if share < FILLED:
+        return ""
+    fill = f"{middle:g} in {share:.0%} of the scores"
+    if matrix.min() < middle:
+        advice = "save -inf for what was not retrieved"
+        raise UserError(where, "scores of all pairs", f"{fill}, above others", advice)
+    return f"{where}: {fill}, the lowest; if that is what was not retrieved, save -inf"
+
+
+def _of_retrieved(
+    path: Path,
+    data: Prepared,
+    matrices: dict[str, np.ndarray],
+    depth: int,
+    notes: list[str],
+) -> External:
+    """Of scores that are -infinity for what was not retrieved. Raises UserError where the
+    first items of a query may be missing among those that have scores."""
+    split = data.split(SPLIT)
+    relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
+    names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
+    lists = {}
+    for way in data.card["ways"]:
+        scores_QG, relevant_QG = matrices.get(way, matrices["i2t"]), relevant_IC
+        if way == "t2i":
+            scores_QG, relevant_QG = scores_QG.T, relevant_QG.T
+        queries, is_listed_QG = names[way][0], np.isfinite(scores_QG)
+        known = _known_depth(f"{path}: {way}", queries, is_listed_QG.sum(1), depth)
+        lowest = np.nextafter(scores_QG[is_listed_QG].min(), -np.inf)
+        filled_QG = np.where(is_listed_QG, scores_QG, lowest)
+        ranks_Q = ranks_of(filled_QG, relevant_QG).best
+        is_lost_Q = ~(is_listed_QG & relevant_QG).any(1) | (ranks_Q >= known)
+        lists[way] = Lists(queries, scores_QG.shape[1], ranks_Q, is_lost_Q, known)
+    notes.append(f"{path}: -inf is taken for what was not retrieved")
+    external = _of_lists("scores", path, lists, notes)
+    depths = {way: of_way.depth for way, of_way in lists.items()}
+    return external._replace(depths=depths)
+
+
+def _known_depth(where: str, queries: list[str], lengths_Q: np.ndarray, depth: int) -> int:
+    """How many items each query has in its list: so many as it has scores, if all have as
+    many; else `depth`, if all have no fewer. Raises UserError where neither holds."""
+    shortest, longest = int(lengths_Q.min()), int(lengths_Q.max())
+    if 0 < depth <= shortest or 0 < shortest == longest and not depth:
+        return depth or shortest
+    expected = "as many retrieved items, which are not -inf, for each query"
+    actual = f"{shortest} for {queries[lengths_Q.argmin()]!r}, up to {longest}"
+    advice = "save the lists of each direction in one .npz, i2t and t2i"
+    if shortest:
+        advice += f", say --depth K if each has its first K (at most {shortest})"
+    advice += ", or a finite number if -inf is the score"
+    raise UserError(where, expected, actual, advice)
+
+
+def of_ranks(
+    path: Path,
+    data: Prepared,
+    least_depth: int = 0,
+    *,
+    first_rank: int | None = None,
+    not_found: str | None = None,
+    order: str = ORDER,
+) -> External:
+    """Of the best relevant items. Where some were not found, metrics that reach beyond the
+    ranks that are known, or listed, are left out.
+
+    `first_rank` is the number of the first rank, `not_found` what stands for an item that
+    was not found. Without them ranks are from 0; raises UserError where they may be others.
+    """
+    table, notes = _rank_table(path), []
+    for way, count in table["direction"].value_counts().items():
+        if way not in ("i2t", "t2i"):
+            rows = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
+        if way not in data.card["ways"]:
+            unused = f"{count} ranks {way}, which this dataset does not ask"
+            notes.append(f"{path}: not used: {unused}")
+    names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
+    items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
+    lists = {}
+    for way in data.card["ways"]:
+        rows, queries, where = table[table["direction"] == way], names[way][0], f"{path}: {way}"
+        named = "image_id" if way == "i2t" else "caption_id"
+        at = embedding_files.found(rows["query"].tolist(), named, names[way])
+        if (at < 0).any() or len(rows) != len(queries):
+            expected = f"one row for each of the {len(queries)} test queries"
+            actual = f"{len(rows)} rows"
+            if (at < 0).any():
+                actual += f", none for {queries[(at < 0).argmax()]!r}"
+            is_twice = rows["query"].duplicated()
+            if is_twice.any():
+                actual += f", {rows['query'][is_twice].iloc[0]!r} twice"
+            raise UserError(where, expected, actual, order)
+        texts, start = rows["rank"].iloc[at], first_rank or 0
+        lost_value = str(items[way] + start) if not_found == ALL_ITEMS else not_found
+        values = embedding_files.ranks_of(texts, start, lost_value).to_numpy()
+        is_lost = np.isinf(values)
+        is_wrong = ~(is_lost | (values < items[way]))
+        if is_wrong.any() or is_lost.all():
+            query = queries[is_wrong.argmax()]
+            raise _wrong_rank(where, texts[is_wrong], query, start, items[way])
+        depth = max(int(values[~is_lost].max()) + 1, least_depth)
+        lists[way] = Lists(queries, items[way], values, is_lost, depth)
+    _refuse_other_conventions(path, lists, first_rank, not_found)
+    if first_rank is None:
+        notes.append(f"{path}: ranks are read from 0, the best item first")
+    external = _of_lists("ranks", path, lists, notes)
+    if not least_depth:
+        return external
+    return external._replace(depths=dict.fromkeys(lists, least_depth))
+
+
+def _rank_table(path: Path) -> pd.DataFrame:
+    """The direction, query and rank of each row, as text."""
     if path.suffix.lower() not in TABLES:
-        do = "of a TREC run take the rank of each query's best relevant item"
-        raise UserError(path, f"ranks as {', '.join(TABLES)}", path.suffix or "no ending", do)
+        advice = "of a TREC run take the rank of each query's best relevant item"
+        expected, ending = f"ranks as {', '.join(TABLES)}", path.suffix or "no ending"
+        raise UserError(path, expected, ending, advice)
     heads = ["direction", "query", "rank"]
     with readable(path, "a table of ranks", "save it again, or correct the path"):
         table = embedding_files.table_of(path)
         if not set(heads) <= set(table) or not table.columns.is_unique:
             expected = "the columns direction, query, rank"
             raise UserError(path, expected, ", ".join(table.columns), "name them so")
-        table = table[heads].astype(object).map(embedding_files.text_of)
-    notes = []
-    for way, count in table["direction"].value_counts().items():
-        if way not in ("i2t", "t2i"):
-            found = f"{way!r} in {count} rows"
-            raise UserError(f"{path}: direction", "i2t or t2i", found, "name them so")
-        if way not in data.card["ways"]:
-            notes.append(f"{path}: not used: {count} ranks {way}, which this dataset does not ask")
-    names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
-    items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
+        return table[heads].astype(object).map(embedding_files.text_of)
+
+
+def _wrong_rank(
+    where: str,
+    texts: pd.Series,
+    query: str,
+    first_rank: int,
+    items: int,
+) -> UserError:
+    """The error for values that are no ranks, of which `query` has the first one; for none,
+    if nothing was found at all."""
+    expected = f"whole ranks from {first_rank} below {items + first_rank}"
+    advice = "correct them, or leave empty what was not found"
+    if texts.empty:
+        return UserError(where, expected, "none", advice)
+    value, options = texts.iloc[0], []
+    if not first_rank and value == str(items):
+        options.append("--first-rank 1 if these are positions from 1")
+    if texts.nunique() == 1:
+        lost_value = shlex.quote(value)
+        if value == str(items + first_rank):
+            lost_value = f"{ALL_ITEMS} (their number)"
+        elif not first_rank and value == str(items + 1):
+            lost_value = f"{ALL_ITEMS} --first-rank 1"
+        join = "=" if lost_value.startswith("-") else " "
+        options.append(f"--not-found{join}{lost_value} if it means that")
+    if options:
+        advice = f"say {', or '.join(options)}; or {advice}"
+    return UserError(where, expected, f"{value} for {query!r} ({len(texts)} such)", advice)
+
+
+def _refuse_other_conventions(
+    path: Path,
+    lists: dict[str, Lists],
+    first_rank: int | None,
+    not_found: str | None,
+) -> None:
+    """Raise UserError for ranks that may be positions from 1, and for a number that may mean
+    "not found", unless the options say."""
+    known = {way: of_way.ranks[~of_way.is_lost] for way, of_way in lists.items()}
+    has_first = any((ranks == 0).any() for ranks in known.values())
+    if first_rank is None and not has_first:
+        expected = "rank 0 for some query, whose best item is first"
+        advice = "say --first-rank 1 if these are positions from 1, or --first-rank 0"
+        raise UserError(path, expected, "none", advice)
+    if not_found is not None or any(of_way.is_lost.any() for of_way in lists.values()):
+        return
+    for way, ranks in known.items():
+        if largest_may_mean_lost(ranks):
+            largest = int(ranks.max())
+            count, value = int((ranks == largest).sum()), largest + (first_rank or 0)
+            actual = f"{value} in {count} of {len(ranks)} rows"
+            advice = f"say --not-found {value} if it means that, or --not-found {NO_VALUE}"
+            raise UserError(f"{path}: {way}", "ranks that fall off", actual, advice)
+    sizes = {way: of_way.items for way, of_way in lists.items()}
+    if first_rank is None and zero_may_mean_lost(known, sizes):
+        largest = int(max(ranks.max() for ranks in known.values()))
+        other = "positions from 1 with 0 for what was not found"
+        advice = "say --first-rank 1 --not-found 0, or --first-rank 0 if 0 is the best rank"
+        raise UserError(path, "ranks from 0", f"0 to {largest}, which may be {other}", advice)
+
+
+def _of_lists(given: str, path: Path, lists: dict[str, Lists], notes: list[str]) -> External:
+    """Of the best relevant items that lists tell. Metrics that reach beyond what the lists
+    of a direction know are left out, if some items were not found."""
     ranks, lost, unknown = {}, {}, {"rsum"}
-    for way in data.card["ways"]:
-        of_way, queries = table[table["direction"] == way], names[way][0]
-        named = "image_id" if way == "i2t" else "caption_id"
-        at = embedding_files.found(of_way["query"].tolist(), named, names[way])
-        if (at < 0).any() or len(of_way) != len(queries):
-            expected = f"one row for each of the {len(queries)} test queries"
-            lacking = f", none for {queries[(at < 0).argmax()]!r}" * bool((at < 0).any())
-            is_twice = of_way["query"].duplicated()
-            twice = f", {of_way['query'][is_twice].iloc[0]!r} twice" if is_twice.any() else ""
-            found = f"{len(of_way)} rows{lacking}{twice}"
-            raise UserError(f"{path}: {way}", expected, found, ORDER)
-        given = of_way["rank"].iloc[at]
-        values = embedding_files.ranks_of(given).to_numpy()
-        is_lost = np.isinf(values)
-        wrong = ~(is_lost | (values < items[way]))
-        if wrong.any() or is_lost.all():
-            query, value = queries[wrong.argmax()], given.iloc[wrong.argmax()]
-            expected = f"whole ranks from 0 below {items[way]}"
-            do = "correct them, or leave empty what was not found"
-            do += f"; {FROM_1}" * (not (values == 0).any())
-            found = f"{value} for {query!r} ({wrong.sum()} such)" if wrong.any() else "none"
-            raise UserError(f"{path}: {way}", expected, found, do)
-        depth = max(int(values[~is_lost].max()) + 1, least_depth)
-        ranks[way] = Ranks.of_best(np.where(is_lost, items[way] - 1, values))
+    for way, of_way in lists.items():
+        is_lost, depth = of_way.is_lost, of_way.depth
+        ranks[way] = Ranks.of_best(np.where(is_lost, of_way.items - 1, of_way.ranks))
         lost[way] = is_lost
         if is_lost.any():
-            beyond = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
-            median = rank_metrics(way, ranks[way])[f"{way}_medr"]
-            unknown |= beyond | {f"{way}_meanr"} | ({f"{way}_medr"} if median > depth else set())
-            query = queries[is_lost.argmax()]
-            few = f"{way}: {is_lost.sum()} of {len(queries)} not found, as {query!r}"
-            notes.append(f"{few}; ranks are known below {depth} (--depth, if more were listed)")
+            unknown |= {f"{way}_r{k}" for k in SUMMED_K if k > depth}
+            unknown.add(f"{way}_meanr")
+            if rank_metrics(way, ranks[way])[f"{way}_medr"] > depth:
+                unknown.add(f"{way}_medr")
+            query = of_way.queries[is_lost.argmax()]
+            few = f"{is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
+            note = f"{way}: {few}; ranks are known below {depth}"
+            if given == "ranks":
+                note += " (--depth, if more were listed)"
+            notes.append(note)
     metrics = retrieval_metrics(ranks)
     if unknown.isdisjoint(rsum_terms(ranks)):
         unknown.remove("rsum")
     bounds = [f"{x} {metrics[x]:.2f}" for x in rsum_terms(ranks) if x in unknown]
-    notes += [f"at least: {', '.join(bounds)}"] * bool(bounds)
+    if bounds:
+        notes.append(f"at least: {', '.join(bounds)}")
     metrics = {name: value for name, value in metrics.items() if name not in unknown}
     result = Evaluation(metrics=metrics, scores=results.Scores(ranks=ranks))
-    return External("ranks", [path], result, notes=notes, lost=lost)
+    return External(given, [path], result, notes=notes, lost=lost)
 
 
 def _evaluated(data: Prepared, tiles: Matrices | Corrected) -> Evaluation:
@@ -570,6 +863,8 @@ def _doubts_on_equal_captions(data: Prepared, rows: np.ndarray, path: Path) -> l
     first_C = np.unique(code_C, return_index=True)[1][code_C]
     is_elsewhere_C = split.group_of_caption != split.group_of_caption[first_C]
     repeats = np.flatnonzero(is_elsewhere_C)
+    if not np.isfinite(rows[repeats]).all():  # lists of what was retrieved
+        return []
     differences = np.abs(rows[repeats] - rows[first_C[repeats]]).max(1, initial=0)
     if not (differences > 0).any():
         return []
@@ -597,8 +892,19 @@ def _fits(rows: Rows, names: list[list[str]]) -> bool:
     return any((embedding_files.found(ids, "", names) >= 0).any() for ids in rows.ids.values())
 
 
+def _reading(rows: Rows, numbers: str | None) -> str:
+    """What was made of whole numbers, in a sentence."""
+    return f"{rows.path}: {rows.whole}, read as {numbers or 'coordinates'}"
+
+
 def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
+    """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that sums of their
+    products are exact: equal Hamming distances tie."""
     given = vectors.dtype
+    if (np.abs(vectors) == 1).all():
+        digits = (np.finfo(np.float64).nmant - vectors.shape[1].bit_length()) // 2
+        mantissa, power = np.frexp(1 / np.sqrt(vectors.shape[1]))
+        return vectors * np.ldexp(np.round(np.ldexp(mantissa, digits)), power - digits)
     power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]  # of 2: no digit is lost
     vectors = np.ldexp(vectors.astype(np.float64), -power)  # squares neither overflow nor vanish
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -649,11 +955,10 @@ def result_of(season: str, row: Brought, data: Prepared, external: External) -> 
         method=BROUGHT,
         family=BROUGHT,
         seed=row.seed,
-        options={"given": external.given, "files": digests},
+        options={"given": external.given, "files": digests} | external.readings,
         scaled=[],
         image_features=encoder | {"weights": {"file": names[0], "sha256": digests[names[0]]}},
         text_features=encoder | {"vectors": lines[-1]},
-        deviations=[f"external {external.given}, not trained here: {', '.join(lines)}"],
         parameters=0,
         selected_epoch=None,
         status="ok",

@@ -25,9 +25,11 @@ phrases; its `loss` gets a `RegionBatch`.
 
 A score must follow from its picture, its text, and the parameters and buffers of Model alone. Items
 come in an order drawn at random, in batches and tiles of any size, and are scored a second time in
-other ones, by a model that is loaded from the checkpoint: a cell whose scores differ is `failed`.
-So Model may not count rows, keep statistics of a batch in evaluation, or draw at random there. What
-it freezes by `requires_grad_(False)` stays frozen. It sets no seed: every generator has the cell's.
+other ones, by a model that is loaded from the checkpoint and sees each part of the split without
+the others: a cell whose scores differ is `failed`. So Model may not count rows, keep statistics of
+a batch or of a split in evaluation, or draw at random there. What it freezes by
+`requires_grad_(False)` stays frozen. It sets no seed: every generator has the cell's. A call leaves
+the mode, training or evaluation, and the numbers that it is given as they were.
 A file of your own runs in a process of its own. This finds mistakes; a method that wants to cheat
 runs in the same process as its judge, and can.
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+from pydantic import field_serializer
 
+from benchmark.core.departures import Departure
 from benchmark.core.errors import Strict, checked
 from benchmark.core.files import json_text, read_object, write_text
 
@@ -65,7 +67,8 @@ class Record(Strict):
     scaled: list[str]  # options that the season set to fit its budget
     image_features: dict  # the feature card's encoder, settings and weights
     text_features: dict
-    deviations: list[str]  # sentences: where this cell departs from the paper by its data
+    departures: list[Departure] = []  # from what the paper feeds the method
+    starts_alike: bool = False  # every seed of the method starts from the same weights
     parameters: int
     selected_epoch: int | None  # whose weights were evaluated: the best on validation, or the last
     status: Literal["ok", "failed", "not_applicable"]
@@ -76,6 +79,10 @@ class Record(Strict):
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
     files: dict[str, str] = {}  # beside this one: name -> sha256
     history: dict[str, list[int | float | None]] = {}  # column -> value of each epoch
+
+    @field_serializer("departures")
+    def _with_what_is_known(self, departures: list[Departure]) -> list[dict]:
+        return [each.model_dump(mode="json", exclude_defaults=True) for each in departures]
 
     @property
     def epochs(self) -> pd.DataFrame | None:

@@ -85,7 +85,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
         facts = record_facts(params.season, cell, members, data)
-        facts["deviations"] += training.get("notes", [])
+        facts["starts_alike"] = training.get("starts_alike", False)
         record = Record(
             **facts,
             status=result.status,

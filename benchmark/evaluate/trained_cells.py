@@ -1,5 +1,5 @@
 """Trained cells as they are evaluated: their checkpoints, models, inputs of a split, and what the
-record says beside the result: identity, inputs, deviations from the paper."""
+record says beside the result: identity, inputs, departures from the paper."""
 
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from benchmark.contracts.methods import Encoding, Inputs, Matcher
+from benchmark.core.departures import Aspect, Departure
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object
 from benchmark.data.prepared_tables import Prepared
@@ -154,7 +155,7 @@ def record_facts(
         "scaled": sorted({name for member in members for name in member.cell.scaled}),
         "image_features": {k: v for k, v in _card(first.cell.images).items() if k in NAMED},
         "text_features": _text_facts(first),
-        "deviations": list(dict.fromkeys(line for m in members for line in _deviations(m))),
+        "departures": distinct_departures(members),
         "parameters": sum(parameters.values()),
         "selected_epoch": first.checkpoint.epoch if is_trained else None,
         "trainings": trainings,
@@ -171,31 +172,55 @@ def _text_facts(member: TrainedCell) -> dict:
     return {k: value for k, value in _card(member.cell.texts).items() if not k.startswith("items")}
 
 
-def _deviations(member: TrainedCell) -> list[str]:
-    """Where the features differ from the paper's, whatever the method."""
-    takes, paper = member.takes, member.cell.network
-    settings, lines = _card(member.cell.images)["settings"], []
-    if settings["network"] != paper:
-        instead = f", in the paper {paper}" if paper else ""
-        lines.append(f"image features: {settings['network']}{instead}")
+def distinct_departures(members: list[TrainedCell]) -> list[Departure]:
+    """Where the features of all members differ from the paper's, each difference once."""
+    departures: list[Departure] = []
+    for member in members:
+        for departure in [*_of_images(member), *_of_texts(member)]:
+            if departure not in departures:
+                departures.append(departure)
+    return departures
+
+
+def _of_images(member: TrainedCell) -> list[Departure]:
+    takes, in_paper = member.takes, member.cell.network or ""
+    settings = _card(member.cell.images)["settings"]
+    network = settings["network"]
+    departures = []
+    if network != in_paper:
+        departures.append(Departure(aspect=Aspect.IMAGE_NETWORK, here=network, in_paper=in_paper))
     if has_grid(member):
-        grid = settings["grid"]
-        lines.append(f"regions: a {grid} x {grid} grid instead of a detector's boxes")
+        side = str(settings["grid"])
+        departures.append(Departure(aspect=Aspect.GRID_REGIONS, here=side))
     if takes.task == "localisation" and settings["how"] != "file":
-        lines.append(f"proposals: {settings['how'].replace('_', ' ')} instead of EdgeBoxes")
+        departures.append(Departure(aspect=Aspect.PROPOSALS, here=settings["how"]))
     if settings["standardise"] and takes.image != "pixels":
-        lines.append("image features standardised with training statistics")
+        departures.append(Departure(aspect=Aspect.IMAGES_STANDARDISED))
+    return departures
+
+
+def _of_texts(member: TrainedCell) -> list[Departure]:
+    takes, departures = member.takes, []
     if takes.word_vectors:
-        lines.append(f"word vectors: {_card(member.cell.words)['vectors']}")
-    if takes.text in VECTORS:
-        card, kind = _card(member.cell.texts), takes.text
-        of = f"word vectors {card['vectors']}" if "vectors" in card else card["weights"]
-        lines.append(f"{kind} vectors: {of}")
-        if card.get("weights") == RANDOM_WEIGHTS:
-            lines.append(f"{kind} vectors: random LSTM weights instead of published ones")
-        if card["settings"]["standardise"]:
-            lines.append(f"{kind} vectors standardised with training statistics")
-    return lines
+        vectors = _card(member.cell.words)["vectors"]
+        departures.append(Departure(aspect=Aspect.WORD_VECTORS, here=vectors))
+    if takes.text not in VECTORS:
+        return departures
+    card = _card(member.cell.texts)
+    reads_words = "vectors" in card
+    departures.append(
+        Departure(
+            aspect=Aspect.TEXT_VECTORS,
+            here=card["vectors"] if reads_words else card["weights"],
+            texts=takes.text,
+            reads_words=reads_words,
+        )
+    )
+    if card.get("weights") == RANDOM_WEIGHTS:
+        departures.append(Departure(aspect=Aspect.RANDOM_TEXT_WEIGHTS, texts=takes.text))
+    if card["settings"]["standardise"]:
+        departures.append(Departure(aspect=Aspect.TEXTS_STANDARDISED, texts=takes.text))
+    return departures
 
 
 def _card(folder: str) -> dict:

@@ -6,7 +6,7 @@ features. Files are read without trust; nothing is unpickled.
     .safetensors    the same, as tensors
     .pt, .pth       a tensor that torch saved, or several by name; no other object
     .parquet, .csv  one row per item: a column of lists, or one column per number; columns of ids
-    .tsv            the same, with tabs
+    .tsv            the same, with tabs; lists are text in brackets, as pandas writes them
     .mat            Matlab's variable `feats`, one column per item
 
 Ids stand in such a column or array, in the index that pandas keeps, or in <name>_ids.txt beside the
@@ -21,7 +21,7 @@ import glob
 import io
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Number
 from pathlib import Path, PurePosixPath
 
@@ -30,11 +30,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import torch
 
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
 from benchmark.core.names import LONGEST_PATH
-from benchmark.features import mat_files, weight_files
+from benchmark.features import mat_files, number_formats, weight_files
+from benchmark.features.number_formats import WholeNumbers
 from benchmark.readers import npy_files, packed_images
 
 # Names that ids have in files, apart from underscores and a plural s. Others may be of either.
@@ -52,14 +54,24 @@ ARRAYS = {  # how their names begin, where a file has several
     "t2i": r".*t2i",
 }
 MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
+NEARLY_EQUAL = 1e-3  # of the largest number: what another batch or half precision changes
 NOWHERE = 10**9  # the rank of what was not found
+NUMBERS = "fiubV"  # kinds of NumPy's types; V is of 2 bytes, as bfloat16 is saved
+HALF_BYTES = 2
 VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
 ORDER = "score --items FOLDER writes the ids that are wanted, in order"
+ONE_WAY = ("i2t", "t2i")  # what scores are of
 BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or values
 SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
-DECIMAL = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
+INTEGER = re.compile(r"[-+]?\d+")
+DECIMAL = r"[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?"
+SCALAR = r"np\.\w+\(([^()]*)\)"  # a number in a list, as NumPy writes it
+LISTED = rf"\[[^\[\]]*\]|\(([-+.,\se\d]|{SCALAR})*\)"  # all numbers of a row
+LIST, FRACTIONS = re.compile(LISTED), re.compile(f"{DECIMAL}|{LISTED}", re.IGNORECASE)
+FIRST_LINES = 10  # of a table, that tell whether it has names
+SAVE_TENSOR = "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
 
 
@@ -72,11 +84,38 @@ class Rows:
     values: np.ndarray  # of single or double precision
     ids: dict[str, list[str]] = field(default_factory=dict)  # by the column, array or file of them
     columns: list[str] | None = None  # the names of a table's
+    whole: WholeNumbers | None = None  # what the file has, if these are whole numbers
 
 
 def read_rows(path: Path, what: str) -> Rows:
     """The rows of `what`, images or captions, or scores: i2t, t2i. Of several arrays in a file, the
     one whose name tells so. Raises UserError for anything that is not finite numbers and ids."""
+    return _as_floats(_stored_rows(path, what))
+
+
+def read_embeddings(path: Path, what: str, numbers: str | None = None) -> Rows:
+    """The same of embeddings, whose whole numbers may be bits or other numbers; `numbers` says so,
+    one of number_formats.FORMATS. Raises UserError where it must be said."""
+    rows = _stored_rows(path, what)
+    whole = number_formats.whole_numbers(path, rows.values)
+    if whole is None:
+        return _as_floats(rows)
+    values = number_formats.decoded(rows.values, whole, numbers)
+    return _as_floats(replace(rows, values=values, whole=whole))
+
+
+def read_scores(path: Path, way: str, numbers: str | None = None) -> Rows:
+    """The same of scores, where -infinity stands for what was not retrieved."""
+    rows = _stored_rows(path, way)
+    whole = number_formats.whole_numbers(path, rows.values)
+    if whole is None:
+        return _as_floats(rows, may_lack=True)
+    values = number_formats.decoded_scores(rows.values, whole, numbers)
+    return _as_floats(replace(rows, values=values, whole=whole))
+
+
+def _stored_rows(path: Path, what: str) -> Rows:
+    """The numbers of a file as it has them, and its ids."""
     ending = path.suffix.lower()
     if ending not in READERS:
         found, do = ending or "no ending", "save it with numpy.save, or numpy.savez for ids, too"
@@ -85,22 +124,40 @@ def read_rows(path: Path, what: str) -> Rows:
         rows = READERS[ending](path, what)
         ids = rows.ids | beside(path)
     values = rows.values
-    if values.ndim not in (2, 3) or 0 in values.shape or values.dtype.kind not in "fiu":
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "V" and (values.dtype.names or size != HALF_BYTES):
+        actual = f"{values.dtype}, a type that NumPy does not know"
+        raise UserError(path, "numbers (N, F)", actual, "save x.astype(numpy.float32)")
+    if values.ndim not in (2, 3) or 0 in values.shape or values.dtype.kind not in NUMBERS:
         found = f"{values.dtype} {values.shape}"
         raise UserError(path, "numbers (N, F)", found, "save one row per item")
     for where, of_rows in ids.items():
-        if len(of_rows) not in (values.shape if what in ("i2t", "t2i") else values.shape[:1]):
+        if len(of_rows) not in (values.shape if what in ONE_WAY else values.shape[:1]):
             expected = f"an id for each of {len(values)} rows"
             raise UserError(f"{path}: {where}", expected, len(of_rows), "correct the ids")
+    return replace(rows, ids=ids)
+
+
+def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
+    """In single or double precision. Raises UserError for numbers that are not finite,
+    but for -infinity if some may lack a score."""
+    values = rows.values
+    if values.dtype.kind == "V":
+        raise UserError(rows.path, "numbers (N, F)", values.dtype, "save them as float32")
     is_single = values.dtype.itemsize <= (4 if values.dtype.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-    is_bad = ~np.isfinite(values).reshape(len(values), -1).all(1)
+    is_number, expected = np.isfinite(values), "finite numbers"
+    if may_lack:
+        is_number |= np.isneginf(values)
+        expected += ", or -inf for what was not retrieved"
+    is_bad = ~is_number.reshape(len(values), -1).all(1)
     if is_bad.any():
-        row = int(is_bad.argmax())
-        name = next((f", {x[row]!r}" for x in ids.values() if len(x) == len(values)), "")
-        found = f"NaN or infinity in row {row}{name} ({int(is_bad.sum())} such rows)"
-        raise UserError(path, "finite numbers", found, "compute it again")
-    return Rows(path=path, values=values, ids=ids, columns=rows.columns)
+        row, ids = int(is_bad.argmax()), rows.ids.values()
+        name = next((f", {x[row]!r}" for x in ids if len(x) == len(values)), "")
+        count = f"({int(is_bad.sum())} such rows)"
+        actual = f"NaN or infinity in row {row}{name} {count}"
+        raise UserError(rows.path, expected, actual, "compute it again")
+    return replace(rows, values=values)
 
 
 def beside(path: Path) -> dict[str, list[str]]:
@@ -129,17 +186,20 @@ def places(
     axis: int = 0,
     repeats: np.ndarray | None = None,
     do: str = ORDER,
+    split: str = "test",
 ) -> np.ndarray:
     """Which row (axis 1: which column) is that of each wanted item, (n,).
 
     `forms` are the names that the items may have, each a list in their order. Ids decide where
     there are any; else the rows are in this order already. `repeats` (M,) are the items of the rows
-    of a file that has one per caption: the first of each is taken. Raises UserError where a row is
-    missing or comes twice with other numbers, where ids disagree, and without ids for another
-    number of rows.
+    of a file that has one per caption: the first of each is taken. `do` tells how to get their
+    ids, `split` whose they are, "" for those of all. Raises UserError where a row is missing or
+    comes twice with other numbers, where ids disagree, and without ids for another number of rows.
     """
     values = np.moveaxis(rows.values, axis, 0)
-    wanted = f"{what}{' (columns)' * axis}{' of test' * (do == ORDER)}"
+    wanted = f"{what} (columns)" if axis else what
+    if split:
+        wanted += f" of {split}"
     fit = {where: ids for where, ids in rows.ids.items() if len(ids) == len(values)}
     sources = {where: ids for where, ids in fit.items() if role_of(where) in (what, "")}
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
@@ -154,6 +214,7 @@ def places(
             first = np.unique(repeats, return_index=True)[1]
             if (values == values[first[repeats]]).all():
                 return first
+            raise _not_repeated(rows.path, values, repeats, f"the {len(first)} {wanted}", do)
         if len(values) != len(forms[0]):
             expected = f"the {len(forms[0])} {wanted}"
             raise UserError(rows.path, expected, len(values), f"{do}; or give ids")
@@ -164,7 +225,10 @@ def places(
     first = dict(zip(reversed(ids), reversed(range(len(ids))), strict=True))
     for row, name in enumerate(ids):
         if first[name] != row and (values[row] != values[first[name]]).any():
-            raise UserError(rows.path, "every id once", f"{name!r} twice", "correct the ids")
+            apart = np.abs(values[row] - values[first[name]]).max()
+            twice = f"{name!r} twice, with numbers that differ by up to {apart:.2g}"
+            advice = "keep one row of each id, or correct the ids"
+            raise UserError(rows.path, "every id once", twice, advice)
     if (lacks := at < 0).any():
         lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
         lacking += f": {where or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
@@ -174,6 +238,27 @@ def places(
             expected, do = f"one order in {where} and {other}", "remove the wrong one"
             raise UserError(rows.path, expected, "two", do)
     return at
+
+
+def _not_repeated(
+    path: Path,
+    values: np.ndarray,
+    repeats: np.ndarray,
+    expected: str,
+    order: str,
+) -> UserError:
+    """The error for rows of images that are as many as the captions, but not equal for
+    each image. `order` tells how to get their ids."""
+    first, counts = np.unique(repeats, return_index=True, return_counts=True)[1:]
+    apart = np.abs(values - values[first[repeats]]).max()
+    count = f"{len(values)}, the number of captions"
+    if apart > NEARLY_EQUAL * np.abs(values).max():
+        actual = f"{count}, and rows of one image differ by up to {apart:.2g}"
+        return UserError(path, expected, actual, f"name the file of the images; {order}")
+    keep = "keep the first row of each image"
+    if counts.min() == counts.max():
+        keep += f", x[::{counts[0]}]"
+    return UserError(path, expected, f"{count}; rows of one image differ by {apart:.2g}", keep)
 
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
@@ -245,9 +330,14 @@ def _odd(names: Sequence[str]) -> str | None:
 
 
 def _tensors(path: Path, what: str) -> Rows:
-    found = weight_files.read_tensors(path)
-    tensors, arrays = found if isinstance(found, dict) else {"rows": found}, {}
+    tensors, arrays = weight_files.read_tensors(path, SAVE_TENSOR), {}
+    if not isinstance(tensors, dict):
+        tensors = {"rows": tensors}
     for name, tensor in tensors.items():
+        if tensor.layout != torch.strided or tensor.is_quantized:
+            actual = f"{name!r}, {tensor.layout}, {tensor.dtype}"
+            advice = "save x.to_dense(), or x.dequantize()"
+            raise UserError(path, "a dense tensor", actual, advice)
         if tensor.numel() > tensor.untyped_storage().nbytes():  # one number stands for many
             raise ValueError("a tensor that is larger than what it holds")
         is_half = tensor.is_floating_point() and tensor.element_size() < 4
@@ -262,7 +352,7 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
         if array.ndim == 1 and array.dtype.kind in "USiu":
             ids[name] = np.strings.decode(array) if array.dtype.kind == "S" else array
             ids[name] = ids[name].astype(str).tolist()
-        elif array.ndim in (2, 3) and array.dtype.kind in "fiu":
+        elif array.ndim in (2, 3) and array.dtype.kind in NUMBERS:
             values[name] = array
         else:
             found = f"{name!r}, {array.dtype} {array.shape}"
@@ -329,11 +419,21 @@ def text_of(cell: object) -> str:
     return text.strip()
 
 
-def ranks_of(texts: pd.Series) -> pd.Series:
-    """Whole ranks from 0; infinity where nothing, or -1, says "not found"; NaN for what is none."""
+def ranks_of(
+    texts: pd.Series,
+    first_rank: int = 0,
+    not_found: str | None = None,
+) -> pd.Series:
+    """Whole ranks from 0; infinity where nothing, -1 or `not_found` says "not found"; NaN
+    for what is none. `first_rank` is the number of the first rank."""
     number = pd.to_numeric(texts, errors="coerce").astype(float)
-    is_rank = (number >= 0) & (number < NOWHERE) & (number % 1 == 0)
-    return number.where(is_rank).mask((texts == "") | (number == -1), np.inf)
+    is_lost = (texts == "") | (number == -1)
+    if not_found is not None:
+        lost_number = pd.to_numeric(not_found, errors="coerce")
+        is_lost |= (texts == not_found) | (number == lost_number)
+    rank = number - first_rank
+    is_rank = (rank >= 0) & (rank < NOWHERE) & (rank % 1 == 0)
+    return rank.where(is_rank).mask(is_lost, np.inf)
 
 
 def _parquet(path: Path, what: str) -> Rows:
@@ -362,17 +462,12 @@ def _csv(path: Path, what: str) -> Rows:
     options = {"sep": separator_of(text), "header": None, "keep_default_na": False}
     table = pd.read_csv(io.StringIO(text), dtype=str, **options)
     names = table.iloc[0].str.strip().tolist()
-    if any(map(DECIMAL.fullmatch, names)):
-        kinds = [_parsed(table[n]).dtype for n in table]
-        at = kinds.index(object) if object in kinds else len(kinds)
-        names = [*map(str, range(at)), "id", *map(str, range(at, len(kinds)))][: len(kinds)]
+    if _are_numbers(table.iloc[:FIRST_LINES], what):
+        columns = _without_names(path, table)
     else:
-        table = table.iloc[1:]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UserError(path, "every column once", f"{twice!r} twice", DO)
-    columns = {name: table[n] for n, name in enumerate(names)}
-    return _table(path, {n: x if is_id(n) else _parsed(x) for n, x in columns.items()}, what)
+        columns = _with_names(path, table.iloc[1:], names)
+    rows = _table(path, columns, what)
+    return replace(rows, values=number_formats.narrowed(rows.values))
 
 
 def separator_of(text: str) -> str:
@@ -380,21 +475,106 @@ def separator_of(text: str) -> str:
     return next((x for x in ",\t;" if x in text.partition("\n")[0]), ",")
 
 
-def _parsed(texts: pd.Series) -> np.ndarray:
-    """As numbers, if all are some; else as they are."""
-    try:
-        return texts.to_numpy(object).astype(np.float64)
-    except ValueError:
-        return texts.to_numpy(object)
+def _are_numbers(table: pd.DataFrame, what: str) -> bool:
+    """Whether the first line of a table has numbers of a row. Whole numbers are names of columns
+    if they are in a series or above fractions; those of scores may be ids of items."""
+    is_fraction = table.map(lambda cell: bool(FRACTIONS.fullmatch(cell.strip())))
+    if is_fraction.iloc[0].any():
+        return True
+    whole = [cell.strip() for cell in table.iloc[0] if INTEGER.fullmatch(cell.strip())]
+    if not whole or what not in NAMES or is_fraction.any(axis=None):
+        return False
+    return _odd(whole) is not None
 
 
-def _table(path: Path, columns: dict[str, np.ndarray], what: str) -> Rows:
+def _with_names(
+    path: Path, table: pd.DataFrame, names: Sequence[str]
+) -> dict[str, np.ndarray | pd.Series]:
+    """The columns, as numbers where all of them are some."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(path, "every column once", f"{twice!r} twice", DO)
+    columns = {name: table[n] for n, name in enumerate(names)}
+    numbers = {name: column for name, column in columns.items() if not is_id(name)}
+    return columns | _parsed(path, numbers)
+
+
+def _without_names(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray | pd.Series]:
+    """The same of a table without names: the first column of text is the ids."""
+    columns = {f"column {n}": table[n] for n in table}
+    numbers = _parsed(path, columns)
+    _refuse_counter(path, numbers)
+    texts = [name for name in columns if name not in numbers]
+    ids = {"id": columns.pop(texts[0])} if texts else {}
+    others = {name: columns[name] for name in texts[1:]}
+    return ids | others | {str(n): column for n, column in enumerate(numbers.values())}
+
+
+def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
+    """Raise UserError for a column that counts rows, or has other whole numbers where the others
+    have fractions: these are ids, or would leak the order."""
+    is_whole = {name: _are_whole(column) for name, column in columns.items()}
+    for name, column in columns.items():
+        is_counter = len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
+        is_distinct = is_whole[name] and len(np.unique(column)) == len(column) > 2
+        if is_counter or (is_distinct and not all(is_whole.values())):
+            first = ", ".join(f"{number:g}" for number in column[:3])
+            actual = f"{first}, ... without a name"
+            advice = "name all columns: image_id or caption_id, x0, x1, ..."
+            raise UserError(f"{path}: {name}", "one number of each row", actual, advice)
+
+
+def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
+    """Those columns of text that are numbers: (N,), or (N, F) of lists. They are integers if all
+    are written so."""
+    cells, numbers = {}, {}
+    for name, column in columns.items():
+        texts = column.str.strip()
+        are_lists = texts.map(LIST.fullmatch).notna().all()
+        cells[name] = _listed(path, name, texts) if are_lists else texts.to_numpy(object)
+        try:
+            numbers[name] = cells[name].astype(np.float64)
+        except ValueError:
+            continue
+    if not all(map(_are_whole, numbers.values())):
+        return numbers
+    for kind in (np.int64, np.uint64):
+        try:
+            return {name: cells[name].astype(kind) for name in numbers}
+        except (ValueError, OverflowError):  # "1.0"; numbers that are too large
+            continue
+    return numbers
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool((np.floor(values) == values).all())
+
+
+def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
+    """The numbers of lists as text, (N, F) of texts, separated by commas or blanks. Raises
+    UserError for lists of several lengths, and for those that NumPy has abbreviated."""
+    texts = texts.str.replace(SCALAR, r"\1", regex=True)
+    rows = [text[1:-1].replace(",", " ").split() for text in texts]
+    lengths = {len(row) for row in rows}
+    actual = ""
+    if any("..." in row for row in rows):
+        actual = "lists that are abbreviated with ..."
+    elif len(lengths) > 1:
+        actual = f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
+    if actual:
+        where, expected = f"{path}: column {name!r}", "all numbers of each row"
+        advice = "save the array with numpy.save, or the column of lists as .parquet"
+        raise UserError(where, expected, actual, advice)
+    return np.array(rows, object)
+
+
+def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) -> Rows:
     """One column of lists, or one per number, of one type and named in a series; and ids."""
 
     def refused(name: str, found: object) -> UserError:
         return UserError(f"{path}: column {name!r}", "an id, or one number of each row", found, DO)
 
-    ids, numbers = {}, {}
+    ids, numbers, integers = {}, {}, {}
     for name, array in columns.items():
         array = np.asarray(array)
         if is_id(name) and array.ndim == 1:
@@ -404,10 +584,16 @@ def _table(path: Path, columns: dict[str, np.ndarray], what: str) -> Rows:
                 raise refused(name, "fractions or nothing in some rows")
             texts = (x.decode() if isinstance(x, bytes) else str(x) for x in array.tolist())
             ids[name] = [text.strip() for text in texts]
-        elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iu"):
+        elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iub"):
             numbers[name] = array
+        elif array.dtype.kind in "iu":
+            integers[name] = array
         else:
             raise refused(name, short(next(iter(array.tolist()), None)))
+    if numbers and integers:
+        name, array = next(iter(integers.items()))
+        raise refused(name, short(next(iter(array.tolist()), None)))
+    numbers |= integers
     first = next(iter(numbers.values()), np.empty(0))
     for name, array in numbers.items():
         if array.ndim > 1 and len(numbers) > 1:
@@ -422,6 +608,7 @@ def _table(path: Path, columns: dict[str, np.ndarray], what: str) -> Rows:
     return Rows(path=path, values=values, ids=ids, columns=list(numbers))
 
 
+KINDS = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)
 READERS = {
     ".npy": lambda path, what: Rows(path, npy_files.array_of(files.content(path))),
     ".npz": lambda path, what: _chosen(path, npy_files.arrays_of(path), what),
@@ -431,5 +618,5 @@ READERS = {
     ".safetensors": _tensors,
     ".pt": _tensors,
     ".pth": _tensors,
-    ".mat": lambda path, what: Rows(path, mat_files.matrix(path, "feats", "(F, N)").T),
+    ".mat": lambda path, what: Rows(path, mat_files.matrix(path, "feats", "(F, N)", KINDS).T),
 }

@@ -18,6 +18,7 @@ STEP = 1 << 20  # bytes unpacked at once
 LARGEST = 1 << 33  # bytes of a file; its variables hold 2 GB at most
 REAL = ("single", "double")  # MATLAB's names of floating-point numbers, and of whole ones
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+LOGICAL = "logical"  # true and false
 
 
 def matrix(path: Path, name: str, shape: str, kinds: tuple[str, ...] = REAL) -> np.ndarray:

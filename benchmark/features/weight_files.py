@@ -9,15 +9,17 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import allowance, opened, readable, sha256, too_large
+from benchmark.core.files import DAMAGED, allowance, opened, readable, sha256, too_large
 
 LARGEST = 1 << 36  # bytes of weights
+NAMED = 3  # entries of an object that a message lists
 SAVE_STATE = "save it with torch.save(model.state_dict(), path)"
 NAME_FOLDER = "name the folder of the weights with: rematch season NAME --weights-dir DIR"
 
@@ -65,14 +67,15 @@ def whereabouts(url: str, weights_dir: Path | None) -> str:
     return f"to be downloaded from {url} unless --weights-dir names a folder"
 
 
-def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
-    """The tensor that torch saved, or the tensors by name. Raises UserError for anything else."""
+def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Tensor]:
+    """The tensor that torch saved, or the tensors by name. Raises UserError for anything
+    else, which says what there is; `advice` tells how to save tensors."""
     if path.suffix == ".safetensors":
         expected = "a .safetensors file of plain tensors"
         with readable(path.name, expected, "get it again"), opened(path):
             return load_file(path)
     expected = "plain tensors"
-    with readable(path.name, expected, SAVE_STATE), opened(path) as file, warnings.catch_warnings():
+    with readable(path.name, expected, advice), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
         if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
             unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
@@ -83,13 +86,43 @@ def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
         try:
             found = torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
-            raise ValueError("something else") from error
+            raise ValueError(_globals_of(file) or "no file of torch") from error
     is_named = isinstance(found, dict) and all(
         isinstance(name, str) and isinstance(value, Tensor) for name, value in found.items()
     )
     if not is_named and not isinstance(found, Tensor):
-        raise UserError(path.name, expected, "other objects", SAVE_STATE)
+        raise UserError(path.name, expected, _described(found), advice)
     return found
+
+
+def _globals_of(file: BinaryIO) -> str:
+    """The classes and functions that a file of torch would call, which is never done; ""
+    for a file of another kind."""
+    file.seek(0)
+    try:
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    except DAMAGED:
+        return ""
+    return f"objects of {', '.join(sorted(names)[:NAMED])}"
+
+
+def _described(value: object) -> str:
+    """What an object holds: "a dict of embeddings: Tensor (4, 8), ids: list"."""
+    if isinstance(value, dict):
+        entries = [f"{name}: {_kind_of(part)}" for name, part in value.items()]
+    elif isinstance(value, list | tuple):
+        entries = [_kind_of(part) for part in value]
+    else:
+        return _kind_of(value)
+    first = ", ".join(entries[:NAMED]) or "nothing"
+    more = f" and {len(entries) - NAMED} more" if len(entries) > NAMED else ""
+    return f"a {type(value).__name__} of {first}{more}"
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"Tensor {tuple(value.shape)}"
+    return type(value).__name__
 
 
 def read_state(path: Path) -> dict[str, Tensor]:

@@ -19,8 +19,8 @@ def check_tables(tables: Tables, card: Card) -> None:
     for name in USED:
         if name not in set(images["split"]):
             expected = "at least one image (a dataset for score alone has train and val, too)"
-            do = f"name {name} as the split of some images, or only score what was made "
-            do += "elsewhere: rematch score --annotations FILE"
+            do = "for score alone: rematch score --annotations FILE; else name "
+            do += f"{name} as the split of some images"
             raise UserError(f"split {name}", expected, "none", do)
     split_of = images.set_index("image_id")["split"]
     for what, expected, splits in (

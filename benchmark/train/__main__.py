@@ -30,8 +30,6 @@ from benchmark.train import selection
 from benchmark.train.resumable_loop import Progress, Run, begun, columns_of
 from benchmark.train.sampling import cluster
 
-ONE_START = "seeds: the method sets one itself, so that every seed starts from the same weights"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cell", help="for example shapes-scan_t2i_avg-0")
@@ -54,15 +52,17 @@ def train_cell(params: Params, cell: Cell) -> None:
         device = begin(params.device, cell.precision)
         identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
         scratch = _scratch(cell, identity, device)
-        progress, notes = Progress(), []
+        progress, starts_alike = Progress(), False
         try:
             with chdir("."):  # back, wherever the method went
-                checkpoint, progress, notes = _trained(cell, identity, scratch, device)
+                checkpoint, progress, starts_alike = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
             checkpoint = Checkpoint(identity=identity, **checkpoints.outcome(error, cell.folder))
         checkpoints.save(Path(cell.checkpoint), checkpoint)
         history = {"history": columns_of(progress.history)}
-        write_json(Path(cell.history), history | ({"notes": notes} if notes else {}))
+        if starts_alike:
+            history["starts_alike"] = True
+        write_json(Path(cell.history), history)
         cost = provenance(device, {"training": progress.seconds}, cell.precision)
         results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
         shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
@@ -83,9 +83,9 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 def _trained(
     cell: Cell, identity: dict, scratch: Path, device: torch.device
-) -> tuple[Checkpoint, Progress, list[str]]:
-    """With what a reader must know of it. Raises NotApplicableError where the dataset or the start
-    cannot give what is needed."""
+) -> tuple[Checkpoint, Progress, bool]:
+    """And whether every seed of the method starts from the same weights. Raises
+    NotApplicableError where the dataset or the start cannot give what is needed."""
     start = checkpoints.load(Path(cell.start)) if cell.start else None
     if start and start.status != "ok":
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
@@ -105,7 +105,7 @@ def _trained(
             parts["image_network"] = inputs.image_network(cell)
         return method.module.Model(method.config, sizes, **parts)
 
-    model, is_one_start = begun(build, cell.seed)
+    model, starts_alike = begun(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
@@ -139,7 +139,7 @@ def _trained(
         epoch=run.selected(),
         **ended,
     )
-    return checkpoint, run.progress, [ONE_START] * is_one_start
+    return checkpoint, run.progress, starts_alike
 
 
 # Data ---------------------------------------------------------------------------------------------

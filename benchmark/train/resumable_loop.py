@@ -127,6 +127,8 @@ class Run:
         for batch in self.train.batches(rows, pools):
             log.add(self.step(batch, phase))
             bar.update(1 / len(rows))
+        if not self.model.training:  # without dropout it is another training than its recipe's
+            raise RefusedError("the loss leaves the model in evaluation mode: set the mode back")
         return log.means()
 
     def step(self, batch: Batch | RegionBatch, phase: Phase) -> dict[str, Tensor]:

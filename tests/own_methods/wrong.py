@@ -38,8 +38,10 @@ class Model(nn.Module):
         if self.how == "own generator":
             for x in self.parameters():
                 x.data.normal_(generator=torch.Generator().manual_seed(0))
-        if self.how == "frozen":
+        if self.how in ("frozen", "unfreezes"):
             self.image.requires_grad_(False)
+        if self.how == "drifts":
+            self.register_buffer("drift", torch.zeros(4))
         if self.how == "plain list":
             self.layers = [nn.Linear(4, 4)]
         self.norm = nn.BatchNorm1d(4, affine=False)
@@ -49,10 +51,13 @@ class Model(nn.Module):
     def forget(self):
         self.seen = {"images": 0, "captions": 0}
         self.first, self.memo, self.known = {}, {}, {"images": {}, "captions": {}}
+        self.bank = {"images": [], "captions": []}
 
     def train(self, mode=True):
-        if self.how in ("position", "known order"):
+        if self.how in ("position", "known order", "split mean", "image bank"):
             self.forget()
+        if self.how == "unfreezes":
+            self.requires_grad_(mode)
         return super().train(mode)
 
     def encode_images(self, images):
@@ -64,7 +69,16 @@ class Model(nn.Module):
     def encoded(self, layer, given, kind):
         if self.how == "in place":
             given -= given.mean(1, keepdim=True)
+        if self.how == "evaluates":
+            self.eval()
+        if self.how == "trains":
+            self.train()
+        if self.how == "seeds encoding":
+            torch.manual_seed(0)
         vectors = layer(given)
+        if self.how == "drifts" and not self.training:
+            self.drift += vectors.mean(0)
+        self.bank[kind].append(vectors)
         if self.how == "batch" and len(vectors) > 1:
             vectors = self.norm.train()(vectors)
         if self.how == "gallery" and not self.training:
@@ -105,7 +119,15 @@ class Model(nn.Module):
         return (vectors, [0]) if self.how == "a list" else (vectors, place.float())
 
     def similarity(self, images, captions):
+        if self.how == "in place scores":
+            captions[0].mul_(0.5)
         scores = images[0] @ captions[0].T
+        if self.how == "split mean" and not self.training:
+            scores = scores - images[0] @ torch.cat(self.bank["captions"]).mean(0)[:, None]
+        if self.how == "image bank" and not self.training:
+            scores = scores - (torch.cat(self.bank["images"]) @ captions[0].T).amax(0)
+        if self.how == "no images":
+            scores = captions[0].sum(1).expand(len(images[0]), -1)
         if self.how in ("rows", "position"):  # as if captions 2 n and 2 n + 1 were of image n
             scores = 1 - (images[1][:, None] - captions[1][None] // 2).abs().clamp(max=1)
         if self.how == "known order" and not self.training:
@@ -133,6 +155,21 @@ class Model(nn.Module):
 
     def loss(self, batch):
         images, texts = self.encode_images(batch.images)[0], self.encode_captions(batch.captions)[0]
+        if self.how == "seeds numpy":
+            np.random.seed(0)
+        if self.how == "cut images":
+            images = images.detach()
+        if self.how == "cut captions":
+            texts = texts.detach()
+        if self.how == "rolled":
+            texts = texts.roll(1, 0)
+        if self.how in ("half rolled", "no images"):
+            rows = torch.arange(len(images))
+            scores = self.similarity((images,), (texts,))
+            other = rows.roll(1) if self.how == "half rolled" else rows
+            return {"i2t": F.cross_entropy(scores, rows), "t2i": F.cross_entropy(scores.T, other)}
+        if self.how == "only captions":
+            return {"far": (texts - 1).square().mean()}
         far = (images - texts).square().mean()
         if self.how == "wrong sign":
             far = 1 / (1 + far)

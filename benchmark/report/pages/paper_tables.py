@@ -117,7 +117,7 @@ def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
     differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not claims.is_same(paper, board, place),
-        "other features": bool(row.record.deviations),
+        "other features": bool(row.record.departures),
         "other budget": bool(row.record.scaled),
         "random text encoder": "T" in letters,
         "extra input": "X" in letters,

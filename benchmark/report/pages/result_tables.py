@@ -13,6 +13,7 @@ import pandas as pd
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
 from benchmark.boards.flags import time_settings
+from benchmark.core.departures import sentence
 from benchmark.core.records import Record
 from benchmark.report.tables import DAGGER, Code, Number, Table, in_runs, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
@@ -239,7 +240,13 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     pairs += [("correction", parameters) for parameters in dict.fromkeys(filter(None, told))]
     if declared.start:
         pairs.append(("start", f"continues from {declared.start}"))
-    pairs += [("deviation", line) for line in record.deviations if not row.is_own]
+    if not row.is_own:
+        pairs += [("departure", sentence(each)) for each in record.departures]
+    if row.is_external:
+        digests = record.options["files"].items()
+        files = [f"{name}, sha256 {digest[:12]}" for name, digest in digests]
+        given = record.options["given"]
+        pairs.append(("external", f"{given}, not trained here: {', '.join(files)}"))
     own = [flag for flag in flags.row_flags(board, row) if flag.letter not in IN_OTHER_ROWS]
     pairs += [(flags.NAMES[flag.letter], flag.sentence) for flag in own]
     return [*pairs, ("note", declared.note)] if declared.note else pairs

@@ -1,0 +1,75 @@
+"""Tables of ranks: an honest one from 0 passes, one of another convention is found."""
+
+import numpy as np
+import pytest
+
+from benchmark.scoring.rank_conventions import largest_may_mean_lost, zero_may_mean_lost
+
+EACH = 5  # captions of an image
+
+
+def ranks_of(images: int, noise: float, seed: int, each: int = EACH) -> dict[str, np.ndarray]:
+    """Ranks from 0 of captions that lie near their images."""
+    rng = np.random.default_rng(seed)
+    vectors, owner = rng.normal(size=(images, 16)), np.repeat(np.arange(images), each)
+    captions = vectors[owner] + noise * rng.normal(size=(len(owner), 16))
+    cosines = vectors @ captions.T
+    cosines /= np.outer(np.linalg.norm(vectors, axis=1), np.linalg.norm(captions, axis=1))
+    is_own = np.equal.outer(np.arange(images), owner)
+    ranks = {}
+    for way, scores, right in (("i2t", cosines, is_own), ("t2i", cosines.T, is_own.T)):
+        best = np.where(right, scores, -2).max(1, keepdims=True)
+        ranks[way] = ((scores >= best) & ~right).sum(1)
+    return ranks
+
+
+def sizes(images: int) -> dict[str, int]:
+    return {"i2t": EACH * images, "t2i": images}
+
+
+@pytest.mark.parametrize("images", [40, 120, 400])
+@pytest.mark.parametrize("noise", [0.5, 1, 2, 4])
+def test_full_rankings_from_0_pass(images, noise):
+    for seed in range(10):
+        ranks = ranks_of(images, noise, seed)
+        assert not zero_may_mean_lost(ranks, sizes(images))
+        assert not any(map(largest_may_mean_lost, ranks.values()))
+
+
+@pytest.mark.parametrize("depth", [5, 10, 20])
+@pytest.mark.parametrize("images", [40, 120, 400])
+@pytest.mark.parametrize("noise", [2, 4])
+def test_positions_from_1_with_0_for_what_was_not_found_are_doubted(images, noise, depth):
+    ranks = ranks_of(images, noise, seed=0)
+    positions = {way: np.where(of < depth, of + 1, 0) for way, of in ranks.items()}
+    assert zero_may_mean_lost(positions, sizes(images))
+
+
+@pytest.mark.parametrize("value", [5, 39, 999])
+@pytest.mark.parametrize("images", [40, 400])
+def test_a_number_for_what_was_not_found_is_doubted(images, value):
+    for of in ranks_of(images, 2.0, seed=0).values():
+        lost = np.where(of < 5, of, value)
+        if (of >= 5).sum() > 8:
+            assert largest_may_mean_lost(lost)
+
+
+def test_a_few_captions_that_share_a_rank_are_no_sentinel():
+    ranks = np.r_[np.zeros(80, int), np.arange(1, 16), [347] * EACH]
+    assert not largest_may_mean_lost(ranks)
+    assert largest_may_mean_lost(np.r_[ranks, 347, 347])
+
+
+def test_ranks_of_a_tiny_set_are_not_doubted():
+    perfect = {"i2t": np.zeros(12, int), "t2i": np.zeros(24, int)}
+    assert not zero_may_mean_lost(perfect, {"i2t": 24, "t2i": 12})
+    good = {"i2t": np.array([0] * 10 + [1, 2]), "t2i": np.array([0] * 20 + [1, 1, 2, 3])}
+    assert not zero_may_mean_lost(good, {"i2t": 24, "t2i": 12})
+    assert not any(map(largest_may_mean_lost, (*perfect.values(), *good.values())))
+
+
+def test_random_ranks_reach_the_end_of_both_galleries_and_pass():
+    for seed in range(40):
+        ranks = ranks_of(60, 50.0, seed, each=1)
+        if any((of_way == 0).any() for of_way in ranks.values()):
+            assert not zero_may_mean_lost(ranks, {"i2t": 60, "t2i": 60})
