@@ -396,7 +396,9 @@ def read_boards(params: Params) -> list[Board]:
         where = f"{RESULTS / params.season / first.dataset / RECORDS}: {first.name}"
         raise UserError(where, "a record", "nothing", f"run: {do}")
     if missing:
-        some = ", ".join(missing[:NAMED]) + ", ..." * (len(missing) > NAMED)
+        some = ", ".join(missing[:NAMED])
+        if len(missing) > NAMED:
+            some += ", ..."
         told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
         print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
     boards, known, trials = (

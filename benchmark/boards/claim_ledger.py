@@ -120,12 +120,15 @@ class Finding(Strict):
         parts = [self.compared] if denying else parts
         if parts and all(part.seeds for part in parts):
             seeds = max(part.seeds for part in parts)
-            return f"{seeds} more seed{'s' * (seeds > 1)}"
+            return f"{seeds} more seeds" if seeds > 1 else "1 more seed"
         if parts and all(part.images for part in parts):
-            most, beside = max((part.images, part.seeds_beside) for part in parts)
-            return f"{two_digits(most):,} images{f' with {beside} more seeds' * bool(beside)}"
+            images, seeds = max((part.images, part.seeds_beside) for part in parts)
+            needed = f"{two_digits(images):,} images"
+            return f"{needed} with {seeds} more seeds" if seeds else needed
         remedies = dict.fromkeys(part.remedy for part in parts if part.remedy)
-        return ", ".join(remedies) or BEYOND * bool(parts)
+        if remedies:
+            return ", ".join(remedies)
+        return BEYOND if parts else ""
 
 
 class Place(Strict):

@@ -252,9 +252,9 @@ def of_season(arguments: argparse.Namespace) -> Known:
         fmean(getattr(part, of) for part in parts) for of in ("variance", "interaction")
     )
     images = median(of_images)
-    of_pairs = " (a median: rows that are alike have less, see --like)" * (
-        len(of_images) > 1
-    )
+    of_pairs = ""
+    if len(of_images) > 1:
+        of_pairs = " (a median: rows that are alike have less, see --like)"
     told = f"{seeds**0.5:.2g} between trainings, {images**0.5:.2g} from the images{of_pairs}"
     count, freedom = (
         board.card["counts"]["test"]["images"],

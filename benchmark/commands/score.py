@@ -251,9 +251,9 @@ def main(arguments: argparse.Namespace) -> None:
         rows[row.name] = result_of(params.season, row, data, external)
         results.write_external(folder, rows)
         write_brought(params.season, row)
-    earlier = ", in the place of the row of this name and seed" * (
-        row.key in params.brought
-    )
+    earlier = ""
+    if row.key in params.brought:
+        earlier = ", in the place of the row of this name and seed"
     print(f"{folder}/{results.RECORDS}: {row.name}, external {external.given}{earlier}")
     print(f"next: rematch report --season {params.season}, or dvc repro")
 
@@ -354,8 +354,10 @@ def show(data: Prepared, external: External) -> None:
 def place_of(name: str, data: Prepared) -> str:
     """The layer of relevance of some ranks, and the gallery where that is not the whole
     split."""
-    folds = f", mean of {data.card['folds']} folds" * name.endswith("_fold")
-    return f"{name.partition(results.LAYER)[2] or 'own'}{folds}"
+    layer = name.partition(results.LAYER)[2] or "own"
+    if name.endswith("_fold"):
+        return f"{layer}, mean of {data.card['folds']} folds"
+    return layer
 
 
 def measured(

@@ -251,7 +251,9 @@ def _mapped(path: Path) -> np.ndarray:
     is_float = values.dtype.kind == "f" and values.dtype.itemsize in (2, 4, 8)
     is_fortran = not values.flags.c_contiguous
     if not is_float or values.ndim not in (2, 3) or is_fortran or not values.size:
-        found = f"{values.dtype} {values.shape}" + " in Fortran's order" * is_fortran
+        found = f"{values.dtype} {values.shape}"
+        if is_fortran:
+            found += " in Fortran's order"
         do = "save it again as np.ascontiguousarray(x, np.float32)"
         raise UserError(path, "floating-point numbers (N, F) or (N, R, F)", found, do)
     return values

@@ -306,8 +306,9 @@ class About(Strict):
     @property
     def cited(self) -> str:
         """Method, authors and year: "SCAN (Lee et al. 2018)"."""
-        surname, *others = [name.split()[-1] for name in self.authors.split(", ")]
-        return f"{self.method} ({surname}{' et al.' * bool(others)} {self.year})"
+        surnames = [name.split()[-1] for name in self.authors.split(", ")]
+        authors = surnames[0] if len(surnames) == 1 else f"{surnames[0]} et al."
+        return f"{self.method} ({authors} {self.year})"
 
 
 class Paper(Strict):

@@ -385,7 +385,9 @@ class _Resolver:
             raise UserError(where, "the folder of its weights", "none", do)
         elif kind == "contexts":
             settings, last = SentenceEncoder(weights=settings.weights), "tokens"
-        marks = "phrases" * (kind == "phrases"), encoder, settings.slug, last
+        marks = [encoder, settings.slug, last]
+        if kind == "phrases":
+            marks.insert(0, "phrases")
         slug = "_".join(filter(None, marks))
         return self._encoding(dataset, kind, encoder, settings, slug, source)
 

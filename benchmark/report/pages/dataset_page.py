@@ -138,7 +138,7 @@ def tuning(params: Params, board: Board) -> Table:
         is_taken = row is not None and boards.is_taken(trial.options, row.record)
         line = {"preset": title_of(trial.preset), "options": trial.options}
         line |= {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
-        lines.append(line | {"taken": "yes" * is_taken})
+        lines.append(line | {"taken": "yes" if is_taken else ""})
     return Table.of(f"{board.title}: trials on validation", lines)
 
 

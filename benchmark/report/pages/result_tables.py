@@ -398,10 +398,9 @@ def interval_of(
 
 def seeds(row: Row) -> Number:
     """How many of a row's seeds have a result."""
-    lacks = len(row.played) < len(row.outcomes)
-    return Number(
-        value=len(row.played), form="d", note=f"of {len(row.outcomes)}" * lacks
-    )
+    is_whole = len(row.played) == len(row.outcomes)
+    note = "" if is_whole else f"of {len(row.outcomes)}"
+    return Number(value=len(row.played), form="d", note=note)
 
 
 def status(record: Record) -> str:
