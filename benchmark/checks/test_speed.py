@@ -217,7 +217,8 @@ def evaluation() -> dict[str, float]:
     model = SimpleNamespace(
         similarity=lambda images, captions: images[0] @ captions[0].T
     )
-    encoded = Encoded(model, (x[orders[0]],), (y[orders[1]],), *orders)
+    different = [np.arange(len(order)) for order in orders]  # no two items are equal
+    encoded = Encoded(model, (x[orders[0]],), (y[orders[1]],), *orders, *different)
 
     def sort() -> None:
         for queries, items in ((x, y), (y, x)):
