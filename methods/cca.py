@@ -39,11 +39,9 @@ from benchmark.layers.precision import in_float32
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    # tables 1 and 2: images and sentences, or regions and "phrase"
-    pairs: str = "sentence"
+    pairs: str = "sentence"  # tables 1 and 2: images and sentences, or regions and "phrase"
     embedding_size: Size = 4096  # official cca_alg.m: all that the smaller side allows
-    # official plClcConfig.m, ccaETA, of the largest eigenvalue
-    regulariser: Weight = 0.0001
+    regulariser: Weight = 0.0001  # official plClcConfig.m, ccaETA, of the largest eigenvalue
     power: Weight = 1.0  # official RegionPhraseCCA.m: scaled by the correlations
 
     def __post_init__(self) -> None:
@@ -69,8 +67,7 @@ def recipe(config: Config) -> list[Phase]:
 
 
 def moments(chunks: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
-    """Mean (F,) and covariance (F, F), in float64, of rows (n, F) that come in
-    chunks."""
+    """Mean (F,) and covariance (F, F), in float64, of rows (n, F) that come in chunks."""
     count, total, products = 0, 0.0, 0.0
     for chunk in chunks:
         rows = chunk.double()
@@ -84,12 +81,10 @@ def moments(chunks: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
 def canonical(
     xx: Tensor, yy: Tensor, xy: Tensor, regulariser: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Canonical directions of two sides as columns (X, D) and (Y, D), and their
-    correlations (D,), the highest first, from covariances (X, X), (Y, Y) and (X, Y),
-    the first two with a ridge. The projections have variance 1, ridge included."""
-    x_factor, y_factor = (
-        torch.linalg.cholesky(ridged(side, regulariser)) for side in (xx, yy)
-    )
+    """Canonical directions of two sides as columns (X, D) and (Y, D), and their correlations (D,),
+    the highest first, from covariances (X, X), (Y, Y) and (X, Y), the first two with a ridge. The
+    projections have variance 1, ridge included."""
+    x_factor, y_factor = (torch.linalg.cholesky(ridged(side, regulariser)) for side in (xx, yy))
     whitened = torch.linalg.solve_triangular(x_factor, xy, upper=False)
     whitened = torch.linalg.solve_triangular(y_factor, whitened.T, upper=False).T
     u, correlations, v = torch.linalg.svd(whitened, full_matrices=False)
@@ -101,14 +96,12 @@ def canonical(
 def ridged(covariance: Tensor, regulariser: float) -> Tensor:
     """With `regulariser` times the largest eigenvalue added to the diagonal."""
     largest = torch.linalg.eigvalsh(covariance)[-1]
-    return covariance + regulariser * largest * torch.eye(len(covariance)).to(
-        covariance
-    )
+    return covariance + regulariser * largest * torch.eye(len(covariance)).to(covariance)
 
 
 def projected(rows: Tensor, mean: Tensor, directions: Tensor) -> Tensor:
-    """Unit vectors, in full precision: directions of little variance are long, and
-    their products cancel."""
+    """Unit vectors, in full precision: directions of little variance are long, and their
+    products cancel."""
     with torch.autocast(rows.device.type, enabled=False):
         return F.normalize((rows - mean) @ directions, dim=-1)
 
@@ -130,17 +123,12 @@ class Model(nn.Module):
 
         Raises NotApplicableError for rows that are all alike.
         """
-        both = (
-            torch.cat([images, captions.values], dim=1) for images, captions in pairs
-        )
+        both = (torch.cat([images, captions.values], dim=1) for images, captions in pairs)
         mean, covariance = moments(both)
         x, y = slice(len(self.image_mean)), slice(len(self.image_mean), None)
         try:
             x_directions, y_directions, correlations = canonical(
-                covariance[x, x],
-                covariance[y, y],
-                covariance[x, y],
-                self.config.regulariser,
+                covariance[x, x], covariance[y, y], covariance[x, y], self.config.regulariser
             )
         except torch.linalg.LinAlgError as error:
             raise NotApplicableError(
@@ -170,9 +158,7 @@ class Model(nn.Module):
 
     def loss(self, batch: Batch | RegionBatch) -> dict[str, Tensor]:
         """Raises NotImplementedError: `fit` leaves nothing to train."""
-        raise NotImplementedError(
-            "cca: expected a recipe without phases, nothing is trained"
-        )
+        raise NotImplementedError("cca: expected a recipe without phases, nothing is trained")
 
 
 def _not_trained(*shape: int) -> nn.Parameter:

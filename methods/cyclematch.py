@@ -1,5 +1,4 @@
-"""CycleMatch: cycle-consistent embeddings. Y. Liu, PhD thesis, Leiden 2018, Chapter 6
-(paper 003).
+"""CycleMatch: cycle-consistent embeddings. Y. Liu, PhD thesis, Leiden 2018, Chapter 6 (paper 003).
 
 There is no public code. Where the paper is silent, the layers follow an earlier network of the
 same author, github.com/yuLiu24/RRF-Net at e77a705; all of this is assumed:
@@ -67,8 +66,7 @@ class Config:
     top_k: Size = 50  # Section 6.4.1, negatives
     batch_size: Size = 500  # Section 6.4.1
     learning_rate: Rate = 0.1  # Section 6.4.1
-    # assumed (RRF-Net): epochs after which the learning rate is a tenth
-    decay_every: Size = 20
+    decay_every: Size = 20  # assumed (RRF-Net): epochs after which the learning rate is a tenth
     momentum: Share = 0.9  # Section 6.4.1
     weight_decay: Weight = 0.0005  # Section 6.4.1
     epochs: Size = 60  # Section 6.4.1
@@ -81,16 +79,12 @@ class Config:
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(
-        image="pooled", text="sentence", scores=spaces(config), caption_similarity=True
-    )
+    return Inputs(image="pooled", text="sentence", scores=spaces(config), caption_similarity=True)
 
 
 def spaces(config: Config) -> tuple[str, ...]:
     """The spaces that images and texts are matched in (Section 6.4.2)."""
-    return (
-        ("latent",) if config.variant == "latent" else ("visual", "textual", "latent")
-    )
+    return ("latent",) if config.variant == "latent" else ("visual", "textual", "latent")
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -118,17 +112,14 @@ class Mapping(nn.Module):
         third = [nn.Linear(D, D, bias=False), nn.BatchNorm1d(D), nn.ReLU()]
         self.latent = nn.Sequential(*first, *second, *third)
         if config.variant != "latent":
-            fourth = [
-                nn.Linear(D, target_size, bias=False),
-                nn.BatchNorm1d(target_size),
-            ]
+            fourth = [nn.Linear(D, target_size, bias=False), nn.BatchNorm1d(target_size)]
             self.last = nn.Sequential(*fourth)
 
 
 class CommonScale(nn.BatchNorm1d):
-    """(x - mean) / deviation with a mean for each component of x (B, D), and the
-    deviation of all: the root of their mean variance. Statistics of the batch, or those
-    remembered, as a batch norm's."""
+    """(x - mean) / deviation with a mean for each component of x (B, D), and the deviation of all:
+    the root of their mean variance. Statistics of the batch, or those remembered, as a batch
+    norm's."""
 
     def forward(self, x_BD: Tensor) -> Tensor:
         if self.training:
@@ -144,11 +135,8 @@ SCALINGS = {"common": CommonScale, "component": nn.BatchNorm1d}
 
 @contextmanager
 def untracked(mapping: Mapping) -> Iterator[None]:
-    """Batch norms still normalise with the statistics of the batch, but do not remember
-    them."""
-    norms = [
-        module for module in mapping.modules() if isinstance(module, nn.BatchNorm1d)
-    ]
+    """Batch norms still normalise with the statistics of the batch, but do not remember them."""
+    norms = [module for module in mapping.modules() if isinstance(module, nn.BatchNorm1d)]
     remembered = [norm.momentum for norm in norms]
     for norm in norms:
         norm.momentum = 0.0
@@ -160,11 +148,10 @@ def untracked(mapping: Mapping) -> Iterator[None]:
 
 
 class Cycle:
-    """x, f^(3)(x), f(x), g^(3)(f(x)), g(f(x)): one branch of Figure 6.3, f and g the
-    mappings.
+    """x, f^(3)(x), f(x), g^(3)(f(x)), g(f(x)): one branch of Figure 6.3, f and g the mappings.
 
-    Each is computed when it is first read: what a variant does not match costs nothing
-    and leaves no trace in a batch norm.
+    Each is computed when it is first read: what a variant does not match costs nothing and leaves
+    no trace in a batch norm.
     """
 
     def __init__(self, x_BF: Tensor, there: Mapping, back: Mapping) -> None:
@@ -191,8 +178,7 @@ class Cycle:
 
 
 class Term(NamedTuple):
-    """Rows x to be matched with rows y, and whether x and y are computed from images or
-    texts."""
+    """Rows x to be matched with rows y, and whether x and y are computed from images or texts."""
 
     matched: Callable[[Cycle, Cycle], tuple[Tensor, Tensor]]
     x: str
@@ -201,20 +187,12 @@ class Term(NamedTuple):
 
 TERMS = {  # v and t are the cycles that start from the images and from the texts
     "i2t2i_dual": Term(lambda v, t: (v.dual, t.source), "image", "text"),  # Eq. 6.2
-    # 6.4
-    "i2t2i_reconstructed": Term(
-        lambda v, t: (v.reconstructed, v.source), "image", "image"
-    ),
-    # 6.5
-    "i2t2i_latent": Term(lambda v, t: (v.latent, v.returning_latent), "image", "image"),
-    # Section 6.3.3
-    "t2i2t_dual": Term(lambda v, t: (t.dual, v.source), "text", "image"),
-    "t2i2t_reconstructed": Term(
-        lambda v, t: (t.reconstructed, t.source), "text", "text"
-    ),
+    "i2t2i_reconstructed": Term(lambda v, t: (v.reconstructed, v.source), "image", "image"),  # 6.4
+    "i2t2i_latent": Term(lambda v, t: (v.latent, v.returning_latent), "image", "image"),  # 6.5
+    "t2i2t_dual": Term(lambda v, t: (t.dual, v.source), "text", "image"),  # Section 6.3.3
+    "t2i2t_reconstructed": Term(lambda v, t: (t.reconstructed, t.source), "text", "text"),
     "t2i2t_latent": Term(lambda v, t: (t.latent, t.returning_latent), "text", "text"),
-    # Table 6.1
-    "latent_match": Term(lambda v, t: (v.latent, t.latent), "image", "text"),
+    "latent_match": Term(lambda v, t: (v.latent, t.latent), "image", "text"),  # Table 6.1
 }
 DUAL = ("i2t2i_dual", "t2i2t_dual")
 RECONSTRUCTED = ("i2t2i_reconstructed", "t2i2t_reconstructed")
@@ -230,19 +208,17 @@ VARIANTS = {  # Table 6.1: the terms that a variant's loss sums
 
 @in_float32
 def cosine(x_AD: Tensor, y_BD: Tensor) -> Tensor:
-    """s of Eq. 6.1 for all pairs, (A, B), in float32 or better: the margin is 0.1, and
-    a bfloat16 cosine near 1 moves in steps of 0.004."""
+    """s of Eq. 6.1 for all pairs, (A, B), in float32 or better: the margin is 0.1, and a bfloat16
+    cosine near 1 moves in steps of 0.004."""
     return unit(x_AD) @ unit(y_BD).T
 
 
 def ranking(
     s_BB: Tensor, x_negative_BB: Tensor, y_negative_BB: Tensor, config: Config
 ) -> tuple[Tensor, Tensor]:
-    """The halves of Eqs. 6.2, 6.4 and 6.5: x_i among the negatives y, y_i among the
-    negatives x.
+    """The halves of Eqs. 6.2, 6.4 and 6.5: x_i among the negatives y, y_i among the negatives x.
 
-    s_BB[i, j] is s(x_i, y_j); row i of a mask tells which x, or y, are negatives of
-    pair i.
+    s_BB[i, j] is s(x_i, y_j); row i of a mask tells which x, or y, are negatives of pair i.
     """
     d_BB, c = -s_BB, config
     first = hardest_triplets(d_BB.diagonal(), d_BB, y_negative_BB, c.margin, c.top_k)
@@ -253,9 +229,8 @@ def ranking(
 class Model(nn.Module):
     """Two mappings, I2T and T2I, and three spaces to match in.
 
-    Encodings: unit vectors in the visual, textual and latent space, (v, f_I2T(v),
-    f_I2T^(3)(v)) for images and (f_T2I(t), t, f_T2I^(3)(t)) for captions; LatentMatch
-    has only the latent ones.
+    Encodings: unit vectors in the visual, textual and latent space, (v, f_I2T(v), f_I2T^(3)(v))
+    for images and (f_T2I(t), t, f_T2I^(3)(t)) for captions; LatentMatch has only the latent ones.
     """
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
@@ -281,15 +256,11 @@ class Model(nn.Module):
 
     def encode_images(self, images: Tensor) -> Encoding:
         v = self.from_images(images)
-        return (
-            _units(v.latent) if self.only_latent else _units(v.source, v.dual, v.latent)
-        )
+        return _units(v.latent) if self.only_latent else _units(v.source, v.dual, v.latent)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         t = self.from_texts(captions)
-        return (
-            _units(t.latent) if self.only_latent else _units(t.dual, t.source, t.latent)
-        )
+        return _units(t.latent) if self.only_latent else _units(t.dual, t.source, t.latent)
 
     @in_float32
     def scores(self, images: Encoding, captions: Encoding) -> dict[str, Tensor]:
@@ -298,8 +269,7 @@ class Model(nn.Module):
         return {space: x_ID @ y_CD.T for space, x_ID, y_CD in pairs}
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
-        """Section 6.4.2, (I, C): the average of visual and textual score, or the latent
-        score."""
+        """Section 6.4.2, (I, C): the average of visual and textual score, or the latent score."""
         scores = self.scores(images, captions)
         if self.only_latent:
             return scores["latent"]
@@ -314,10 +284,7 @@ class Model(nn.Module):
         """Eq. 6.6, or those of its terms that the variant has."""
         v, t = self.from_images(batch.images), self.from_texts(batch.captions)
         others_BB = differ(batch.group_ids)
-        negative = {
-            "text": others_BB,
-            "image": others_BB & first_of_its_group(batch.group_ids),
-        }
+        negative = {"text": others_BB, "image": others_BB & first_of_its_group(batch.group_ids)}
         terms = {}
         for name in VARIANTS[self.config.variant]:
             matched, x, y = TERMS[name]

@@ -57,14 +57,11 @@ TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> Inputs.text
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    # Section 4.2: two FC layers per branch, or the first one only
-    nonlinear: bool = True
-    # Section 5.3: ready-made vectors, or "lstm", trained jointly
-    text: str = "sentence"
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
+    text: str = "sentence"  # Section 5.3: ready-made vectors, or "lstm", trained jointly
     word_size: Size = 256  # Section 5.3, LSTM
     lstm_size: Size = 512  # Section 5.3, hidden state
-    # Section 5.3: hidden_size of the text branch after an LSTM
-    lstm_hidden_size: Size = 1024
+    lstm_hidden_size: Size = 1024  # Section 5.3: hidden_size of the text branch after an LSTM
     min_count: Size = 1  # Section 5.3: the vocabulary is all words of the training set
     hidden_size: Size = 2048  # Section 5.3, both branches
     embedding_size: Size = 512  # Section 5.3
@@ -78,10 +75,8 @@ class Config:
     batch_size: Size = 500  # Section 5.1
     learning_rate: Rate = 0.0001  # Section 5.3; LSTM: 0.0002
     epochs: Size = 20  # official train_embedding_nn.py
-    # Section 3.2.1; official retrieval_model.py: after the first FC
-    norm_first: bool = False
-    # PyTorch's; official: 0.9, the share of the newest batch
-    norm_momentum: Fraction = 0.1
+    norm_first: bool = False  # Section 3.2.1; official retrieval_model.py: after the first FC
+    norm_momentum: Fraction = 0.1  # PyTorch's; official: 0.9, the share of the newest batch
     repeats_negative: bool = False  # assumed; official dataset_utils.py: True
     distance_epsilon: Weight = 0.0  # Eq. 1; official: 0.0001 under the root
 
@@ -89,13 +84,9 @@ class Config:
         if self.text not in TEXTS:
             raise OptionError("text", " or ".join(TEXTS), self.text)
         if not self.nonlinear and (self.text == "lstm" or self.norm_first):
-            raise OptionError(
-                "nonlinear", "true for an lstm or a batch norm (Section 4.2)", False
-            )
+            raise OptionError("nonlinear", "true for an lstm or a batch norm (Section 4.2)", False)
         if self.lambda4 and not self.neighbourhood_sampling:
-            raise OptionError(
-                "lambda4", "0 without neighbourhood_sampling: true", self.lambda4
-            )
+            raise OptionError("lambda4", "0 without neighbourhood_sampling: true", self.lambda4)
 
 
 def inputs(config: Config) -> Inputs:
@@ -119,11 +110,9 @@ def recipe(config: Config) -> list[Phase]:
 
 
 def draws(group_ids: Tensor, rows_per_draw: int) -> Tensor:
-    """(B,) the number of the draw that each row belongs to: a caption and, after it,
-    its siblings.
+    """(B,) the number of the draw that each row belongs to: a caption and, after it, its siblings.
 
-    The official code's labels know no image, so that two draws of one image are
-    negatives.
+    The official code's labels know no image, so that two draws of one image are negatives.
     """
     row_B = torch.arange(len(group_ids), device=group_ids.device)
     starts_B = (row_B % rows_per_draw == 0) | (group_ids != group_ids.roll(1))
@@ -142,11 +131,7 @@ def sentence_anchor(d_BB: Tensor, group_ids: Tensor, margin: float, k: int) -> T
 
 
 def norm_first_branch(
-    input_size: int,
-    hidden_size: int,
-    embedding_size: int,
-    dropout: float,
-    norm_momentum: float,
+    input_size: int, hidden_size: int, embedding_size: int, dropout: float, norm_momentum: float
 ) -> nn.Sequential:
     """The official code's order: FC, batch norm, ReLU, dropout, FC."""
     return nn.Sequential(
@@ -168,8 +153,7 @@ def branch(input_size: int, hidden_size: int, config: Config) -> nn.Sequential:
 
 
 class LstmSentences(nn.Module):
-    """Section 5.3: words to vectors, an LSTM over them, its last hidden state (C,
-    lstm_size)."""
+    """Section 5.3: words to vectors, an LSTM over them, its last hidden state (C, lstm_size)."""
 
     def __init__(self, words: int, config: Config) -> None:
         super().__init__()
@@ -204,8 +188,7 @@ class Model(nn.Module):
 
     @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
-        """Cosine, shape (I, C): orders pairs as the Euclidean distance does (Section
-        3.1)."""
+        """Cosine, shape (I, C): orders pairs as the Euclidean distance does (Section 3.1)."""
         return images[0] @ captions[0].T
 
     @in_float32
@@ -215,17 +198,12 @@ class Model(nn.Module):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 6 with lambda3 = 0, as Section 5.2 sets it for sentences."""
-        (x_BD,), (y_BD,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         c, ids = self.config, self._ids(batch.group_ids)
         d_BB = distance(x_BD, y_BD, c.distance_epsilon)
         terms = {"image_anchor": c.lambda1 * image_anchor(d_BB, ids, c.margin, c.top_k)}
         if c.lambda2:
-            terms["sentence_anchor"] = c.lambda2 * sentence_anchor(
-                d_BB, ids, c.margin, c.top_k
-            )
+            terms["sentence_anchor"] = c.lambda2 * sentence_anchor(d_BB, ids, c.margin, c.top_k)
         if c.lambda4:
             d_BB = distance(y_BD, y_BD, c.distance_epsilon)
             pairs = pairs_within(self._ids(batch.counted_ids))

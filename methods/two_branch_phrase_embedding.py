@@ -1,5 +1,5 @@
-"""Two-branch embedding network for phrases and regions. Wang, Li, Huang, Lazebnik,
-TPAMI 2019 (paper 002, Sections 3 and 4, Algorithm 1).
+"""Two-branch embedding network for phrases and regions. Wang, Li, Huang, Lazebnik, TPAMI 2019
+(paper 002, Sections 3 and 4, Algorithm 1).
 
 Reference code: none for phrases; that for sentences, github.com/lwwang/Two_branch_network, where
 the paper is silent. Assumed:
@@ -60,39 +60,30 @@ from benchmark.layers.precision import in_float32, unit
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    # Section 4.2: two FC layers per branch, or the first one only
-    nonlinear: bool = True
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: Size = 1024  # Section 4.3, both branches
     embedding_size: Size = 512  # Section 4.3
     margin: Weight = 0.05  # assumed, Section 3.2.2 names it for sentences
-    # Section 4.2, image anchor (of regions); 0: single-directional
-    lambda1: Weight = 1.0
+    lambda1: Weight = 1.0  # Section 4.2, image anchor (of regions); 0: single-directional
     lambda2: Weight = 4.0  # Section 4.2, phrase anchor; 1 if single-directional
     lambda3: Weight = 0.0  # Section 4.2, region neighbourhood; 0.1 with constraints
     lambda4: Weight = 0.0  # Section 4.2, phrase neighbourhood; 0.1 with constraints
     top_k: Size = 30  # Algorithm 1, triplets kept per pair and direction
-    # Algorithm 1, step 2: a proposal near the true region, or itself
-    augmented: bool = True
+    augmented: bool = True  # Algorithm 1, step 2: a proposal near the true region, or itself
     positive_iou: Fraction = 0.7  # Algorithm 1, IoU of a positive region, at least
     negative_iou: Fraction = 0.3  # Algorithm 1, below it a region is negative
-    # Algorithm 1, step 3c: two phrases and two regions
-    neighbourhood_sampling: bool = False
+    neighbourhood_sampling: bool = False  # Algorithm 1, step 3c: two phrases and two regions
     batch_size: Size = 100  # Algorithm 1, pairs
     learning_rate: Rate = 0.001  # Section 4.3
     epochs: Size = 8  # Section 4.3
-    # Section 4.3, with the neighbourhood terms after the others
-    constraint_epochs: Size = 2
+    constraint_epochs: Size = 2  # Section 4.3, with the neighbourhood terms after the others
 
     def __post_init__(self) -> None:
         if not self.lambda2:
-            raise OptionError(
-                "lambda2", "more than 0, the phrase anchor is the task", self.lambda2
-            )
+            raise OptionError("lambda2", "more than 0, the phrase anchor is the task", self.lambda2)
         if (self.lambda3 or self.lambda4) and not self.neighbourhood_sampling:
             given = (self.lambda3, self.lambda4)
-            raise OptionError(
-                "lambda3, lambda4", "0 without neighbourhood_sampling: true", given
-            )
+            raise OptionError("lambda3, lambda4", "0 without neighbourhood_sampling: true", given)
 
 
 def inputs(config: Config) -> Inputs:
@@ -101,9 +92,7 @@ def inputs(config: Config) -> Inputs:
 
 def recipe(config: Config) -> list[Phase]:
     """Section 4.3: Adam, first without the neighbourhood terms, then with all."""
-    ranking = (
-        ("phrase_anchor", "image_anchor") if config.lambda1 else ("phrase_anchor",)
-    )
+    ranking = ("phrase_anchor", "image_anchor") if config.lambda1 else ("phrase_anchor",)
     phases = [_phase(config, config.epochs, ranking)]
     if config.lambda3 or config.lambda4:
         phases.append(_phase(config, config.constraint_epochs, ()))
@@ -123,8 +112,7 @@ def _phase(config: Config, epochs: int, terms: tuple[str, ...]) -> Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """T target phrases, each with S positive regions and the P proposals of its
-    image."""
+    """T target phrases, each with S positive regions and the P proposals of its image."""
 
     phrases: Tensor  # (T, D)
     regions: Tensor  # (T, S, D), the target region first
@@ -135,19 +123,13 @@ class Targets:
 def positive_regions(
     true_TD: Tensor, proposals_TPD: Tensor, positive_TP: Tensor, config: Config
 ) -> Tensor:
-    """(T, S, D): the region that each target phrase is paired with, and a second one
-    with neighbourhood sampling (Algorithm 1, steps 2 and 3c)."""
-    column_TS, drawn_TS = draw(
-        positive_TP, config.augmented + config.neighbourhood_sampling
-    )
+    """(T, S, D): the region that each target phrase is paired with, and a second one with
+    neighbourhood sampling (Algorithm 1, steps 2 and 3c)."""
+    column_TS, drawn_TS = draw(positive_TP, config.augmented + config.neighbourhood_sampling)
     row_T1 = torch.arange(len(true_TD), device=column_TS.device)[:, None]
     near_TSD = proposals_TPD[row_T1, column_TS]
     drawn_TSD = torch.where(drawn_TS[..., None], near_TSD, true_TD[:, None])
-    return (
-        drawn_TSD
-        if config.augmented
-        else torch.cat([true_TD[:, None], drawn_TSD], dim=1)
-    )
+    return drawn_TSD if config.augmented else torch.cat([true_TD[:, None], drawn_TSD], dim=1)
 
 
 def phrase_anchor(targets: Targets, margin: float, k: int) -> Tensor:
@@ -155,24 +137,19 @@ def phrase_anchor(targets: Targets, margin: float, k: int) -> Tensor:
     y_T1D, regions = targets.phrases[:, None], targets.regions.shape[1]
     near_TS = distance(y_T1D, targets.regions)[:, 0]
     far_TP = distance(y_T1D, targets.proposals)[:, 0]
-    far_RP, negative_RP = (
-        x.repeat_interleave(regions, 0) for x in (far_TP, targets.negative)
-    )
+    far_RP, negative_RP = (x.repeat_interleave(regions, 0) for x in (far_TP, targets.negative))
     return hardest_triplets(near_TS.flatten(), far_RP, negative_RP, margin, k)
 
 
-def image_anchor(
-    x_BD: Tensor, y_BD: Tensor, chain_ids: Tensor, margin: float, k: int
-) -> Tensor:
-    """First term of Eq. 3: triplets (x, y, y') of rows (x, y), y' of another chain
-    (step 3a)."""
+def image_anchor(x_BD: Tensor, y_BD: Tensor, chain_ids: Tensor, margin: float, k: int) -> Tensor:
+    """First term of Eq. 3: triplets (x, y, y') of rows (x, y), y' of another chain (step 3a)."""
     d_BB = distance(x_BD, y_BD)
     return hardest_triplets(d_BB.diagonal(), d_BB, differ(chain_ids), margin, k)
 
 
 def region_neighbourhood(targets: Targets, margin: float, k: int) -> Tensor:
-    """Third term of Eq. 6, from Eq. 4: each of a phrase's two regions, with the other
-    one near and the negative proposals far."""
+    """Third term of Eq. 6, from Eq. 4: each of a phrase's two regions, with the other one near
+    and the negative proposals far."""
     near_T = distance(targets.regions[:, :1], targets.regions[:, 1:])[:, 0, 0]
     far_RP = distance(targets.regions, targets.proposals).flatten(0, 1)
     negative_RP = targets.negative.repeat_interleave(2, 0)
@@ -180,8 +157,7 @@ def region_neighbourhood(targets: Targets, margin: float, k: int) -> Tensor:
 
 
 def branch(input_size: int, config: Config) -> nn.Sequential:
-    """One side of the network; L2 normalisation follows in `Model`. No dropout (Section
-    5.3)."""
+    """One side of the network; L2 normalisation follows in `Model`. No dropout (Section 5.3)."""
     if not config.nonlinear:
         return linear_branch(input_size, config.hidden_size)
     sizes = (config.hidden_size, config.embedding_size)
@@ -189,8 +165,7 @@ def branch(input_size: int, config: Config) -> nn.Sequential:
 
 
 class Model(nn.Module):
-    """Two branches into one space. Encodings: unit vectors (N, D) of regions, (C, D) of
-    phrases."""
+    """Two branches into one space. Encodings: unit vectors (N, D) of regions, (C, D) of phrases."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()
@@ -207,8 +182,7 @@ class Model(nn.Module):
 
     @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
-        """Cosine, shape (N, C): orders regions as the Euclidean distance does (Section
-        4.4)."""
+        """Cosine, shape (N, C): orders regions as the Euclidean distance does (Section 4.4)."""
         return images[0] @ captions[0].T
 
     def loss(self, batch: RegionBatch) -> dict[str, Tensor]:
@@ -232,8 +206,7 @@ class Model(nn.Module):
         return terms
 
     def _targets(self, batch: RegionBatch, y_BD: Tensor) -> Targets:
-        """The drawn phrases: all rows, or every other one where a sibling follows
-        each."""
+        """The drawn phrases: all rows, or every other one where a sibling follows each."""
         drawn = slice(None, None, _rows_per_draw(self.config))
         true_BD, proposals_UPD = encode_regions(self, batch)
         proposals_TPD = proposals_UPD[batch.image_of_row[drawn]]
@@ -241,9 +214,7 @@ class Model(nn.Module):
         positive_TP = ious_TP >= self.config.positive_iou
         return Targets(
             phrases=y_BD[drawn],
-            regions=positive_regions(
-                true_BD[drawn], proposals_TPD, positive_TP, self.config
-            ),
+            regions=positive_regions(true_BD[drawn], proposals_TPD, positive_TP, self.config),
             proposals=proposals_TPD,
             negative=ious_TP < self.config.negative_iou,
         )

@@ -1,5 +1,5 @@
-"""Two-branch similarity network for phrases and regions. Wang, Li, Huang, Lazebnik,
-TPAMI 2019 (paper 002, Sections 3.3 and 4, Algorithm 1).
+"""Two-branch similarity network for phrases and regions. Wang, Li, Huang, Lazebnik, TPAMI 2019
+(paper 002, Sections 3.3 and 4, Algorithm 1).
 
 No code of it was released. Assumed where the paper is silent:
 - the true region is one of the augmented positives: they augment the "ground truth regions"
@@ -47,15 +47,13 @@ from benchmark.layers.precision import in_float32, unit
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    # Section 4.2: two FC layers per branch, or the first one only
-    nonlinear: bool = True
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: Size = 1024  # Section 4.3, both branches
     embedding_size: Size = 512  # Section 4.3
     joint_layers: Size = 3  # Section 3.3; Section 4.4 tries 1 and 2
     joint_size: Size = 512  # Section 4.3, outputs of the first of three
     last_joint_size: Size = 256  # Section 4.3, inputs of the last one
-    # assumed to keep the true region; Algorithm 1, step 2: all near it
-    augmented: bool = True
+    augmented: bool = True  # assumed to keep the true region; Algorithm 1, step 2: all near it
     positive_iou: Fraction = 0.7  # Algorithm 1, IoU of a positive region, at least
     negative_iou: Fraction = 0.3  # Algorithm 1, below it a region is negative
     batch_size: Size = 100  # Algorithm 1, phrases with their true regions
@@ -83,8 +81,8 @@ def recipe(config: Config) -> list[Phase]:
 
 
 def positives(ious_BP: Tensor, config: Config) -> Tensor:
-    """(B, 1 + P) bool, steps 2 and 3 of Algorithm 1: which regions of a row's image are
-    positive. Regions are numbered 0 for the true one and 1 + p for proposal p."""
+    """(B, 1 + P) bool, steps 2 and 3 of Algorithm 1: which regions of a row's image are positive.
+    Regions are numbered 0 for the true one and 1 + p for proposal p."""
     true_B1 = torch.ones_like(ious_BP[:, :1], dtype=torch.bool)
     near_BP = (ious_BP >= config.positive_iou) & config.augmented
     has_negative_B1 = (ious_BP < config.negative_iou).any(1, keepdim=True)
@@ -94,8 +92,8 @@ def positives(ious_BP: Tensor, config: Config) -> Tensor:
 def pairs(
     ious_BP: Tensor, config: Config, count: int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The N positive pairs: their rows, their regions and as many negative regions
-    (N,). `count` is N, where that is known without asking a GPU."""
+    """The N positive pairs: their rows, their regions and as many negative regions (N,). `count`
+    is N, where that is known without asking a GPU."""
     positive_BR = positives(ious_BP, config)
     count = int(positive_BR.sum()) if count is None else count
     row_N, positive_N = positive_BR.nonzero_static(size=count).unbind(1)
@@ -104,8 +102,7 @@ def pairs(
 
 
 def branch(input_size: int, config: Config) -> nn.Sequential:
-    """One side of the network; L2 normalisation follows in `Model`. No dropout (Section
-    5.3)."""
+    """One side of the network; L2 normalisation follows in `Model`. No dropout (Section 5.3)."""
     if not config.nonlinear:
         return linear_branch(input_size, config.hidden_size)
     sizes = (config.hidden_size, config.embedding_size)
@@ -113,8 +110,7 @@ def branch(input_size: int, config: Config) -> nn.Sequential:
 
 
 class Model(nn.Module):
-    """Scores pairs by a network. Encodings: unit vectors (N, D) of regions, (C, D) of
-    phrases."""
+    """Scores pairs by a network. Encodings: unit vectors (N, D) of regions, (C, D) of phrases."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()

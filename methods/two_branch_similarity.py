@@ -32,20 +32,14 @@ from benchmark.contracts.methods import (
     Size,
     Sizes,
 )
-from benchmark.layers.branches import (
-    joint,
-    linear_branch,
-    nonlinear_branch,
-    start_from_glorot,
-)
+from benchmark.layers.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
 from benchmark.layers.losses import differ, logistic
 from benchmark.layers.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    # Section 4.2: two FC layers per branch, or the first one only
-    nonlinear: bool = True
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: Size = 2048  # Section 5.3, both branches
     embedding_size: Size = 512  # Section 5.3
     dropout: Share = 0.5  # Section 5.3, after the ReLU
@@ -76,8 +70,7 @@ def recipe(config: Config) -> list[Phase]:
 
 
 def others(group_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """(B,) for each row a random row that shows another image; (B,) bool, whether there
-    is one."""
+    """(B,) for each row a random row that shows another image; (B,) bool, whether there is one."""
     different_BB = differ(group_ids)
     lots_BB = torch.rand(different_BB.shape, device=group_ids.device)
     return lots_BB.masked_fill(~different_BB, -1.0).argmax(1), different_BB.any(1)
@@ -88,11 +81,7 @@ def branch(input_size: int, config: Config) -> nn.Sequential:
     if not config.nonlinear:
         return linear_branch(input_size, config.hidden_size)
     return nonlinear_branch(
-        input_size,
-        config.hidden_size,
-        config.embedding_size,
-        config.dropout,
-        norm_momentum=0.1,
+        input_size, config.hidden_size, config.embedding_size, config.dropout, norm_momentum=0.1
     )
 
 
@@ -120,12 +109,8 @@ class Model(nn.Module):
         return self._score(images[0][:, None] * captions[0][None])
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Eq. 7 over B positive pairs and a negative one for each (Sections 3.3 and
-        5.1)."""
-        (x_BD,), (y_BD,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        """Eq. 7 over B positive pairs and a negative one for each (Sections 3.3 and 5.1)."""
+        (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         other_B, has_other_B = others(batch.group_ids)
         positive_B, negative_B = self._score(
             torch.cat([x_BD * y_BD, x_BD * y_BD.index_select(0, other_B)])

@@ -1,5 +1,5 @@
-"""VSE-infinity: a learned pooling of regions and of words. Chen, Hu, Wu, Jiang, Wang,
-Learning the Best Pooling Strategy for Visual Semantic Embedding, CVPR 2021.
+"""VSE-infinity: a learned pooling of regions and of words. Chen, Hu, Wu, Jiang, Wang, Learning the
+Best Pooling Strategy for Visual Semantic Embedding, CVPR 2021.
 
 Reference code: github.com/woodfrog/vse_infty at 05a1474, for region features and BERT. The paper's
 text was not at hand: what stands here is from that code. Its branch `bigru` was not at hand either;
@@ -45,23 +45,20 @@ from benchmark.layers.losses import differ, hinges
 from benchmark.layers.precision import in_float32, unit, wide
 from benchmark.layers.recurrence import states
 
-# Shape legend, beyond the contract: N items of K vectors each (regions or words), of
-# which `kept` ones count; P numbers encode a position.
+# Shape legend, beyond the contract: N items of K vectors each (regions or words), of which `kept`
+# ones count; P numbers encode a position.
 
-# loss terms
-WARM_UP, REST = ("all_captions", "all_images"), ("image_anchor", "caption_anchor")
+WARM_UP, REST = ("all_captions", "all_images"), ("image_anchor", "caption_anchor")  # loss terms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     text: Literal["bigru", "contextual"] = "bigru"  # branches of the official code
-    # the paper's comparison of poolings
-    image_pooling: Literal["gpo", "average", "max"] = "gpo"
+    image_pooling: Literal["gpo", "average", "max"] = "gpo"  # the paper's comparison of poolings
     text_pooling: Literal["gpo", "average", "max"] = "gpo"
     regions: Size = 36  # official data, the most salient ones
     region_dropout: Share = 0.2  # official image_caption.py: size augmentation
-    # official arguments.py; half of it is the MLP's hidden layer
-    embedding_size: Size = 1024
+    embedding_size: Size = 1024  # official arguments.py; half of it is the MLP's hidden layer
     word_size: Size = 300  # official arguments.py
     position_size: Size = 32  # official encoders.py: GPO(32, 32), even
     state_size: Size = 32  # official encoders.py
@@ -92,9 +89,7 @@ def inputs(config: Config) -> Inputs:
 def recipe(config: Config) -> list[Phase]:
     """Hinges of all negatives for the first epochs, then of the hardest."""
     c = config
-    rates = tuple(
-        c.learning_rate * (1.0 if e < c.decay_after else 0.1) for e in range(c.epochs)
-    )
+    rates = tuple(c.learning_rate * (1.0 if e < c.decay_after else 0.1) for e in range(c.epochs))
     parts = (rates[: c.warm_up_epochs], WARM_UP), (rates[c.warm_up_epochs :], REST)
     return [
         Phase(
@@ -117,49 +112,35 @@ def position_encodings(count: int, size: int) -> Tensor:
 
 
 def weighted(x_NKD: Tensor, kept_NK: Tensor, weights_NK: Tensor) -> Tensor:
-    """(N, D): of each number d the kept values, the greatest first, times the weights
-    of their places. Places beyond the kept ones have weight 0."""
-    sorted_NKD = (
-        x_NKD.masked_fill(~kept_NK[..., None], -math.inf)
-        .sort(1, descending=True)
-        .values
-    )
+    """(N, D): of each number d the kept values, the greatest first, times the weights of their
+    places. Places beyond the kept ones have weight 0."""
+    sorted_NKD = x_NKD.masked_fill(~kept_NK[..., None], -math.inf).sort(1, descending=True).values
     there_NK1 = kept_NK.sort(1, descending=True).values[..., None]
     return (sorted_NKD.masked_fill(~there_NK1, 0.0) * weights_NK[..., None]).sum(1)
 
 
 class Gpo(nn.Module):
-    """The generalised pooling operator: a GRU reads the encoded places 1 to n, and a
-    softmax of what it says of each is its weight. So the weights follow from how many
-    vectors there are."""
+    """The generalised pooling operator: a GRU reads the encoded places 1 to n, and a softmax of
+    what it says of each is its weight. So the weights follow from how many vectors there are."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.size, self.temperature = config.position_size, config.temperature
-        self.gru = nn.GRU(
-            self.size, config.state_size, batch_first=True, bidirectional=True
-        )
+        self.gru = nn.GRU(self.size, config.state_size, batch_first=True, bidirectional=True)
         self.score = nn.Linear(config.state_size, 1, bias=False)
 
     def weights(self, counts: Tensor, width: int) -> Tensor:
-        """(N, K) weights of the first `counts` (N,) of K places, which sum to 1; 0
-        for the rest. Counts come on the host: one row is computed for all that are
-        equal."""
+        """(N, K) weights of the first `counts` (N,) of K places, which sum to 1; 0 for the rest.
+        Counts come on the host: one row is computed for all that are equal."""
         device = self.score.weight.device
         counts_U, row_N = counts.unique(return_inverse=True)
         positions_KP = position_encodings(width, self.size).to(self.score.weight)
         positions_UKP = positions_KP.expand(len(counts_U), -1, -1)
-        counted = Captions(
-            values=positions_UKP, lengths=counts_U, lengths_on_host=counts_U
-        )
+        counted = Captions(values=positions_UKP, lengths=counts_U, lengths_on_host=counts_U)
         states_UKX = states(self.gru, positions_UKP, counted)
-        scores_UK = wide(
-            self.score(states_UKX.unflatten(-1, (2, -1)).mean(-2)).squeeze(-1)
-        )
+        scores_UK = wide(self.score(states_UKX.unflatten(-1, (2, -1)).mean(-2)).squeeze(-1))
         beyond_UK = (torch.arange(width) >= counts_U[:, None]).to(device)
-        weights_UK = (
-            (scores_UK / self.temperature).masked_fill(beyond_UK, -math.inf).softmax(1)
-        )
+        weights_UK = (scores_UK / self.temperature).masked_fill(beyond_UK, -math.inf).softmax(1)
         return weights_UK[row_N.to(device)]
 
     def forward(self, x_NKD: Tensor, kept_NK: Tensor, counts: Tensor) -> Tensor:
@@ -178,23 +159,18 @@ class Maximum(nn.Module):
 
 
 def pooling(name: str, config: Config) -> nn.Module:
-    """(N, K, D) vectors, which of them are kept (N, K), and how many (N,) on the host
-    -> (N, D)."""
-    return (
-        Gpo(config) if name == "gpo" else {"average": Average, "max": Maximum}[name]()
-    )
+    """(N, K, D) vectors, which of them are kept (N, K), and how many (N,) on the host -> (N, D)."""
+    return Gpo(config) if name == "gpo" else {"average": Average, "max": Maximum}[name]()
 
 
 def some_kept(count: int, width: int, dropout: float) -> Tensor:
-    """(N, K) bool on the host: each one but with probability `dropout`, at least one a
-    row."""
+    """(N, K) bool on the host: each one but with probability `dropout`, at least one a row."""
     lots_NK = torch.rand(count, width)
     return (lots_NK >= dropout) | (lots_NK == lots_NK.amax(1, keepdim=True))
 
 
 class Mlp(nn.Module):
-    """FC of regions plus a two-layer network of them: official encoders.py and
-    mlp.py."""
+    """FC of regions plus a two-layer network of them: official encoders.py and mlp.py."""
 
     def __init__(self, size: int, D: int) -> None:
         super().__init__()
@@ -211,8 +187,7 @@ class Mlp(nn.Module):
 
 
 class Model(nn.Module):
-    """Regions and words, each pooled to one vector. Encodings: unit vectors (I, D) and
-    (C, D)."""
+    """Regions and words, each pooled to one vector. Encodings: unit vectors (I, D) and (C, D)."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()
@@ -231,9 +206,7 @@ class Model(nn.Module):
         """In training a region in five is dropped: size augmentation."""
         c, (count, found, _) = self.config, images.shape
         if found < c.regions:
-            raise NotApplicableError(
-                f"regions: expected {c.regions} or more, found {found}"
-            )
+            raise NotApplicableError(f"regions: expected {c.regions} or more, found {found}")
         kept_IR = torch.ones(count, c.regions, dtype=torch.bool)
         if self.training:
             kept_IR = some_kept(count, c.regions, c.region_dropout)
@@ -242,8 +215,7 @@ class Model(nn.Module):
         return (unit(self.image_pooling(regions_IRD, on_device_IR, kept_IR.sum(1))),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        """States of a GRU, the mean of both directions, or a linear layer of the given
-        vectors."""
+        """States of a GRU, the mean of both directions, or a linear layer of the given vectors."""
         if self.config.text == "bigru":
             states_CWX = states(self.gru, self.embed(captions.values), captions)
             words_CWD = states_CWX.unflatten(-1, (2, -1)).mean(-2)
@@ -264,16 +236,11 @@ class Model(nn.Module):
         return captions[0] @ others[0].T
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Hinges of all negatives and of the hardest, each summed over the rows; a
-        phase takes one of the two."""
-        images, captions = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        """Hinges of all negatives and of the hardest, each summed over the rows; a phase takes one
+        of the two."""
+        images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)
         scores_BB = self.similarity(images, captions)
-        captions_BB, images_BB = hinges(
-            scores_BB, differ(batch.group_ids), self.config.margin
-        )
+        captions_BB, images_BB = hinges(scores_BB, differ(batch.group_ids), self.config.margin)
         return {
             "all_captions": captions_BB.sum(),
             "all_images": images_BB.sum(),

@@ -44,7 +44,7 @@ def row(
             "dataset": "flickr30k",
             "images": IMAGES,
             "captions": IMAGES * EACH,
-            "deviations": ["cnn"],
+            "departures": [{"aspect": "image_network", "here": "cnn"}],
             "status": "failed" if rank is None else "ok",
             "reason": "the loss is NaN" if rank is None else "",
             "metrics": SCORES,
@@ -217,7 +217,7 @@ def test_a_training_costs_what_it_goes_on_from_as_well():
 
 
 def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
-    features = {"deviations": ["image features: cnn"]}
+    features = {"departures": [{"aspect": "image_network", "here": "cnn"}]}
     plain = row("a", 0, scaled=["epochs", "gone"], options={"epochs": 3}, **features)
     other = row("b", 0, 1, 2, **features)
     both = board(plain, other)

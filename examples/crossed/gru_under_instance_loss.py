@@ -1,5 +1,5 @@
-"""Half a method, half the yardstick: VSE's networks under the instance loss of
-dual-path (paper 001, Eqs. 5 to 8). What separates it from `vse` is the loss alone.
+"""Half a method, half the yardstick: VSE's networks under the instance loss of dual-path (paper
+001, Eqs. 5 to 8). What separates it from `vse` is the loss alone.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,7 @@ __all__ = ["Config", "Model", "inputs", "recipe"]
 
 @dataclass(frozen=True, kw_only=True)
 class Config(vse.Config):
-    # assumed: encodings have unit length, where dual-path's f has none
-    scale: Rate = 16.0
+    scale: Rate = 16.0  # assumed: encodings have unit length, where dual-path's f has none
 
 
 class Model(vse.Model):
@@ -25,15 +24,11 @@ class Model(vse.Model):
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        # W_share
-        self.share = nn.Linear(config.embedding_size, sizes.classes, bias=False)
+        self.share = nn.Linear(config.embedding_size, sizes.classes, bias=False)  # W_share
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Every image is a class, and so are its captions."""
-        (x_BD,), (y_BD,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         return {
             "visual": self._instance(x_BD, batch.class_ids),
             "textual": self._instance(y_BD, batch.class_ids),

@@ -1,6 +1,5 @@
-"""Half a method, half the yardstick: VSE's networks under the triplets of the
-two-branch embedding network (paper 002, Eq. 3). What separates it from `vse` is the
-loss alone.
+"""Half a method, half the yardstick: VSE's networks under the triplets of the two-branch embedding
+network (paper 002, Eq. 3). What separates it from `vse` is the loss alone.
 """
 
 from dataclasses import dataclass
@@ -27,15 +26,10 @@ class Model(vse.Model):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 3: the K most violating triplets of each anchor, both ways."""
-        (x_BD,), (y_BD,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         d_BB, c, ids = distance(x_BD, y_BD), self.config, batch.group_ids
         image_anchor = two_branch_embedding.image_anchor(d_BB, ids, c.margin, c.top_k)
-        sentence_anchor = two_branch_embedding.sentence_anchor(
-            d_BB, ids, c.margin, c.top_k
-        )
+        sentence_anchor = two_branch_embedding.sentence_anchor(d_BB, ids, c.margin, c.top_k)
         return {
             "image_anchor": c.lambda1 * image_anchor,
             "sentence_anchor": c.lambda2 * sentence_anchor,

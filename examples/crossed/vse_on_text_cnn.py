@@ -1,6 +1,5 @@
-"""Half a method, half the yardstick: the networks of dual-path's stage I under VSE's
-loss. What separates it from `dual_path_rank_1` and `dual_path_instance_1` is the loss
-alone.
+"""Half a method, half the yardstick: the networks of dual-path's stage I under VSE's loss. What
+separates it from `dual_path_rank_1` and `dual_path_instance_1` is the loss alone.
 """
 
 from dataclasses import dataclass
@@ -32,16 +31,10 @@ class Model(dual_path.Model):
     """Encodings: unit vectors (I, D) and (C, D)."""
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The hinges of the hardest negatives: their mean, as the losses of dual-path
-        are means."""
-        images, captions = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        """The hinges of the hardest negatives: their mean, as the losses of dual-path are means."""
+        images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)
         scores_BB = self.similarity(images, captions)
-        captions_BB, images_BB = hinges(
-            scores_BB, differ(batch.group_ids), self.config.margin
-        )
+        captions_BB, images_BB = hinges(scores_BB, differ(batch.group_ids), self.config.margin)
         return {
             "image_anchor": captions_BB.amax(1).mean(),
             "caption_anchor": images_BB.amax(0).mean(),

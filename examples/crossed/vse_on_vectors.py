@@ -1,5 +1,5 @@
-"""Half a method, half the yardstick: sentence vectors of papers 002 and 003, VSE's
-image layer and loss. What separates it from `vse` are the sentences alone.
+"""Half a method, half the yardstick: sentence vectors of papers 002 and 003, VSE's image layer and
+loss. What separates it from `vse` are the sentences alone.
 """
 
 from dataclasses import dataclass

@@ -30,9 +30,6 @@ class Model(Plain):
 
     def loss(self, batch):
         self.steps += 1
-        (images,), (texts,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        (images,), (texts,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         odd = self.config.value if self.steps == self.config.breaks_at else 1.0
         return {"far": (images - texts).square().mean(), "odd": odd + 0 * texts.mean()}

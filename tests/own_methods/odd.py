@@ -22,11 +22,7 @@ def inputs(config):
 def recipe(config):
     if config.how == "recipe raises":
         raise RuntimeError("no recipe")
-    return [
-        Phase(
-            epochs=config.epochs, learning_rates=(0.01,) * config.epochs, batch_size=4
-        )
-    ]
+    return [Phase(epochs=config.epochs, learning_rates=(0.01,) * config.epochs, batch_size=4)]
 
 
 class Model(nn.Module):
@@ -42,8 +38,7 @@ class Model(nn.Module):
 
     def encode_images(self, images):
         if self.how == "test raises" and not self.training and len(images) > 5:
-            # validation has five images, the test split six
-            raise IndexError("only five")
+            raise IndexError("only five")  # validation has five images, the test split six
         vectors = self.image(images)
         if self.how == "collapsed":
             vectors = vectors * 0 + 1
@@ -66,10 +61,7 @@ class Model(nn.Module):
     def loss(self, batch):
         if self.how in FAULTS:
             return FAULTS[self.how]()
-        images, texts = (
-            self.encode_images(batch.images)[0],
-            self.encode_captions(batch.captions)[0],
-        )
+        images, texts = self.encode_images(batch.images)[0], self.encode_captions(batch.captions)[0]
         return {"far": (images - texts).square().mean()}
 
 

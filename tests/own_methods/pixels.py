@@ -18,9 +18,7 @@ class Config:
 
 def inputs(config):
     image = "pooled" if config.freeze else "pixels"
-    return Inputs(
-        image=image, text="words", word_vectors=True, clusters=config.clusters
-    )
+    return Inputs(image=image, text="words", word_vectors=True, clusters=config.clusters)
 
 
 def recipe(config):
@@ -62,10 +60,7 @@ class Model(nn.Module):
 
     def loss(self, batch):
         SEEN.append(batch)
-        (images,), (texts,) = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        (images,), (texts,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
         own = torch.arange(len(texts), device=texts.device)
         return {
             "rank": nn.functional.cross_entropy(images @ texts.T, own),

@@ -20,11 +20,7 @@ def inputs(config):
 
 
 def recipe(config):
-    return [
-        Phase(
-            epochs=config.epochs, learning_rates=(0.01,) * config.epochs, batch_size=8
-        )
-    ]
+    return [Phase(epochs=config.epochs, learning_rates=(0.01,) * config.epochs, batch_size=8)]
 
 
 class Model(nn.Module):
@@ -43,12 +39,6 @@ class Model(nn.Module):
         return images[0] @ captions[0].T
 
     def loss(self, batch):
-        images, texts = (
-            self.encode_images(batch.images),
-            self.encode_captions(batch.captions),
-        )
+        images, texts = self.encode_images(batch.images), self.encode_captions(batch.captions)
         scores, rows = self.similarity(images, texts), torch.arange(len(batch.images))
-        return {
-            "i2t": cross_entropy(scores, rows),
-            "t2i": cross_entropy(scores.T, rows),
-        }
+        return {"i2t": cross_entropy(scores, rows), "t2i": cross_entropy(scores.T, rows)}

@@ -16,13 +16,7 @@ def inputs(config):
 def recipe(config):
     return [
         Phase(epochs=2, learning_rates=(0.1, 0.01), batch_size=8),
-        Phase(
-            epochs=2,
-            learning_rates=(0.1, 0.1),
-            batch_size=5,
-            optimiser="sgd",
-            momentum=0.9,
-        ),
+        Phase(epochs=2, learning_rates=(0.1, 0.1), batch_size=5, optimiser="sgd", momentum=0.9),
     ]
 
 

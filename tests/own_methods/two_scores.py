@@ -1,5 +1,4 @@
-"""Two named scores, and options that are equal only to those of the same load of this
-file."""
+"""Two named scores, and options that are equal only to those of the same load of this file."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -1,5 +1,4 @@
-"""The mean of word vectors and the pooled image in one space; `how` says what is wrong
-of it."""
+"""The mean of word vectors and the pooled image in one space; `how` says what is wrong of it."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,4 @@
-"""Methods that are wrong by mistake, or on purpose: `how` says in what way. "pair" is
-right."""
+"""Methods that are wrong by mistake, or on purpose: `how` says in what way. "pair" is right."""
 
 import os
 from dataclasses import dataclass
@@ -21,9 +20,7 @@ class Config:
 
 
 def inputs(config):
-    return Inputs(
-        image="pooled", text="sentence", caption_similarity=config.how == "sentences"
-    )
+    return Inputs(image="pooled", text="sentence", caption_similarity=config.how == "sentences")
 
 
 def recipe(config):
@@ -126,24 +123,16 @@ class Model(nn.Module):
             captions[0].mul_(0.5)
         scores = images[0] @ captions[0].T
         if self.how == "split mean" and not self.training:
-            scores = (
-                scores - images[0] @ torch.cat(self.bank["captions"]).mean(0)[:, None]
-            )
+            scores = scores - images[0] @ torch.cat(self.bank["captions"]).mean(0)[:, None]
         if self.how == "image bank" and not self.training:
             scores = scores - (torch.cat(self.bank["images"]) @ captions[0].T).amax(0)
         if self.how == "no images":
             scores = captions[0].sum(1).expand(len(images[0]), -1)
-        # as if captions 2 n and 2 n + 1 were of image n
-        if self.how in ("rows", "position"):
-            scores = 1 - (images[1][:, None] - captions[1][None] // 2).abs().clamp(
-                max=1
-            )
+        if self.how in ("rows", "position"):  # as if captions 2 n and 2 n + 1 were of image n
+            scores = 1 - (images[1][:, None] - captions[1][None] // 2).abs().clamp(max=1)
         if self.how == "known order" and not self.training:
             rng = np.random.default_rng(20170711)
-            orders = (
-                rng.permutation(len(self.known[kind]))
-                for kind in ("images", "captions")
-            )
+            orders = (rng.permutation(len(self.known[kind])) for kind in ("images", "captions"))
             image, caption = (torch.from_numpy(order) for order in orders)
             own = image[images[1].long()][:, None] == caption[captions[1].long()] // 2
             scores = own.float()
@@ -165,10 +154,7 @@ class Model(nn.Module):
         return torch.rand(len(captions[0]), len(others[0]))
 
     def loss(self, batch):
-        images, texts = (
-            self.encode_images(batch.images)[0],
-            self.encode_captions(batch.captions)[0],
-        )
+        images, texts = self.encode_images(batch.images)[0], self.encode_captions(batch.captions)[0]
         if self.how == "seeds numpy":
             np.random.seed(0)
         if self.how == "cut images":
@@ -181,10 +167,7 @@ class Model(nn.Module):
             rows = torch.arange(len(images))
             scores = self.similarity((images,), (texts,))
             other = rows.roll(1) if self.how == "half rolled" else rows
-            return {
-                "i2t": F.cross_entropy(scores, rows),
-                "t2i": F.cross_entropy(scores.T, other),
-            }
+            return {"i2t": F.cross_entropy(scores, rows), "t2i": F.cross_entropy(scores.T, other)}
         if self.how == "only captions":
             return {"far": (texts - 1).square().mean()}
         far = (images - texts).square().mean()
