@@ -1,15 +1,14 @@
 """People: drawn persons, seen by several cameras and described. Nothing to download.
 
-It stands for data in which a sentence is used to search for a person: a person has two
-to four pictures that differ in pose, side, size, surroundings, light and noise, and
-each picture has captions by two of five writers, who describe a part of what it shows.
-About half of the persons come in families of two to four that differ in one attribute
-only. The first picture of a person shows every attribute; a picture from behind, or one
-that ends above the shoes, does not.
+It stands for data in which a sentence is used to search for a person: a person has two to four
+pictures that differ in pose, side, size, surroundings, light and noise, and each picture has
+captions by two of five writers, who describe a part of what it shows. About half of the persons
+come in families of two to four that differ in one attribute only. The first picture of a person
+shows every attribute; a picture from behind, or one that ends above the shoes, does not.
 
-Coordinates of a person are in units of its height: x to the right of the middle line, y
-down from the crown (0) to the soles (1). Everything is drawn `OVERSAMPLING` times too
-large and averaged down, which smooths the edges.
+Coordinates of a person are in units of its height: x to the right of the middle line, y down from
+the crown (0) to the soles (1). Everything is drawn `OVERSAMPLING` times too large and averaged
+down, which smooths the edges.
 """
 
 import re
@@ -45,8 +44,7 @@ Point = tuple[float, float]
 EXTENT = 96  # width and height of a picture, in pixels
 OVERSAMPLING = 3
 EDGE = 2  # thickness of the darker line around a part, in oversampled pixels
-# Photographs of persons are narrow, and encoders squash them to a square, which widens
-# the person.
+# Photographs of persons are narrow, and encoders squash them to a square, which widens the person.
 STRETCH = 1.3
 
 NONE = "none"
@@ -68,20 +66,10 @@ VALUES: dict[str, tuple[str, ...]] = {
     "bag_colour": ("black", "brown", "red", "blue", "green", "yellow", "pink"),
 }
 # What many persons do without: the value, and how often it is taken without a draw.
-COMMON = {
-    "hat": (NONE, 0.4),
-    "glasses": (NONE, 0.4),
-    "bag": (NONE, 0.2),
-    "pattern": ("plain", 0.3),
-}
-# who has no hat has no colour of it either
-WORN = {"hat": "hat_colour", "bag": "bag_colour"}
+COMMON = {"hat": (NONE, 0.4), "glasses": (NONE, 0.4), "bag": (NONE, 0.2), "pattern": ("plain", 0.3)}
+WORN = {"hat": "hat_colour", "bag": "bag_colour"}  # who has no hat has no colour of it either
 
-SKINS: dict[str, Rgb] = {
-    "light": (244, 208, 180),
-    "tan": (204, 152, 108),
-    "dark": (96, 60, 46),
-}
+SKINS: dict[str, Rgb] = {"light": (244, 208, 180), "tan": (204, 152, 108), "dark": (96, 60, 46)}
 HAIRS: dict[str, Rgb] = {
     "black": (26, 22, 24),
     "brown": (110, 68, 36),
@@ -131,15 +119,14 @@ class View:
 
 
 def visible(person: Person, view: View) -> frozenset[str]:
-    """The attributes that can be seen: no glasses from behind, no shoes if the picture
-    is cut."""
+    """The attributes that can be seen: no glasses from behind, no shoes if the picture is cut."""
     hidden = {"glasses"} if view.facing == "back" else set()
     if view.cut:
         hidden.add("shoes")
     return frozenset(VALUES) - hidden
 
 
-# Making them up -----------------------------------------------------------------------
+# Making them up ----------------------------------------------------------------------------
 
 
 def draw_person(rng: Rng) -> Person:
@@ -152,18 +139,14 @@ def draw_person(rng: Rng) -> Person:
 
 
 def relatives(person: Person, rng: Rng) -> list[Person]:
-    """Persons that differ from `person` and from each other in the same one
-    attribute."""
-    kind = pick(
-        [kind for kind in VALUES if getattr(person, kind) != NONE or kind in WORN], rng
-    )
+    """Persons that differ from `person` and from each other in the same one attribute."""
+    kind = pick([kind for kind in VALUES if getattr(person, kind) != NONE or kind in WORN], rng)
     values = others(VALUES[kind], getattr(person, kind), rng)
     return [_changed(person, kind, value, rng) for value in values]
 
 
 def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
-    """The person with another value; the colour of a hat or bag appears or vanishes
-    with it."""
+    """The person with another value; the colour of a hat or bag appears or vanishes with it."""
     changes = {kind: value}
     if kind in WORN:
         colour = getattr(person, WORN[kind])
@@ -195,7 +178,7 @@ def draw_view(rng: Rng, whole: bool) -> View:
     )
 
 
-# Drawing them -------------------------------------------------------------------------
+# Drawing them ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -215,26 +198,17 @@ class Easel:
         corners = [self.at(point) for point in points]
         self.draw.polygon(corners, fill=colour, outline=_darker(colour), width=EDGE)
 
-    def oval(
-        self, centre: Point, radii: Point, colour: Rgb, start: int = 0, end: int = 360
-    ):
-        """An ellipse, or its segment between two angles: degrees clockwise from the
-        right."""
+    def oval(self, centre: Point, radii: Point, colour: Rgb, start: int = 0, end: int = 360):
+        """An ellipse, or its segment between two angles: degrees clockwise from the right."""
         box = self._box(centre, radii)
-        self.draw.chord(
-            box, start, end, fill=colour, outline=_darker(colour), width=EDGE
-        )
+        self.draw.chord(box, start, end, fill=colour, outline=_darker(colour), width=EDGE)
 
     def ring(self, centre: Point, radii: Point, colour: Rgb) -> None:
         self.draw.ellipse(self._box(centre, radii), outline=colour, width=EDGE + 1)
 
     def limb(self, points: list[Point], thick: float, colour: Rgb) -> None:
-        """A line with round ends and a darker edge; `thick` is in units of the person's
-        height."""
-        corners, width = (
-            [self.at(point) for point in points],
-            round(thick * self.height),
-        )
+        """A line with round ends and a darker edge; `thick` is in units of the person's height."""
+        corners, width = [self.at(point) for point in points], round(thick * self.height)
         for shade, extra in ((_darker(colour), EDGE), (colour, -EDGE)):
             self.draw.line(corners, fill=shade, width=width + extra, joint="curve")
             for corner in (corners[0], corners[-1]):
@@ -242,18 +216,12 @@ class Easel:
 
     def _box(self, centre: Point, radii: Point) -> tuple[float, float, float, float]:
         (x, y), across = self.at(centre), abs(radii[0] * self.width)
-        return (
-            x - across,
-            y - radii[1] * self.height,
-            x + across,
-            y + radii[1] * self.height,
-        )
+        return (x - across, y - radii[1] * self.height, x + across, y + radii[1] * self.height)
 
 
 @dataclass(frozen=True)
 class Body:
-    """Where the joints of a person are in one view; the first of each pair carries a
-    bag."""
+    """Where the joints of a person are in one view; the first of each pair carries a bag."""
 
     wide: float  # of the trunk, as a factor
     hips: tuple[Point, Point]
@@ -265,17 +233,12 @@ class Body:
 
 
 def draw(person: Person, view: View) -> Image.Image:
-    """The person as an RGB picture of `EXTENT` x `EXTENT` pixels, as one camera sees
-    it."""
+    """The person as an RGB picture of `EXTENT` x `EXTENT` pixels, as one camera sees it."""
     canvas = _backdrop(view.place, round(view.horizon * OVERSAMPLING)).copy()
     size = view.height * OVERSAMPLING
     width = size * STRETCH * (-1 if view.mirrored else 1)
     easel = Easel(
-        ImageDraw.Draw(canvas),
-        view.left * OVERSAMPLING,
-        view.top * OVERSAMPLING,
-        width,
-        size,
+        ImageDraw.Draw(canvas), view.left * OVERSAMPLING, view.top * OVERSAMPLING, width, size
     )
     body = _body(person, view)
     behind = view.facing == "back"
@@ -319,14 +282,7 @@ def _paint_behind(easel: Easel, person: Person, body: Body) -> None:
 
 def _curtain(half: float) -> list[Point]:
     """Long hair from the crown to the shoulders."""
-    return [
-        (-0.06, 0.05),
-        (0.06, 0.05),
-        (half, 0.16),
-        (half, 0.33),
-        (-half, 0.33),
-        (-half, 0.16),
-    ]
+    return [(-0.06, 0.05), (0.06, 0.05), (half, 0.16), (half, 0.33), (-half, 0.33), (-half, 0.16)]
 
 
 def _paint_legs(easel: Easel, person: Person, body: Body) -> None:
@@ -339,9 +295,7 @@ def _paint_legs(easel: Easel, person: Person, body: Body) -> None:
             easel.limb([hip, knee, foot], thick - 0.01, skin)
         if person.lower == "shorts":
             easel.limb([hip, (knee[0], 0.70)], thick + 0.035, cloth)
-        easel.oval(
-            (foot[0] * 1.15, foot[1] + 0.025), (0.045, 0.03), COLOURS[person.shoes]
-        )
+        easel.oval((foot[0] * 1.15, foot[1] + 0.025), (0.045, 0.03), COLOURS[person.shoes])
     if person.lower == "skirt":
         waist, hem = 0.095 * body.wide, 0.145 * body.wide
         easel.polygon([(-waist, 0.52), (waist, 0.52), (hem, 0.76), (-hem, 0.76)], cloth)
@@ -381,9 +335,7 @@ def _paint_backpack(easel: Easel, person: Person, body: Body, behind: bool) -> N
         colour,
     )
     pocket = side * 0.7
-    easel.polygon(
-        [(-pocket, 0.4), (pocket, 0.4), (pocket, 0.47), (-pocket, 0.47)], colour
-    )
+    easel.polygon([(-pocket, 0.4), (pocket, 0.4), (pocket, 0.47), (-pocket, 0.47)], colour)
 
 
 def _paint_handbag(easel: Easel, person: Person, body: Body) -> None:
@@ -393,12 +345,7 @@ def _paint_handbag(easel: Easel, person: Person, body: Body) -> None:
     x, y = body.hands[0]
     easel.ring((x, y + 0.06), (0.035, 0.06), _darker(colour))
     easel.polygon(
-        [
-            (x - 0.055, y + 0.09),
-            (x + 0.055, y + 0.09),
-            (x + 0.07, y + 0.2),
-            (x - 0.07, y + 0.2),
-        ],
+        [(x - 0.055, y + 0.09), (x + 0.055, y + 0.09), (x + 0.07, y + 0.2), (x - 0.07, y + 0.2)],
         colour,
     )
 
@@ -447,27 +394,20 @@ def _paint_hat(easel: Easel, person: Person, behind: bool) -> None:
         easel.oval((0.03, 0.09), (0.115, 0.022), colour)
 
 
-# Surroundings and camera --------------------------------------------------------------
+# Surroundings and camera -------------------------------------------------------------------
 
 
 @cache
 def _backdrop(place: str, horizon: int) -> Image.Image:
-    """A wall above the horizon and a ground below it, with a few marks of the
-    surroundings."""
+    """A wall above the horizon and a ground below it, with a few marks of the surroundings."""
     side = EXTENT * OVERSAMPLING
     wall, ground = PLACES[place]
     picture = Image.new("RGB", (side, side), wall)
     pen = ImageDraw.Draw(picture)
-    {"park": _trees, "bricks": _courses, "hall": _doors}.get(place, _houses)(
-        pen, horizon, wall
-    )
+    {"park": _trees, "bricks": _courses, "hall": _doors}.get(place, _houses)(pen, horizon, wall)
     pen.rectangle((0, horizon, side, side), fill=ground, outline=_darker(ground))
     for step in range(0, 3 * side, side // 3):  # lines that run towards the horizon
-        pen.line(
-            (side // 2, horizon - 30, step - side, side),
-            fill=_darker(ground, 0.88),
-            width=2,
-        )
+        pen.line((side // 2, horizon - 30, step - side, side), fill=_darker(ground, 0.88), width=2)
     pen.rectangle((0, horizon - 30, side, horizon), fill=_darker(wall, 0.85))
     return picture
 
@@ -487,19 +427,13 @@ def _courses(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
 
 def _doors(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
     for x in (14, 214):
-        pen.rectangle(
-            (x, 40, x + 60, horizon),
-            fill=_darker(wall, 0.9),
-            outline=_darker(wall, 0.7),
-        )
+        pen.rectangle((x, 40, x + 60, horizon), fill=_darker(wall, 0.9), outline=_darker(wall, 0.7))
 
 
 def _houses(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
     for number, x in enumerate(range(0, EXTENT * OVERSAMPLING, 58)):
         roof = 24 + number * 37 % 60
-        pen.rectangle(
-            (x, roof, x + 58, horizon), fill=_darker(wall, 0.84 + number % 2 * 0.08)
-        )
+        pen.rectangle((x, roof, x + 58, horizon), fill=_darker(wall, 0.84 + number % 2 * 0.08))
         for y in range(roof + 12, horizon - 40, 34):
             pen.rectangle((x + 12, y, x + 24, y + 14), fill=_darker(wall, 1.12))
             pen.rectangle((x + 34, y, x + 46, y + 14), fill=_darker(wall, 1.12))
@@ -528,7 +462,7 @@ def _darker(colour: Rgb, share: float = 0.55) -> Rgb:
     return tuple(min(255, round(channel * share)) for channel in colour)
 
 
-# The dataset --------------------------------------------------------------------------
+# The dataset -----------------------------------------------------------------------------
 
 CARD = Card(
     title="People",
@@ -596,15 +530,13 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the picture of a file name again."""
-    return opener(
-        "people", draw, {e.image_id: (e.person, e.view) for e in plan(options)}
-    )
+    return opener("people", draw, {e.image_id: (e.person, e.view) for e in plan(options)})
 
 
 @lru_cache(maxsize=4)
 def plan(options: Options) -> tuple[Entry, ...]:
-    """All pictures in the order in which they are numbered: two to four views of each
-    person, the first of which shows every attribute. No person occurs twice."""
+    """All pictures in the order in which they are numbered: two to four views of each person, the
+    first of which shows every attribute. No person occurs twice."""
     entries: list[Entry] = []
     groups: list[str] = []
     for split, family in families(options, draw_person, relatives):
@@ -613,15 +545,12 @@ def plan(options: Options) -> tuple[Entry, ...]:
             rng = np.random.default_rng([options.seed, STREAMS["views"], len(groups)])
             groups.append(f"person-{len(groups):04d}")
             for k in range(int(rng.integers(2, 5))):
-                image_id, view = (
-                    f"people-{len(entries):06d}",
-                    draw_view(rng, whole=k == 0),
-                )
+                image_id, view = f"people-{len(entries):06d}", draw_view(rng, whole=k == 0)
                 entries.append(Entry(image_id, split, groups[-1], first, person, view))
     return tuple(entries)
 
 
-# Captions -----------------------------------------------------------------------------
+# Captions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -674,14 +603,8 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "lower": {"trousers": ("trousers", "pants"), "shorts": ("shorts", "short pants")},
     "shoes": {"": ("shoes", "sneakers", "trainers")},  # all are of the same make
-    "bag": {
-        "backpack": ("backpack", "rucksack"),
-        "handbag": ("handbag", "purse", "bag"),
-    },
-    "hat": {
-        "cap": ("cap", "baseball cap", "hat"),
-        "beanie": ("beanie", "woolly hat", "hat"),
-    },
+    "bag": {"backpack": ("backpack", "rucksack"), "handbag": ("handbag", "purse", "bag")},
+    "hat": {"cap": ("cap", "baseball cap", "hat"), "beanie": ("beanie", "woolly hat", "hat")},
     "glasses": {
         "glasses": ("glasses", "spectacles"),
         "sunglasses": ("sunglasses", "dark glasses", "shades"),
@@ -693,8 +616,8 @@ SOMEONE = ("person", "person", "pedestrian", "figure", "walker")
 
 @dataclass(frozen=True)
 class Speech:
-    """What one writer says about one picture. Each part is a noun phrase, or "" if the
-    part is absent, not visible, or left out."""
+    """What one writer says about one picture. Each part is a noun phrase, or "" if the part is
+    absent, not visible, or left out."""
 
     person: Person
     seen: frozenset[str]
@@ -707,18 +630,13 @@ class Speech:
         return _joined(*looks, pick(SOMEONE, self.rng))
 
     def top(self) -> str:
-        looks = [
-            self._mentioned("pattern", self.writer.pattern),
-            self._coloured("top_colour"),
-        ]
+        looks = [self._mentioned("pattern", self.writer.pattern), self._coloured("top_colour")]
         if self._chance(0.3):
             looks.reverse()
         return with_article(_joined(*looks, self._word("sleeves", self.person.sleeves)))
 
     def lower(self) -> str:
-        noun = _joined(
-            self._coloured("lower_colour"), self._word("lower", self.person.lower)
-        )
+        noun = _joined(self._coloured("lower_colour"), self._word("lower", self.person.lower))
         return noun if noun.endswith("s") else with_article(noun)
 
     def shoes(self) -> str:
@@ -786,8 +704,7 @@ def _joined(*words: str) -> str:
 
 
 def _listed(*parts: str) -> str:
-    """Parts with commas between them and "and" before the last; the empty ones are
-    skipped."""
+    """Parts with commas between them and "and" before the last; the empty ones are skipped."""
     *before, last = [part for part in parts if part] or [""]
     return f"{', '.join(before)} and {last}" if before else last
 
@@ -800,9 +717,7 @@ def _led(lead: str, part: str) -> str:
 def _terse(says: Speech) -> str:
     """Lists two or three things and nothing else."""
     parts = [
-        part
-        for part in (says.top(), says.lower(), says.shoes(), says.accessory("bag"))
-        if part
+        part for part in (says.top(), says.lower(), says.shoes(), says.accessory("bag")) if part
     ]
     kept = sorted(says.rng.permutation(len(parts))[:3])
     return ", ".join(re.sub(r"^an? ", "", parts[k]) for k in kept)
@@ -812,29 +727,21 @@ def _plain(says: Speech) -> str:
     """One sentence from the top to the shoes."""
     start = f"{with_article(says.someone())} {pick(('wearing', 'dressed in', 'in'), says.rng)}"
     worn = _listed(says.top(), says.lower(), says.shoes())
-    return _joined(
-        start, worn, _led(pick(("carrying", "with"), says.rng), says.accessory("bag"))
-    )
+    return _joined(start, worn, _led(pick(("carrying", "with"), says.rng), says.accessory("bag")))
 
 
 def _facial(says: Speech) -> str:
     """Begins with the head."""
-    start = pick(
-        ("someone", "a walker", "somebody", f"{with_article(says.someone())}"), says.rng
-    )
+    start = pick(("someone", "a walker", "somebody", f"{with_article(says.someone())}"), says.rng)
     head = _led("with", _listed(says.hair(), says.glasses(), says.accessory("hat")))
     worn = _listed(says.top(), says.lower())
-    return _joined(
-        start, head, pick(("who wears", "dressed in", "wearing"), says.rng), worn
-    )
+    return _joined(start, head, pick(("who wears", "dressed in", "wearing"), says.rng), worn)
 
 
 def _thorough(says: Speech) -> str:
     """Goes from head to toe in full sentences."""
     head = _listed(says.hair(), says.glasses())
-    carried = _led(
-        pick(("they carry", "they are carrying"), says.rng), says.accessory("bag")
-    )
+    carried = _led(pick(("they carry", "they are carrying"), says.rng), says.accessory("bag"))
     sentences = [
         _led(f"the {says.someone()} has", head),
         _led("they wear", _listed(says.accessory("hat"), says.top(), says.lower())),
@@ -847,16 +754,10 @@ def _thorough(says: Speech) -> str:
 def _searching(says: Speech) -> str:
     """Asks for somebody, and begins with the bag and what is worn on the head."""
     start = pick(("looking for", "we look for", "find", "please find"), says.rng)
-    striking = _led(
-        "with", _listed(says.accessory("bag"), says.accessory("hat"), says.glasses())
-    )
+    striking = _led("with", _listed(says.accessory("bag"), says.accessory("hat"), says.glasses()))
     worn = _listed(says.top(), says.lower(), says.shoes())
     return _joined(
-        start,
-        with_article(says.someone()),
-        striking,
-        pick(("in", "wearing"), says.rng),
-        worn,
+        start, with_article(says.someone()), striking, pick(("in", "wearing"), says.rng), worn
     )
 
 

@@ -1,14 +1,12 @@
-"""Shapes: drawn scenes with five captions each. Nothing to download, everything from a
-seed.
+"""Shapes: drawn scenes with five captions each. Nothing to download, everything from a seed.
 
-About half of the scenes come in families of two to four that differ in one attribute
-only, so that a method has to see small differences. Five writers with habits of their
-own each describe a part of the scene; most captions fit several scenes, so that no
-method can reach perfect scores.
+About half of the scenes come in families of two to four that differ in one attribute only, so
+that a method has to see small differences. Five writers with habits of their own each describe a
+part of the scene; most captions fit several scenes, so that no method can reach perfect scores.
 
-Lengths are pixels of the finished image. Everything is drawn `OVERSAMPLING` times too
-large and averaged down, which smooths the edges. Masks, fills and backgrounds are drawn
-once per process; a scene is then a few pastes.
+Lengths are pixels of the finished image. Everything is drawn `OVERSAMPLING` times too large and
+averaged down, which smooths the edges. Masks, fills and backgrounds are drawn once per process; a
+scene is then a few pastes.
 """
 
 import math
@@ -39,10 +37,9 @@ from benchmark.readers.drawn import (
     with_article,
 )
 
-# What scenes consist of ---------------------------------------------------------------
+# What scenes consist of ------------------------------------------------------------------
 
-# pixel coordinates x, y -> share in [0, 1]
-Area = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> share in [0, 1]
 
 EXTENT = 96  # width and height of a picture
 OVERSAMPLING = 3
@@ -63,9 +60,7 @@ BACKGROUNDS: dict[str, Rgb] = {
 
 def _blend(colour: Rgb, other: Rgb, share: float) -> Rgb:
     """`colour` with `share` in [0, 1] of it replaced by `other`."""
-    return tuple(
-        round((1 - share) * a + share * b) for a, b in zip(colour, other, strict=True)
-    )
+    return tuple(round((1 - share) * a + share * b) for a, b in zip(colour, other, strict=True))
 
 
 def _dots(x: np.ndarray, y: np.ndarray, pitch: int, radius: float) -> np.ndarray:
@@ -74,8 +69,8 @@ def _dots(x: np.ndarray, y: np.ndarray, pitch: int, radius: float) -> np.ndarray
     return np.hypot(x % pitch - pitch / 2, y % pitch - pitch / 2) < radius
 
 
-# Where a thing shows its second colour, and a background its second shade. The
-# coordinates are oversampled: 18 here is 6 pixels of the picture.
+# Where a thing shows its second colour, and a background its second shade. The coordinates
+# are oversampled: 18 here is 6 pixels of the picture.
 PATTERNS: dict[str, Area] = {
     "plain": lambda x, y: x < 0,  # nowhere
     "striped": lambda x, y: (x + y) % 21 < 9,
@@ -93,8 +88,7 @@ TEXTURES: dict[str, Area] = {
 
 
 def _ring(corners: int, inner: float = 1.0) -> np.ndarray:
-    """Points around the origin, the first at the top; every second one at radius
-    `inner`."""
+    """Points around the origin, the first at the top; every second one at radius `inner`."""
     angles = np.arange(corners) * 2 * np.pi / corners
     radii = np.where(np.arange(corners) % 2, inner, 1.0)
     return np.stack([radii * np.sin(angles), -radii * np.cos(angles)], axis=1)
@@ -112,9 +106,7 @@ def _moon() -> np.ndarray:
     outer = np.stack([0.25 - np.cos(t), np.sin(t)], axis=1)
     tip_x, tip_y = outer[-1]
     s = np.linspace(np.pi / 2, -np.pi / 2, 40)
-    return np.concatenate(
-        [outer, np.stack([tip_x - 0.95 * np.cos(s), tip_y * np.sin(s)], 1)]
-    )
+    return np.concatenate([outer, np.stack([tip_x - 0.95 * np.cos(s), tip_y * np.sin(s)], 1)])
 
 
 # Corner points; x to the right and y down, both in [-1, 1] or nearly so.
@@ -127,26 +119,11 @@ SHAPES: dict[str, np.ndarray] = {
     "heart": _heart(),
     "cross": np.array(
         [(-0.34, -1), (0.34, -1), (0.34, -0.34), (1, -0.34), (1, 0.34), (0.34, 0.34)]
-        + [
-            (0.34, 1),
-            (-0.34, 1),
-            (-0.34, 0.34),
-            (-1, 0.34),
-            (-1, -0.34),
-            (-0.34, -0.34),
-        ]
+        + [(0.34, 1), (-0.34, 1), (-0.34, 0.34), (-1, 0.34), (-1, -0.34), (-0.34, -0.34)]
     ),
     "moon": _moon(),
     "arrow": np.array(
-        [
-            (-1, -0.33),
-            (0.1, -0.33),
-            (0.1, -0.88),
-            (1, 0),
-            (0.1, 0.88),
-            (0.1, 0.33),
-            (-1, 0.33),
-        ]
+        [(-1, -0.33), (0.1, -0.33), (0.1, -0.88), (1, 0), (0.1, 0.88), (0.1, 0.33), (-1, 0.33)]
     ),
     "hexagon": _ring(6),
 }
@@ -160,15 +137,13 @@ VALUES: dict[str, tuple[str, ...]] = {
     "texture": tuple(TEXTURES),
 }
 LARGEST_SHIFT = 3  # of a thing from the centre of its grid cell, in each direction
-# probability that a thing has the shape, or the colour, of the one before
-REPEATED = 0.3
+REPEATED = 0.3  # probability that a thing has the shape, or the colour, of the one before
 PLAIN = 0.3  # probability that a thing is plain without a draw among the patterns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thing:
-    """One drawn object. `shift`, its offset from the centre of its grid cell, is no
-    attribute."""
+    """One drawn object. `shift`, its offset from the centre of its grid cell, is no attribute."""
 
     shape: str
     colour: str
@@ -185,8 +160,7 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A background and its things in reading order. Equal scenes have equal
-    attributes."""
+    """A background and its things in reading order. Equal scenes have equal attributes."""
 
     background: str
     texture: str
@@ -204,7 +178,7 @@ def crowded(scene: Scene) -> bool:
     return any(distance(a, b) < 0.9 for a, b in combinations(scene.things, 2))
 
 
-# Making scenes up ---------------------------------------------------------------------
+# Making scenes up --------------------------------------------------------------------------
 
 
 def draw_scene(rng: Rng) -> Scene:
@@ -223,18 +197,14 @@ def draw_scene(rng: Rng) -> Scene:
 
 
 def _draw_thing(rng: Rng, position: int, before: list[Thing]) -> Thing:
-    values = {
-        kind: pick(VALUES[kind], rng) for kind in ("shape", "colour", "size", "pattern")
-    }
+    values = {kind: pick(VALUES[kind], rng) for kind in ("shape", "colour", "size", "pattern")}
     for kind in ("shape", "colour"):
         if before and rng.random() < REPEATED:
             values[kind] = getattr(before[-1], kind)
     if rng.random() < PLAIN:
         values["pattern"] = "plain"
     x, y = rng.integers(-LARGEST_SHIFT, LARGEST_SHIFT + 1, size=2)
-    return Thing(
-        **values, column=position % 3, row=position // 3, shift=(int(x), int(y))
-    )
+    return Thing(**values, column=position % 3, row=position // 3, shift=(int(x), int(y)))
 
 
 def relatives(scene: Scene, rng: Rng) -> list[Scene]:
@@ -245,22 +215,16 @@ def relatives(scene: Scene, rng: Rng) -> list[Scene]:
         return [replace(scene, **{kind: value}) for value in values]
     if kind == "count":
         order = rng.permutation(len(scene.things))
-        several = [
-            [scene.things[i] for i in order[:k]] for k in range(len(order) - 1, 0, -1)
-        ]
+        several = [[scene.things[i] for i in order[:k]] for k in range(len(order) - 1, 0, -1)]
     else:
         thing = pick(scene.things, rng)
         rest = [other for other in scene.things if other != thing]
         if kind == "place":
             taken = [(other.row, other.column) for other in scene.things]
             places = [divmod(int(position), 3) for position in rng.permutation(9)]
-            changes = [
-                {"row": r, "column": c} for r, c in places if (r, c) not in taken
-            ]
+            changes = [{"row": r, "column": c} for r, c in places if (r, c) not in taken]
         else:
-            changes = [
-                {kind: v} for v in others(VALUES[kind], getattr(thing, kind), rng)
-            ]
+            changes = [{kind: v} for v in others(VALUES[kind], getattr(thing, kind), rng)]
         several = [[*rest, replace(thing, **change)] for change in changes]
     return [replace(scene, things=_in_reading_order(things)) for things in several]
 
@@ -269,7 +233,7 @@ def _in_reading_order(things: list[Thing]) -> tuple[Thing, ...]:
     return tuple(sorted(things, key=lambda thing: (thing.row, thing.column)))
 
 
-# Drawing them -------------------------------------------------------------------------
+# Drawing them ------------------------------------------------------------------------------
 
 
 def draw(scene: Scene) -> Image.Image:
@@ -281,13 +245,9 @@ def draw(scene: Scene) -> Image.Image:
             edge, colour_of_edge = OUTLINE * diameter, colour
         else:
             body, edge = _mask(thing.shape, thing.size), EDGE
-            canvas.paste(
-                _fill(thing.colour, thing.pattern, body.size), _corner(thing), body
-            )
+            canvas.paste(_fill(thing.colour, thing.pattern, body.size), _corner(thing), body)
             colour_of_edge = _blend(colour, (0, 0, 0), 0.45)
-        canvas.paste(
-            colour_of_edge, _corner(thing), _band(thing.shape, thing.size, edge)
-        )
+        canvas.paste(colour_of_edge, _corner(thing), _band(thing.shape, thing.size, edge))
     return canvas.reduce(OVERSAMPLING)
 
 
@@ -309,8 +269,7 @@ def _corner(thing: Thing) -> tuple[int, int]:
 
 
 def _margin(size: str) -> int:
-    """Oversampled pixels from the centre of a mask to its sides; 1.12 leaves room for
-    the star."""
+    """Oversampled pixels from the centre of a mask to its sides; 1.12 leaves room for the star."""
     return math.ceil(DIAMETERS[size] * OVERSAMPLING / 2 * 1.12)
 
 
@@ -337,9 +296,7 @@ def _band(shape: str, size: str, thickness: float) -> Image.Image:
     points = _points(shape, size)
     # A line is centred on the border, and half of it falls outside.
     width = round(2 * thickness * OVERSAMPLING)
-    ImageDraw.Draw(line).line(
-        [*points, *points[:2]], fill=255, width=width, joint="curve"
-    )
+    ImageDraw.Draw(line).line([*points, *points[:2]], fill=255, width=width, joint="curve")
     return ImageChops.multiply(line, inside)
 
 
@@ -347,11 +304,7 @@ def _band(shape: str, size: str, thickness: float) -> Image.Image:
 def _fill(colour: str, pattern: str, size: tuple[int, int]) -> Image.Image:
     main = COLOURS[colour]
     light = sum(main) > 420
-    accent = (
-        _blend(main, (40, 40, 60), 0.5)
-        if light
-        else _blend(main, (255, 255, 255), 0.75)
-    )
+    accent = _blend(main, (40, 40, 60), 0.5) if light else _blend(main, (255, 255, 255), 0.75)
     return _two_tone(main, accent, PATTERNS[pattern], size)
 
 
@@ -370,7 +323,7 @@ def _two_tone(main: Rgb, second: Rgb, area: Area, size: tuple[int, int]) -> Imag
     return Image.fromarray(np.round(pixels).astype(np.uint8))
 
 
-# The dataset --------------------------------------------------------------------------
+# The dataset -----------------------------------------------------------------------------
 
 CARD = Card(
     title="Shapes",
@@ -385,8 +338,7 @@ STREAMS = {"captions": 4, "labelled": 5, "jitter": 6}
 
 
 class Entry(NamedTuple):
-    """One scene of the benchmark. `family` is the image_id of the first of its
-    relatives."""
+    """One scene of the benchmark. `family` is the image_id of the first of its relatives."""
 
     image_id: str
     split: str
@@ -419,8 +371,7 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
-    """Scenes, five captions each, and the boxes of the things that the captions
-    name."""
+    """Scenes, five captions each, and the boxes of the things that the captions name."""
     entries = plan(options)
     captions, regions = [], []
     for number, entry in enumerate(entries):
@@ -432,64 +383,44 @@ def read(raw: Path, options: Options = Options()) -> Tables:
             for phrase in phrases:
                 x0, y0, x1, y1 = zip(*map(box, phrase.things), strict=True)
                 corners = (min(x0), min(y0), max(x1), max(y1))
-                named = sorted(
-                    entry.scene.things.index(thing) for thing in phrase.things
-                )
-                # their places in the scene
-                chain = f"{entry.image_id}/{'+'.join(map(str, named))}"
-                regions.append(
-                    (entry.image_id, caption_id, phrase.text, *corners, chain)
-                )
+                named = sorted(entry.scene.things.index(thing) for thing in phrase.things)
+                chain = f"{entry.image_id}/{'+'.join(map(str, named))}"  # their places in the scene
+                regions.append((entry.image_id, caption_id, phrase.text, *corners, chain))
     images = [(e.image_id, e.image_id, e.split, e.image_id) for e in entries]
     return Tables(
         images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
         regions=pd.DataFrame(
-            regions,
-            columns=[
-                "image_id",
-                "caption_id",
-                "phrase",
-                "x0",
-                "y0",
-                "x1",
-                "y1",
-                "chain",
-            ],
+            regions, columns=["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
         ),
     )
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the scene of a file name again."""
-    return opener(
-        "shapes", draw, {entry.image_id: (entry.scene,) for entry in plan(options)}
-    )
+    return opener("shapes", draw, {entry.image_id: (entry.scene,) for entry in plan(options)})
 
 
-# Scenes -------------------------------------------------------------------------------
+# Scenes ------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4)
 def plan(options: Options) -> tuple[Entry, ...]:
-    """Every scene of the benchmark; no two have equal attributes, and families stay
-    together."""
+    """Every scene of the benchmark; no two have equal attributes, and families stay together."""
     entries: list[Entry] = []
     for split, family in families(options, draw_scene, relatives, _for_benchmark):
         ids = [f"shapes-{len(entries) + k:06d}" for k in range(len(family))]
-        entries += [
-            Entry(i, split, ids[0], scene) for i, scene in zip(ids, family, strict=True)
-        ]
+        entries += [Entry(i, split, ids[0], scene) for i, scene in zip(ids, family, strict=True)]
     return tuple(entries)
 
 
 def _for_benchmark(scene: Scene) -> bool:
-    """Whether a scene is not crowded, as a relative may be, and in the half for the
-    benchmark, for any seed; `labelled` has the others."""
+    """Whether a scene is not crowded, as a relative may be, and in the half for the benchmark, for
+    any seed; `labelled` has the others."""
     return not crowded(scene) and crc32(repr(scene).encode()) % 2 == 0
 
 
-# Labels -------------------------------------------------------------------------------
+# Labels ------------------------------------------------------------------------------------
 
 
 CLOSE_UP = 48  # width and height of a labelled picture, in pixels
@@ -497,26 +428,21 @@ JITTER = 6  # pixels by which a thing may be off the centre, in each direction
 
 
 def labelled(count: int, seed: int) -> Iterator[tuple[Image.Image, np.ndarray]]:
-    """`count` close-ups of one thing each, with its labels: pictures to pretrain a
-    network on.
+    """`count` close-ups of one thing each, with its labels: pictures to pretrain a network on.
 
-    The labels are (6,) int64, one for each kind of `VALUES`: the index of the value
-    there. Scenes of the benchmark are never shown, for any seeds and sizes (see
-    `_for_benchmark`); near-duplicates of them may be. Raises UserError for a count
-    below 1 or a seed below 0.
+    The labels are (6,) int64, one for each kind of `VALUES`: the index of the value there.
+    Scenes of the benchmark are never shown, for any seeds and sizes (see `_for_benchmark`);
+    near-duplicates of them may be. Raises UserError for a count below 1 or a seed below 0.
     """
     option_checks.check_number("shapes", "count", count, least=1)
     option_checks.check_number("shapes", "seed", seed, least=0)
     rng = np.random.default_rng([seed, STREAMS["jitter"]])
-    shown = (
-        (scene, thing) for scene in labelled_scenes(seed) for thing in scene.things
-    )
+    shown = ((scene, thing) for scene in labelled_scenes(seed) for thing in scene.things)
     return ((close_up(*pair, rng), labels(*pair)) for pair in islice(shown, count))
 
 
 def labelled_scenes(seed: int) -> Iterator[Scene]:
-    """An endless stream of the scenes that `labelled` shows; repetitions are possible,
-    but rare."""
+    """An endless stream of the scenes that `labelled` shows; repetitions are possible, but rare."""
     rng = np.random.default_rng([seed, STREAMS["labelled"]])
     endless = (draw_scene(rng) for _ in repeat(None))
     return (scene for scene in endless if not _for_benchmark(scene))
@@ -537,7 +463,7 @@ def labels(scene: Scene, thing: Thing) -> np.ndarray:
     return np.array([values.index(shown[kind]) for kind, values in VALUES.items()])
 
 
-# Captions -----------------------------------------------------------------------------
+# Captions ----------------------------------------------------------------------------------
 
 
 class Piece(NamedTuple):
@@ -598,22 +524,17 @@ NUMBERS = (("one", "1"), ("two", "2"), ("three", "3"), ("four", "4"))
 
 def _caption(scene: Scene, writer: Writer, rng: Rng) -> tuple[str, list[Piece]]:
     """A caption, and the pieces of it that name things."""
-    pieces = [
-        _typed(piece, writer, rng) for piece in writer.compose(scene, writer, rng)
-    ]
+    pieces = [_typed(piece, writer, rng) for piece in writer.compose(scene, writer, rng)]
     if rng.random() < writer.tidy:
         first = pieces[0].text
         pieces[0] = pieces[0]._replace(text=first[0].upper() + first[1:])
-    text = (
-        " ".join(piece.text for piece in pieces).replace(" ,", ",").replace(" :", ":")
-    )
+    text = " ".join(piece.text for piece in pieces).replace(" ,", ",").replace(" :", ":")
     stop = "." if rng.random() < writer.tidy else ""
     return text + stop, [piece for piece in pieces if piece.things]
 
 
 def _typed(piece: Piece, writer: Writer, rng: Rng) -> Piece:
-    """The piece as typed: mostly unchanged, sometimes without its article or
-    misspelt."""
+    """The piece as typed: mostly unchanged, sometimes without its article or misspelt."""
     if rng.random() >= writer.sloppy:
         return piece
     first, *rest = piece.text.split()
@@ -662,8 +583,7 @@ def _some(scene: Scene, most: int, rng: Rng) -> list[Thing]:
 
 
 def _listed(pieces: list[Piece], link: str = "and") -> list[Piece]:
-    """Pieces with commas between them and `link` before the last; no text occurs
-    twice."""
+    """Pieces with commas between them and `link` before the last; no text occurs twice."""
     pieces_of = {piece.text: piece for piece in reversed(pieces)}
     *before, last = reversed(pieces_of.values())
     commas = [part for piece in before for part in (piece, Piece(","))]
@@ -672,31 +592,18 @@ def _listed(pieces: list[Piece], link: str = "and") -> list[Piece]:
 
 def _terse(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
     """Names one or two things and nothing else, without articles."""
-    nouns = [
-        Piece(_noun(thing, writer, rng), (thing,)) for thing in _some(scene, 2, rng)
-    ]
+    nouns = [Piece(_noun(thing, writer, rng), (thing,)) for thing in _some(scene, 2, rng)]
     return _listed(nouns, link=pick((",", ",", "and"), rng))
 
 
 def _chatty(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
     """Wraps the things in small talk."""
-    openings = (
-        "there is",
-        "I can see",
-        "here we have",
-        "looks like",
-        "someone drew",
-        "I see",
-    )
+    openings = ("there is", "I can see", "here we have", "looks like", "someone drew", "I see")
     opening = pick((*openings, "this is a picture of", "you can see"), rng)
     named = [_named(thing, writer, rng) for thing in _some(scene, 2, rng)]
     link = pick(("and", "and also", "together with", "plus"), rng)
     closing = pick(("", "", "", ", I think", ", I guess", ", how nice"), rng)
-    return [
-        Piece(opening),
-        *_listed(named, link),
-        *([Piece(closing)] if closing else []),
-    ]
+    return [Piece(opening), *_listed(named, link), *([Piece(closing)] if closing else [])]
 
 
 def _counting(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
@@ -706,25 +613,17 @@ def _counting(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
         return [Piece(f"{number} {_noun(scene.things[0], writer, rng)}", scene.things)]
     kind = pick(("shape", "shape", "colour", "pattern"), rng)
     groups = [_counted(group, kind, rng) for group in _alike(scene, kind)]
-    total = Piece(
-        _number(len(scene.things), pick(("shape", "thing"), rng), rng), scene.things
-    )
+    total = Piece(_number(len(scene.things), pick(("shape", "thing"), rng), rng), scene.things)
     style = rng.random()
     if len(groups) == 1 or style < 0.4:
         return _listed(groups)
-    return (
-        [total, Piece(":"), *_listed(groups)]
-        if style < 0.6
-        else [total, Piece(","), groups[0]]
-    )
+    return [total, Piece(":"), *_listed(groups)] if style < 0.6 else [total, Piece(","), groups[0]]
 
 
 def _alike(scene: Scene, kind: str) -> list[tuple[Thing, ...]]:
     """The things of a scene grouped by an attribute, the largest group first."""
     values = sorted({getattr(thing, kind) for thing in scene.things})
-    groups = [
-        tuple(t for t in scene.things if getattr(t, kind) == value) for value in values
-    ]
+    groups = [tuple(t for t in scene.things if getattr(t, kind) == value) for value in values]
     return sorted(groups, key=len, reverse=True)
 
 
@@ -749,10 +648,7 @@ def _layout(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
     named = [_named(thing, writer, rng) for thing in chosen]
     if len(chosen) == 2 and rng.random() < 0.6:
         return [named[0], Piece(_relation(*chosen, rng)), named[1]]
-    located = [
-        [piece, Piece(_position(t, rng))]
-        for piece, t in zip(named, chosen, strict=True)
-    ]
+    located = [[piece, Piece(_position(t, rng))] for piece, t in zip(named, chosen, strict=True)]
     return located[0] if len(located) == 1 else [*located[0], Piece(","), *located[1]]
 
 
@@ -761,19 +657,13 @@ def _relation(thing: Thing, other: Thing, rng: Rng) -> str:
     if abs(across) > abs(down) or (abs(across) == abs(down) and rng.random() < 0.5):
         side = "left" if across < 0 else "right"
         return pick((f"to the {side} of", f"{side} of", f"on the {side} of"), rng)
-    return pick(
-        ("above", "over", "higher than") if down < 0 else ("below", "under"), rng
-    )
+    return pick(("above", "over", "higher than") if down < 0 else ("below", "under"), rng)
 
 
 def _position(thing: Thing, rng: Rng) -> str:
     side, height = ("left", "", "right")[thing.column], ("top", "", "bottom")[thing.row]
     if side and height:
-        corner = (
-            f"in the {height} {side} corner",
-            f"at the {height} {side}",
-            "in a corner",
-        )
+        corner = (f"in the {height} {side} corner", f"at the {height} {side}", "in a corner")
         return pick((*corner, f"at the {height}", f"on the {side}"), rng)
     if height:
         return pick((f"at the {height}", f"near the {height}"), rng)
@@ -798,16 +688,8 @@ def _backed(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
 
 WRITERS = (
     Writer(_terse, size=0.2, colour=0.7, pattern=0.2, vague=0.1, sloppy=0.03, tidy=0.1),
-    Writer(
-        _chatty, size=0.3, colour=0.5, pattern=0.2, vague=0.2, sloppy=0.06, tidy=0.6
-    ),
-    Writer(
-        _counting, size=0.0, colour=0.3, pattern=0.2, vague=0.0, sloppy=0.02, tidy=0.3
-    ),
-    Writer(
-        _layout, size=0.15, colour=0.4, pattern=0.15, vague=0.15, sloppy=0.02, tidy=0.9
-    ),
-    Writer(
-        _backed, size=0.1, colour=0.5, pattern=0.15, vague=0.1, sloppy=0.04, tidy=0.5
-    ),
+    Writer(_chatty, size=0.3, colour=0.5, pattern=0.2, vague=0.2, sloppy=0.06, tidy=0.6),
+    Writer(_counting, size=0.0, colour=0.3, pattern=0.2, vague=0.0, sloppy=0.02, tidy=0.3),
+    Writer(_layout, size=0.15, colour=0.4, pattern=0.15, vague=0.15, sloppy=0.02, tidy=0.9),
+    Writer(_backed, size=0.1, colour=0.5, pattern=0.15, vague=0.1, sloppy=0.04, tidy=0.5),
 )
