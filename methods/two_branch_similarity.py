@@ -32,12 +32,7 @@ from benchmark.contracts.methods import (
     Size,
     Sizes,
 )
-from benchmark.layers.branches import (
-    joint,
-    linear_branch,
-    nonlinear_branch,
-    start_from_glorot,
-)
+from benchmark.layers.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
 from benchmark.layers.losses import differ, logistic
 from benchmark.layers.precision import in_float32, unit
 
