@@ -17,10 +17,14 @@ from report_seasons import CAPTIONS, IMAGES, OWNERS, draw_nothing, enter_played_
 
 from benchmark.__main__ import main
 from benchmark.commands import score as command
+from benchmark.commands.external_embeddings import of_embeddings
+from benchmark.commands.external_matrices import of_matrix
+from benchmark.commands.external_ranks import of_ranks
 from benchmark.core import files
 from benchmark.core.files import read_json, write_json
 from benchmark.data import results
 from benchmark.data.prepared_tables import JUDGED
+from benchmark.data.rank_keys import I2T
 from benchmark.data.results import CellResult
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
@@ -165,7 +169,7 @@ def test_the_same_vectors_for_images_and_captions_are_refused(tmp_path, data):
     with refused(
         "--images, --captions", found="the same numbers twice", do="the file of the cap"
     ):
-        command.of_embeddings(tmp_path / "a.npy", tmp_path / "a.npy", data)
+        of_embeddings(tmp_path / "a.npy", tmp_path / "a.npy", data)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e200])
@@ -173,20 +177,20 @@ def test_lengths_of_vectors_do_not_matter(tmp_path, data, scale):
     vectors = np.random.default_rng(0).normal(size=(6, 4))
     np.save(tmp_path / "a.npy", vectors[:3] * scale)
     np.save(tmp_path / "b.npy", vectors[3:] / scale)
-    judged = command.of_embeddings(tmp_path / "a.npy", tmp_path / "b.npy", data)
+    judged = of_embeddings(tmp_path / "a.npy", tmp_path / "b.npy", data)
     scores = (
         vectors[:3]
         @ (vectors[3:] / np.linalg.norm(vectors[3:], axis=1, keepdims=True)).T
     )
     expected = [(row >= row[image]).sum() - 1 for image, row in enumerate(scores)]
-    assert judged.result.scores.ranks["i2t"].best.tolist() == expected
+    assert judged.result.scores.ranks[I2T].best.tolist() == expected
 
 
 def test_a_list_of_pairs_is_no_matrix(tmp_path, data):
     rows = [f"{image},{caption},0.5" for image in "abc" for caption in "xyz"]
     (tmp_path / "m.csv").write_text("\n".join(["image_id,caption_id,score", *rows]))
     with refused("m.csv", "scores (images, captions)", "a list of pairs", "pivot"):
-        command.of_matrix(tmp_path / "m.csv", data)
+        of_matrix(tmp_path / "m.csv", data)
 
 
 def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
@@ -197,7 +201,7 @@ def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
     ]
     (tmp_path / "r.csv").write_text("\n".join(["direction,query,rank", *rows]))
     data.card["ways"] = ["t2i"]
-    notes = command.of_ranks(tmp_path / "r.csv", data).notes
+    notes = of_ranks(tmp_path / "r.csv", data).notes
     assert notes == [
         f"{tmp_path / 'r.csv'}: not used: 3 ranks i2t, which this dataset does not ask",
         f"{tmp_path / 'r.csv'}: ranks are read from 0, the best item first",
@@ -208,15 +212,15 @@ def test_the_axes_of_a_square_matrix_are_told(tmp_path, data):
     # each image's best is the next one's caption
     matrix = np.eye(3, k=1) + np.eye(3) / 2
     np.save(tmp_path / "m.npy", matrix)
-    judged = command.of_matrix(tmp_path / "m.npy", data)
+    judged = of_matrix(tmp_path / "m.npy", data)
     assert judged.notes == [
         f"{tmp_path / 'm.npy'}: i2t: rows are taken for images, columns for captions"
     ]
-    assert judged.result.scores.ranks["i2t"].best.tolist() == [1, 1, 0]
+    assert judged.result.scores.ranks[I2T].best.tolist() == [1, 1, 0]
     np.savez(
         tmp_path / "m.npz", s=matrix, image_ids=list("abc"), caption_ids=list("xyz")
     )
-    assert command.of_matrix(tmp_path / "m.npz", data).notes == []
+    assert of_matrix(tmp_path / "m.npz", data).notes == []
 
 
 def test_scores_of_double_precision_do_not_tie(season):
@@ -238,7 +242,7 @@ def test_ties_and_twins_are_told(season, capsys):
     assert score(*save_pair(images, captions)) == 0
     told = capsys.readouterr().out
     assert "twins in test: 3 images, 5 captions" in told
-    assert "ties: i2t R@1 83.33 as they count against it, 100.00 for it" in told
+    assert "ties: i2t R@1 83.33 as misses, 100.00 as hits" in told
 
 
 def test_queries_that_were_not_found_leave_out_what_is_not_known(season, capsys):
@@ -299,19 +303,19 @@ def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys):
         (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
         (
             (*pair, "--depth", "5"),
-            "--depth: expected --ranks or --matrix, of which it tells",
+            "--depth: expected --ranks or --matrix, found --images",
         ),
         (
             (*pair, "--first-rank", "1"),
-            "--first-rank: expected --ranks, of which it tells",
+            "--first-rank: expected --ranks, found --images",
         ),
         (
             (*pair, "--not-found", "0"),
-            "--not-found: expected --ranks, of which it tells",
+            "--not-found: expected --ranks, found --images",
         ),
         (
             ("--ranks", "r.csv", "--numbers", "bits"),
-            "--numbers: expected --images with --captions",
+            "--numbers: expected --images with --captions or --matrix, found --ranks",
         ),
         (("--items", "todo"), "--items: expected a folder alone, found --name, too"),
         (
@@ -364,11 +368,11 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     images, captions = embeddings(0.1)
     assert score(*save_pair(images, captions)) == 0
     told = capsys.readouterr().out
-    assert "chance" not in told and "in the place of" not in told
+    assert "chance" not in told and "replacing" not in told
     mixed = np.random.default_rng(3).permutation(CAPTIONS)
     assert score(*save_pair(images, captions[mixed])) == 0
     told = capsys.readouterr().out
-    assert "external embeddings, in the place of the row of this name and seed" in told
+    assert "external embeddings, replacing the row" in told
     assert (
         "near chance: rsum " in told
         and "check the order of the rows, or give ids" in told
@@ -410,11 +414,11 @@ def test_ranks_of_other_queries_are_refused(season, capsys):
         (last(-2), "found -2 for 'c23' (1 such)"),
         (
             last(999),
-            "found 999 for 'c23' (1 such); say --not-found 999 if it means that",
+            "found 999 for 'c23' (1 such); add --not-found 999 if it means that",
         ),
         (
             [(*row[:2], 12) for row in rows[:-1]] + [("t2i", "c23", -1)],
-            "say --first-rank 1 if these are positions from 1, or --not-found items",
+            "add --first-rank 1 if these are positions from 1, or --not-found items",
         ),
     ):
         pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv(
@@ -496,20 +500,20 @@ def test_a_correction_without_what_it_needs_is_refused(season, capsys):
     for words, expected in (
         (
             (*pair, "--correct", "nnn", "--k", 2, "--alpha", 1),
-            "--bank-images, --bank-captions",
+            "found no --bank-images",
         ),
-        ((*pair, "--correct", "nnn", "--k", 2, *files), "--k above 0 with --alpha"),
+        ((*pair, "--correct", "nnn", "--k", 2, *files), "found no --alpha"),
         (
             (*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files),
-            "--k above 0 with --alpha",
+            "--k: expected a number above 0",
         ),
-        ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta above 0"),
+        ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta: expected a number above 0"),
         (
             (*pair, "--correct", "dual_softmax", "--beta", 1, *files),
-            "--correct that takes it",
+            "a --correct that takes --",
         ),
-        ((*pair, "--correct", "nnn", "--beta", 1, *files), "--correct that takes it"),
-        ((*pair, "--k", 2), "--correct that takes it"),
+        ((*pair, "--correct", "nnn", "--beta", 1, *files), "a --correct that takes --"),
+        ((*pair, "--k", 2), "a --correct that takes --"),
         ((*pair, "--correct", "qb_norm", "--beta", 1, *files), "rows of 5 numbers"),
         (("--matrix", "c.npy", "--correct", "nnn"), "--images with --captions"),
     ):
@@ -637,14 +641,14 @@ def test_positions_from_1_are_read_if_somebody_says_so(season, capsys):
     assert 0 < expected["i2t_r1"] < 100
     from_1 = save_ranks(lambda rank, items: rank + 1)
     assert score(*from_1) == 2
-    assert "say --first-rank 1 if these are positions from 1" in capsys.readouterr().err
+    assert "add --first-rank 1 if these are positions from 1" in capsys.readouterr().err
     assert not score(*from_1, "--first-rank", 1, name="one")
     assert (
         record("one").metrics == expected and record("one").options["first_rank"] == 1
     )
     none_first = save_ranks(lambda rank, items: min(rank + 1, items - 1))
     assert score(*none_first) == 2
-    assert "found none; say --first-rank 1" in capsys.readouterr().err
+    assert "found none; add --first-rank 1" in capsys.readouterr().err
     assert score(*none_first, "--first-rank", 0) == 0
     assert record().metrics["i2t_r1"] == 0
     assert score(*save_ranks(), "--first-rank", 1) == 2
@@ -762,7 +766,7 @@ def test_lists_that_do_not_tell_a_direction_are_refused(season, capsys):
     both = np.maximum(first, listed(scores.T, 6).T)
     np.save("m.npy", both)
     assert score("--matrix", "m.npy") == 2
-    assert "say --depth K" in capsys.readouterr().err
+    assert "add --depth K" in capsys.readouterr().err
     assert score("--matrix", "m.npy", "--depth", 13) == 2
     assert score("--matrix", "m.npy", "--depth", 6) == 0
     both[0, 0] = np.nan

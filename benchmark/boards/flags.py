@@ -235,7 +235,7 @@ def _by_result(row: Row) -> dict[tuple, list[int]]:
     seeds: dict[tuple, list[int]] = {}
     for outcome in row.played:
         ranks = outcome.scores.ranks
-        if result := tuple((way, ranks[way].values.tobytes()) for way in sorted(ranks)):
+        if result := tuple((key, ranks[key].values.tobytes()) for key in sorted(ranks)):
             seeds.setdefault(result, []).append(outcome.record.seed)
     return seeds
 

@@ -7,8 +7,9 @@ Where two readings are possible, the error names the option that decides.
 import numpy as np
 import pandas as pd
 
-from benchmark.commands.result_files import SAME, Kind, Result, has_heap, respelled
+from benchmark.commands.result_files import SAME, Kind, Result, respelled
 from benchmark.core.errors import UserError
+from benchmark.scoring.rank_conventions import largest_may_mean_lost
 
 FAR = 10  # a value beyond which the scale is not that of values within 1
 OPPOSITE = -0.4  # rank correlation below which one side seems to be a loss
@@ -189,5 +190,5 @@ def heap_at_end(result: Result) -> int | None:
     found". Nothing is doubted where the table says to which depth items were listed."""
     if result.kind != Kind.RANKS or result.depth:
         return None
-    ranks = result.table.stack()
-    return int(ranks.max()) if has_heap(ranks) else None
+    ranks = result.table.stack().to_numpy()
+    return int(ranks.max()) if largest_may_mean_lost(ranks) else None

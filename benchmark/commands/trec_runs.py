@@ -28,6 +28,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import content, readable
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import MOST
+from benchmark.scoring.ties import stands_before
 
 UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
 BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
@@ -153,7 +154,7 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         if tied := int((places["level"] > 0).sum()):
             ties = "items as high as the relevant one, which count as better"
             notes.append(f"{path}: {tied} queries have {ties}")
-        ranks = (places["above"] + places["level"]).astype(str)
+        ranks = places["before"].astype(str)
         ranks = ranks.reindex(qrels.queries, fill_value="")
         rows = {"query": qrels.queries, RANK: ranks.array, "seed": str(seed)}
         tables.append(pd.DataFrame(rows))
@@ -273,24 +274,21 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
 
 
 def places_of(run: pd.DataFrame) -> pd.DataFrame:
-    """Where the best relevant item of each query stands: how many other items are
-    `above` it, on its `level` and listed `below`. Without the queries whose relevant
-    items are not listed."""
+    """Where the best relevant item of each query stands: how many `other` items are
+    listed, how many of them stand `before` it, and how many of these on its `level`.
+    Without the queries whose relevant items are not listed."""
     query, is_other = run["query"], ~run["is_relevant"]
     best = query.map(run["height"][run["is_relevant"]].groupby(query).max())
-    sides = {
-        "above": is_other & (run["height"] > best),
-        "level": is_other & (run["height"] == best),
-        "below": is_other & (run["height"] < best),
-    }
-    counts = {side: is_there.groupby(query).sum() for side, is_there in sides.items()}
-    return pd.DataFrame(counts).loc[query[run["is_relevant"]].unique()]
+    is_level = is_other & (run["height"] == best)
+    is_before = is_other & stands_before(run["height"], best)
+    sides = pd.DataFrame({"before": is_before, "level": is_level, "other": is_other})
+    return sides.groupby(query).sum().loc[query[run["is_relevant"]].unique()]
 
 
 def check_direction(path: Path, places: pd.DataFrame) -> None:
     """Raise UserError where relevant items stand at the end of their lists."""
-    others = places.sum(axis=1)
-    behind = (places["above"] + places["level"] / 2)[others > 0] / others[others > 0]
+    places = places[places["other"] > 0]
+    behind = (places["before"] - places["level"] / 2) / places["other"]
     if len(behind) >= ENOUGH and behind.mean() > BEHIND:
         evidence = (
             f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"

@@ -24,6 +24,7 @@ from benchmark.core.files import read_object, sha256, write_arrays, write_bytes
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import ELSEWHERE, RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
@@ -143,7 +144,9 @@ def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
-            scores = replace(result.scores, ranks=result.scores.ranks | {"s2s": ranks})
+            scores = replace(
+                result.scores, ranks=result.scores.ranks | {RankKey("s2s"): ranks}
+            )
             found = result.metrics | metrics.rank_metrics("s2s", ranks)
             result = replace(result, metrics=found, scores=scores)
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
@@ -165,13 +168,13 @@ def _streamed(
     ]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
-    stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
+    stream.observers.append(lambda number, tile: groups[number].add(tile, tile.of(I2T)))
     samples = {}
     if how == "adaptive":
         areas = fusion.Areas(stream.count, relevance)
         curves = figure_samples.Curves(*sizes, stream.count)
-        stream.lookers += [areas.add, curves.add]
-        for _ in stream:  # for its lookers
+        stream.observers += [areas.add, curves.add]
+        for _ in stream:  # for its observers
             pass
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
@@ -205,8 +208,8 @@ def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     similarity = figure_samples.similarity(
         len(split.group_of_image), split.image_of_caption
     )
-    lookers, layers = [similarity.add], layers_of(data)
-    found = evaluation.of_retrieval(tiles, _relevance(data), ways, lookers, layers)
+    observers, layers = [similarity.add], layers_of(data)
+    found = evaluation.of_retrieval(tiles, _relevance(data), ways, observers, layers)
     samples = {
         "similarity": similarity.scores.astype(np.float32),
         "overlap_replicates": found.scores.replicates.astype(np.float32),
@@ -346,8 +349,8 @@ def _two_distances(
     scores = np.empty((len(member.image_order), len(member.caption_order)), np.float32)
     first = score_checks.Groups(*scores.shape)
     for tile in ScoreStream([member], fusion.mean):
-        scores[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
-        first.add(tile, tile.of("i2t"))
+        scores[np.ix_(tile.rows, tile.columns)] = tile.of(I2T)
+        first.add(tile, tile.of(I2T))
     (part,) = whole.parts
     score_checks.check_retrieval(on_split.again(), on_split.inputs, part, first)
     distances = fusion.distance(scores)

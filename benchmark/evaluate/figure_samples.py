@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from benchmark.contracts.methods import Captions
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.scoring.fusion import MIDDLE
@@ -46,9 +47,9 @@ class Curves:
     def add(self, model: int, tile: Tile) -> None:
         """A tile of the scores of one model."""
         for picked in self.picked.values():
-            picked[model].add(tile, tile.of("i2t"))
+            picked[model].add(tile, tile.of(I2T))
 
-    def arrays(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def arrays(self, weights: dict[RankKey, np.ndarray]) -> dict[str, np.ndarray]:
         """With the weights (S, Q) of adaptive fusion: scores from best to worst, at
         evenly spaced ranks, (S, CURVES, CURVE_POINTS)."""
         arrays = {}
@@ -56,7 +57,7 @@ class Curves:
             scores = [each.scores if way == "i2t" else each.scores.T for each in picked]
             ordered_SQG = -np.sort(-np.stack(scores))
             ranks = np.linspace(0, ordered_SQG.shape[2] - 1, CURVE_POINTS).astype(int)
-            arrays[f"weights_{way}"] = weights[way].astype(np.float32)
+            arrays[f"weights_{way}"] = weights[RankKey(way)].astype(np.float32)
             arrays[f"curve_queries_{way}"] = self.queries[way].astype(np.int32)
             arrays[f"curves_{way}"] = ordered_SQG[:, :, ranks].astype(np.float32)
         return arrays

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from benchmark.core.confidence import TAILS
 from benchmark.data.results import BINS as FINE_BINS
 from benchmark.data.results import Histograms
 
@@ -65,7 +66,7 @@ def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | N
     finite = replicates[np.isfinite(replicates)]
     if not finite.size or np.ptp(finite) < ROUNDING:
         return None
-    below, above = np.quantile(finite, (0.025, 0.975))
+    below, above = np.quantile(finite, TAILS)
     low = max(0.0, min(estimate, 2 * estimate - float(above)))
     high = min(1.0, max(estimate, 2 * estimate - float(below)))
     return (low, high) if high - low > ROUNDING else None

@@ -2,13 +2,14 @@
 torch."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
-from benchmark.data.results import Scores, of_layer
+from benchmark.data.rank_keys import I2T, RankKey
+from benchmark.data.results import Scores
 from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.ranking import (
     CORRECT_IOU,
@@ -46,11 +47,11 @@ def of_retrieval(
     tiles: Iterable[Tile],
     relevance: Relevance,
     ways: Sequence[str] = ("i2t", "t2i"),
-    lookers: Sequence = (),
+    observers: Sequence = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`.
-    S is of the scores of image queries. `lookers` see each tile and its scores of i2t
+    S is of the scores of image queries. `observers` see each tile and its scores of i2t
     in the second pass. Ranks and metrics of further `layers` of relevance, by name and
     direction, are kept apart.
 
@@ -61,26 +62,19 @@ def of_retrieval(
     if len(np.unique(np.concatenate(groups))) == 1:
         raise RefusedError("the test split has no unmatched pair: one group alone")
     has_folds = relevance.fold_of_image is not None
-    galleries = {way: None for way in ways}
-    galleries |= {f"{way}_fold": relevance.in_fold for way in ways if has_folds}
-    of_own = {
-        name: LayerRanks(name, relevance.own(name), of)
-        for name, of in galleries.items()
-    }
-    if not all(of.counts.all() for of in of_own.values()):
-        raise ValueError(NO_RELEVANT)
-    counts = of_own | {
-        of_layer(way, name): LayerRanks(way, pairs)
-        for name, directions in layers.items()
-        for way, pairs in directions.items()
-        if way in ways
-    }
-    i2t = of_own.get("i2t") or LayerRanks("i2t", relevance.own("i2t"))
-    low, high, total, bad = np.inf, -np.inf, 0.0, Counter()  # of i2t, and by name
+    counts = _counts_of_own(relevance, ways)
+    for name, directions in layers.items():
+        for way, pairs in directions.items():
+            if way in ways:
+                key = RankKey(way, name)
+                counts[key] = LayerRanks(key, pairs)
+    i2t = counts.get(I2T) or LayerRanks(I2T, relevance.own(I2T))
+    low, high, total = np.inf, -np.inf, 0.0  # of the scores of i2t
+    bad = Counter()  # by the ranks that scores count for
     for tile in tiles:
-        for name, scores in tile.scores.items():
-            bad[name] += np.count_nonzero(~np.isfinite(scores))
-        scores = tile.of("i2t")
+        for key, scores in tile.scores.items():
+            bad[key] += np.count_nonzero(~np.isfinite(scores))
+        scores = tile.of(I2T)
         low, high = min(low, float(scores.min())), max(high, float(scores.max()))
         total += float(scores.sum(dtype=np.float64))
         for count in {i2t, *counts.values()}:
@@ -103,37 +97,56 @@ def of_retrieval(
     bootstrap = distribution_overlap.Bootstrap(
         *groups, drawn_RG, edges, images_M, matched_M
     )
-    best = {
-        way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways
-    }
+    best = {}
+    for way in ways:
+        groups_of_way = groups if way == "i2t" else groups[::-1]
+        best[way] = BestItems(*groups_of_way, TOP)
     for tile in tiles:
         for count in counts.values():
             count.add(tile)
         for way, items in best.items():
-            items.add(*of_direction(way, tile, tile.of(way)))
-        scores = tile.of("i2t").astype(matched_M.dtype, copy=False)
+            items.add(*of_direction(way, tile, tile.of(RankKey(way))))
+        scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
         matched = i2t.places(tile.rows, tile.columns)
         bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
-        for look in lookers:
-            look(tile, tile.of("i2t"))
-    ranks = {name: count.ranks for name, count in counts.items()}
-    whole = {way: ranks[way] for way in ways}
-    found = metrics.retrieval_metrics(whole)
-    found |= metrics.tie_metrics(whole, {way: counts[way].optimistic for way in ways})
+        for observe in observers:
+            observe(tile, tile.of(I2T))
+    ranks = {key: count.ranks for key, count in counts.items()}
+    whole = {way: ranks[RankKey(way)] for way in ways}
+    optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
+    measured = metrics.retrieval_metrics(whole)
+    measured |= metrics.tie_metrics(whole, optimistic)
     mean_unmatched = unmatched / max(relevance.size - len(matched_M), 1)
-    found |= metrics.score_metrics(distributions.summary(mean_unmatched))
-    found |= metrics.overlap_interval(found["overlap_s"], bootstrap.replicates)
+    measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
+    measured |= metrics.overlap_interval(measured["overlap_s"], bootstrap.replicates)
     if has_folds:
-        within = {way: ranks[f"{way}_fold"] for way in ways}
-        found |= metrics.fold_metrics(within, relevance.fold_of_query)
+        within = {way: ranks[RankKey(way, is_of_folds=True)] for way in ways}
+        measured |= metrics.fold_metrics(within, relevance.fold_of_query)
     kept = Scores(
         ranks=ranks,
         histograms=distributions.histograms,
         replicates=bootstrap.replicates,
     )
     retrieved = {way: items.items for way, items in best.items()}
-    return Evaluation(metrics=found, scores=kept, retrieved=retrieved)
+    return Evaluation(metrics=measured, scores=kept, retrieved=retrieved)
+
+
+def _counts_of_own(
+    relevance: Relevance, ways: Sequence[str]
+) -> dict[RankKey, LayerRanks]:
+    """What counts ranks by `own`, in the whole split and within folds. Raises
+    ValueError for a query without a relevant item."""
+    galleries: dict[RankKey, Callable | None] = {RankKey(way): None for way in ways}
+    if relevance.fold_of_image is not None:
+        for way in ways:
+            galleries[RankKey(way, is_of_folds=True)] = relevance.in_fold
+    counts = {}
+    for key, gallery in galleries.items():
+        counts[key] = LayerRanks(key, relevance.own(key), gallery)
+        if not counts[key].counts.all():
+            raise ValueError(NO_RELEVANT)
+    return counts
 
 
 def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
@@ -144,5 +157,6 @@ def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
     """
     ranks = localisation_ranks(scores_NP, ious_NP)
     right_NP, is_there_NP = ious_NP >= CORRECT_IOU, ~np.isnan(ious_NP)
-    found = metrics.localisation_metrics(ranks, right_NP, is_there_NP)
-    return Evaluation(metrics=found, scores=Scores(ranks={"p2r": ranks}))
+    measured = metrics.localisation_metrics(ranks, right_NP, is_there_NP)
+    scores = Scores(ranks={RankKey("p2r"): ranks})
+    return Evaluation(metrics=measured, scores=scores)

@@ -16,6 +16,7 @@ from operator import attrgetter, mul
 
 import numpy as np
 
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.distribution_overlap import BINS, ScoreSummary, interval
 
@@ -58,10 +59,9 @@ class Metric:
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
 
     @property
-    def ranks(self) -> str:
-        """The direction under which the scores of a cell have the ranks of the
-        metric."""
-        return f"{self.direction}_fold" if self.is_of_folds else self.direction
+    def ranks(self) -> RankKey:
+        """The ranks of a cell that the metric is of, by the layer own."""
+        return RankKey(self.direction, is_of_folds=self.is_of_folds)
 
 
 # The formulas. Ranks are zero-based.

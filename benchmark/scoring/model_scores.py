@@ -21,12 +21,13 @@ from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.scoring.equal_items import EqualScores, first_equal
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import Tile, check_finite, spans
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
-Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused
+Fuse = Callable[..., dict[RankKey, np.ndarray]]  # scores (r, c), rows, columns -> fused
 
 ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
@@ -69,7 +70,7 @@ class Encoded:
 
 class ScoreStream:
     """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
-    iteration is a pass over all of them. During the first one, `lookers` are called
+    iteration is a pass over all of them. During the first one, `observers` are called
     with each score's number and its tile, and what a model takes for a pair is added to
     its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
     score do not depend on the memory that is allowed. Scores that fit into it stay
@@ -78,7 +79,7 @@ class ScoreStream:
 
     def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
         self.members, self.fuse = members, fuse
-        self.lookers: list[Callable[[int, Tile], None]] = []
+        self.observers: list[Callable[[int, Tile], None]] = []
         self.equals = [
             EqualScores(member.first_image, member.first_caption)
             for member in members
@@ -98,24 +99,21 @@ class ScoreStream:
         first = self.members[0]
         sizes = len(first.image_order), len(first.caption_order)
         grid = list(product(*map(spans, sizes, STREAM_TILE)))
-        for number, place in enumerate(
-            ProgressBar(grid, desc="score", unit="tile", leave=False)
-        ):
-            parts = (
-                self.kept[number] if number < len(self.kept) else self._scored(*place)
-            )
+        shown = ProgressBar(grid, desc="score", unit="tile", leave=False)
+        for number, (rows, columns) in enumerate(shown):
+            if number < len(self.kept):
+                parts = self.kept[number]
+            else:
+                parts = self._scored(rows, columns)
             if self.keeps and number == len(self.kept):
                 self.kept.append(parts)
-            images, captions = (
-                first.image_order[place[0]],
-                first.caption_order[place[1]],
-            )
+            images = first.image_order[rows]
+            captions = first.caption_order[columns]
             for part, scores in enumerate(parts if self.is_first else ()):
-                for look in self.lookers:
-                    look(part, Tile(images, captions, {"i2t": scores}))
-            yield Tile(
-                images, captions, self.fuse(parts, rows=images, columns=captions)
-            )
+                for observe in self.observers:
+                    observe(part, Tile(images, captions, {I2T: scores}))
+            fused = self.fuse(parts, rows=images, columns=captions)
+            yield Tile(images, captions, fused)
         self.is_first = False
 
     def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:

@@ -23,9 +23,11 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from benchmark.data.prepared_tables import has_sibling
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
 from benchmark.scoring.relevance import LayerPairs
+from benchmark.scoring.ties import stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
@@ -39,36 +41,37 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Scores (r, c) of some images with some captions, by the name of what they count
-    for: i2t, and t2i, i2t_fold and t2i_fold where a fusion weights these otherwise."""
+    """Scores (r, c) of some images with some captions, by the ranks that they count
+    for: i2t, and t2i and those within folds where a fusion weights these otherwise."""
 
     rows: np.ndarray  # (r,) int64, images
     columns: np.ndarray  # (c,) int64, captions
-    scores: dict[str, np.ndarray]
+    scores: dict[RankKey, np.ndarray]
 
-    def of(self, name: str) -> np.ndarray:
-        """The scores of a name; without its own, of the direction, and of i2t without
-        those."""
-        way = name.removesuffix("_fold")
-        return self.scores.get(name, self.scores.get(way, self.scores["i2t"]))
+    def of(self, key: RankKey) -> np.ndarray:
+        """The scores that count for these ranks: their own, else those of the
+        direction, else those of i2t."""
+        for wanted in (key, RankKey(key.direction)):
+            if wanted in self.scores:
+                return self.scores[wanted]
+        return self.scores[I2T]
 
 
 class Matrices:
-    """Scores that are there as a whole, (I, C) each, cut into tiles of `size` images
-    and captions at most."""
+    """Scores that are there as a whole, (I, C) each, by the names of the ranks that
+    they count for; cut into tiles of `size` images and captions at most."""
 
     def __init__(
         self, size: tuple[int, int] = (256, 1024), **scores_IC: np.ndarray
     ) -> None:
-        self.size, self.scores = size, scores_IC
+        self.size = size
+        self.scores = {RankKey.read(name): of for name, of in scores_IC.items()}
 
     def __iter__(self) -> Iterator[Tile]:
         shape = next(iter(self.scores.values())).shape
         for rows, columns in product(*map(spans, shape, self.size)):
-            of_tile = {
-                name: matrix[rows, columns] for name, matrix in self.scores.items()
-            }
-            yield Tile(np.r_[rows], np.r_[columns], of_tile)
+            parts = {key: matrix[rows, columns] for key, matrix in self.scores.items()}
+            yield Tile(np.r_[rows], np.r_[columns], parts)
 
 
 class Picked:
@@ -96,9 +99,9 @@ class LayerRanks:
     count, (r, c) bool; the scores of the others do not matter, and may be NaN."""
 
     def __init__(
-        self, way: str, pairs: LayerPairs, gallery: Callable | None = None
+        self, key: RankKey, pairs: LayerPairs, gallery: Callable | None = None
     ) -> None:
-        self.way, self.counts, self.gallery = way, pairs.counts, gallery
+        self.key, self.counts, self.gallery = key, pairs.counts, gallery
         self.nth = (pairs.said > 0).astype(np.int64)  # of a query's right items, from 1
         self.nth.data = (
             1 + np.arange(self.nth.nnz) - self.nth.indptr[:-1].repeat(self.counts)
@@ -116,25 +119,26 @@ class LayerRanks:
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
-        queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
-        found = self.places(queries, items)
-        self.score_QR[queries[found.row], found.data - 1] = scores_QG[
-            found.row, found.col
-        ]
+        scores = tile.of(self.key)
+        queries, items, scores_QG = of_direction(self.key.direction, tile, scores)
+        right = self.places(queries, items)
+        places = queries[right.row], right.data - 1
+        self.score_QR[places] = scores_QG[right.row, right.col]
 
     def add(self, tile: Tile) -> None:
         """The second one counts."""
-        scores = tile.of(self.way)
+        scores = tile.of(self.key)
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
-        queries, _, scores_QG = of_direction(self.way, tile, scores)
+        queries, _, scores_QG = of_direction(self.key.direction, tile, scores)
         if not (is_asked := self.counts[queries] > 0).all():
             queries, scores_QG = queries[is_asked], scores_QG[is_asked]
         for n in range(self.counts[queries].max(initial=0)):
             has_nth = self.counts[queries] > n
             some = slice(None) if has_nth.all() else has_nth  # without a copy
             nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
-            self.reached_QR[queries[some], n] += _trues(scores_QG[some] >= nth_Q1)
+            is_before = stands_before(scores_QG[some], nth_Q1)
+            self.reached_QR[queries[some], n] += _trues(is_before)
         best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
         self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
 
@@ -143,7 +147,7 @@ class LayerRanks:
         """After all tiles."""
         others_QR = np.where(self.is_there_QR, self.reached_QR, NO_ITEM)
         for score_Q in self.score_QR.T:
-            others_QR -= score_Q[:, None] >= self.score_QR
+            others_QR -= stands_before(score_Q[:, None], self.score_QR)
         others_QR.sort(1)  # the best first
         ranks_QR = others_QR + np.arange(others_QR.shape[1])
         return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
@@ -177,10 +181,9 @@ def ranks_of(
     if not relevant_QG.any(1).all():
         raise ValueError(NO_RELEVANT)
     gallery = None if gallery_QG is None else lambda rows, columns: gallery_QG
-    ranks = LayerRanks(
-        "i2t", LayerPairs(csr_array(relevant_QG.astype(np.int8))), gallery
-    )
-    tile = Tile(*map(np.arange, scores_QG.shape), {"i2t": scores_QG})
+    pairs = LayerPairs(csr_array(relevant_QG.astype(np.int8)))
+    ranks = LayerRanks(I2T, pairs, gallery)
+    tile = Tile(*map(np.arange, scores_QG.shape), {I2T: scores_QG})
     ranks.see(tile)
     ranks.add(tile)
     return ranks.ranks
@@ -282,7 +285,7 @@ def of_direction(
     direction: str, tile: Tile, scores: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Queries, items and scores (one row a query) of a tile, for i2t or t2i."""
-    if direction.startswith("i2t"):
+    if direction == "i2t":
         return tile.rows, tile.columns, scores
     return tile.columns, tile.rows, scores.T
 
