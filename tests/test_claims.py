@@ -33,8 +33,8 @@ from benchmark.papers.printed_tables import (
     quantity,
 )
 from benchmark.season.plugins import presets
+from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Conclusion
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 # is better; images are not known, the margin of MORE is 1

@@ -48,7 +48,8 @@ from benchmark.papers.printed_tables import (
 from benchmark.scoring import METRICS
 from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
-from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
+from benchmark.stats.claim_kinds import FAR, KINDS, Conclusion, Effect
+from benchmark.stats.verdicts import WORST_FIRST, Flag, Limit, Pair, Rule
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -205,11 +206,11 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
             level = max(
                 float(np.mean(of)) for of in (comparison.firsts, comparison.seconds)
             )
-        shown = of_paper if part.kind == "far" else values
+        shown = of_paper if part.kind == FAR.name else values
         margin = margin_of(part, shown, is_half, level)
     return Pair(
         comparison=comparison,
-        rule=Rule(kind=part.kind, margin=margin),
+        rule=Rule(kind=KINDS[part.kind], margin=margin),
         printed=difference,
         blocked=flags.obstacle(board, comparison, unfair),
         has_scale=metric.unit in ("%", "share"),
@@ -255,34 +256,29 @@ def margin_of(
 ) -> float:
     """How much a claim counts as no difference: points of its metric.
 
-    A difference that is claimed is one of at least half of what the paper prints; but
-    of no more than a point per recall, so that effects which the paper found large are
-    not "none" when they are half as large. A difference that is denied is one of more
-    than a point per recall, or, where the paper prints more and calls it none, of more
-    than twice that. Either way, no more than a tenth of the better score: a point is
-    little to a recall of 60 and nearly all of a recall of 1. What is claimed to be far
-    behind has to lack half of the printed share of the better score. Means of scores
-    have the scale of their model, so that no difference of them is too small.
+    What half, or twice, of the printed difference is depends on the kind of the claim
+    (stats.claim_kinds). A margin is no more than a tenth of the better score: a point
+    is little to a recall of 60 and nearly all of a recall of 1. Means of scores have
+    the scale of their model, so that no difference of them is too small.
 
     `printed` are both values. `is_half`: rsum has a single direction, and half of the
     recalls. `level` is the better score where it is a recall or a sum of them.
     """
-    unit, less = quantity(part.metric).unit, quantity(part.metric).less_is_better
-    if unit in ("score", "correlation"):
+    metric = quantity(part.metric)
+    if metric.unit in ("score", "correlation"):
         return 0.0
-    difference = (printed[0] - printed[1]) * (-1 if less else 1) if printed else 0.0
-    if part.kind == "far":
-        return abs(difference) / max(printed) / 2 * level
+    difference = printed[0] - printed[1] if printed else 0.0
+    share = abs(difference) / max(printed) if difference else 0.0
     recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
-    points = (
-        POINTS_OF_A_RECALL * recalls / (2 if is_half else 1) if unit == "%" else 0.0
+    points = POINTS_OF_A_RECALL * recalls if metric.unit == "%" else 0.0
+    effect = Effect(
+        difference=-difference if metric.less_is_better else difference,
+        points=points / 2 if is_half else points,
+        share=share,
+        level=level,
+        most=math.inf if level is None else OF_THE_LEVEL * level,
     )
-    most = math.inf if level is None else OF_THE_LEVEL * level
-    if part.kind == "ordered":
-        half = abs(difference) / 2 or points
-        return min(half, points or half, most)
-    denied = abs(difference) if part.kind == "alike" else max(0.0, difference)
-    return min(max(points, 2 * denied), most)
+    return KINDS[part.kind].margin(effect)
 
 
 def is_dataset(board: Board, place: str) -> bool:

@@ -24,7 +24,7 @@ from benchmark.papers.printed_tables import (
 )
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import DENIED, NOTHING_VARIES, ONE_SIDED, Flag, Pair
+from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Pair
 
 ENOUGH = 3  # trainings
 NEAR_CHANCE = 3  # times the rsum of random scores
@@ -504,8 +504,9 @@ def claim_flags(
             evened = {"Q": _settings(*rows)["Q"]}
             texts = evened | {"H": _trials(board, *rows), "1": unlike_seeds(*rows)}
         printed = pair.printed or 0.0
-        denied = printed if pair.rule.kind in ONE_SIDED else abs(printed)
-        if pair.rule.kind in DENIED and denied > pair.margin:
+        kind = pair.rule.kind
+        denied = printed if kind.is_one_sided else abs(printed)
+        if kind.denies and denied > pair.margin:
             texts["3"] = "the printed difference is more than a tenth of the level here"
         is_known = comparison.interval is None or comparison.doubt.image_count
         # of times other images make no sense
