@@ -823,7 +823,6 @@ SIX = [  # paper, claim, part
 ]
 
 
-
 @pytest.mark.skipif(
     not (ROOT / prepared_tables.ROOT / "flickr8k/images.parquet").is_file(),
     reason="needs data/prepared",

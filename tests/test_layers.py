@@ -15,7 +15,7 @@ import pytest
 from oracles import ranking
 from scipy.sparse import csr_array
 
-from benchmark.commands import score
+from benchmark.commands.external_scores import names_of
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
@@ -350,7 +350,7 @@ def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
     rows = Rows(
         path=Path("b.npz"), values=np.zeros((25000, 2)), ids={"sentid": [*names][::-1]}
     )
-    at = places(rows, score._names(read)[1], "captions")
+    at = places(rows, names_of(read)["captions"], "captions")
     assert at.tolist() == [24999 - names[str(s)] for s in read.captions["sentid"]]
     assert len(captions) == 25000
 

@@ -507,7 +507,10 @@ def test_a_correction_without_what_it_needs_is_refused(season, capsys):
             (*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files),
             "--k: expected a number above 0",
         ),
-        ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta: expected a number above 0"),
+        (
+            (*pair, "--correct", "dual_softmax", "--beta", 0),
+            "--beta: expected a number above 0",
+        ),
         (
             (*pair, "--correct", "dual_softmax", "--beta", 1, *files),
             "a --correct that takes --",
