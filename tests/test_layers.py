@@ -15,6 +15,7 @@ import pytest
 from oracles import ranking
 from scipy.sparse import csr_array
 
+from benchmark.commands.annotated_split import annotated
 from benchmark.commands.external_scores import names_of
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
@@ -344,7 +345,7 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
 @needs_files
 def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
     data, reference = coco
-    read = score.annotated("mscoco", data.folder / "dataset_coco.json")
+    read = annotated("mscoco", data.folder / "dataset_coco.json")
     captions = read.captions["caption_id"].tolist()
     names = {name: at for at, name in enumerate(map(str, reference.coco_ids))}
     rows = Rows(
