@@ -12,7 +12,6 @@ from benchmark.commands.external_scores import (
     External,
     Given,
     ReadingOptions,
-    evaluated,
     names_of,
     note_on_whole_numbers,
     notes_on_equal_captions,
@@ -23,6 +22,7 @@ from benchmark.features import embedding_files, number_formats
 from benchmark.features.embedding_files import Rows, places, read_embeddings
 from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.equal_items import first_equal
+from benchmark.scoring.evaluation import of_test_split
 from benchmark.scoring.ranking import Matrices, spans
 
 ROLES = ("images", "captions")
@@ -77,11 +77,11 @@ def of_embeddings(
     if correction:
         ways = data.card["ways"]
         tiles = _corrected(image_vectors, caption_vectors, ways, correction, banks)
-        result = evaluated(data, tiles)
+        result = of_test_split(tiles, data)
         metrics = result.metrics | {"correction": tiles.facts}
         result = replace(result, metrics=metrics)
     else:
-        result = evaluated(data, Matrices(i2t=matrix))
+        result = of_test_split(Matrices(i2t=matrix), data)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, *bank_files, captions],

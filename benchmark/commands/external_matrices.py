@@ -12,7 +12,6 @@ from benchmark.commands.external_scores import (
     External,
     Given,
     ReadingOptions,
-    evaluated,
     names_of,
     note_on_whole_numbers,
     notes_on_equal_captions,
@@ -21,6 +20,7 @@ from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 from benchmark.features import number_formats
 from benchmark.features.embedding_files import SEVERAL, Rows, places, read_scores
+from benchmark.scoring.evaluation import of_test_split
 from benchmark.scoring.ranking import Matrices, ranks_of
 from benchmark.scoring.relevance import Relevance
 
@@ -59,7 +59,7 @@ def of_matrix(
     if reading.depth:
         expected, advice = "lists: scores with -inf", "remove --depth"
         raise UserError("--depth", expected, "finite scores", advice)
-    result = evaluated(data, Matrices(**matrices))
+    result = of_test_split(Matrices(**matrices), data)
     return External(given=Given.SCORES, files=[path], result=result, notes=notes)
 
 

@@ -13,11 +13,7 @@ from benchmark.core.errors import short
 from benchmark.data.prepared_tables import Prepared
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import ORDER, Rows
-from benchmark.scoring import evaluation
-from benchmark.scoring.corrections import Corrected
 from benchmark.scoring.evaluation import Evaluation
-from benchmark.scoring.ranking import Matrices
-from benchmark.scoring.relevance import Relevance, layers_of
 
 SPLIT = "test"
 QUERIES = {"i2t": "images", "t2i": "captions"}  # of a direction
@@ -68,16 +64,6 @@ class External:
     lost: Mapping[str, np.ndarray] = field(default_factory=dict)
     # how many items the lists of a direction have, where that is known
     depths: Mapping[str, int] = field(default_factory=dict)
-
-
-def evaluated(data: Prepared, tiles: Matrices | Corrected) -> Evaluation:
-    """The evaluation of scores of the test split, by each layer of relevance."""
-    split, card = data.split(SPLIT), data.card
-    relevance = Relevance.of(
-        split.group_of_image, split.image_of_caption, card["folds"]
-    )
-    layers = layers_of(data)
-    return evaluation.of_retrieval(tiles, relevance, card["ways"], layers=layers)
 
 
 def names_of(data: Prepared) -> dict[str, list[list[str]]]:

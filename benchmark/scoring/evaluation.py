@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Scores
 from benchmark.scoring import distribution_overlap, metrics
@@ -21,7 +22,12 @@ from benchmark.scoring.ranking import (
     localisation_ranks,
     of_direction,
 )
-from benchmark.scoring.relevance import LayerPairs, Relevance
+from benchmark.scoring.relevance import (
+    LayerPairs,
+    Relevance,
+    layers_of,
+    relevance_of_test,
+)
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
@@ -43,11 +49,25 @@ class Evaluation:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
+def of_test_split(
+    tiles: Iterable[Tile], data: Prepared, observers: Sequence[Callable] = ()
+) -> Evaluation:
+    """Evaluate the scores of a test split in its directions and by all its layers of
+    relevance, as `of_retrieval`."""
+    return of_retrieval(
+        tiles,
+        relevance_of_test(data),
+        data.card["ways"],
+        observers,
+        layers_of(data),
+    )
+
+
 def of_retrieval(
     tiles: Iterable[Tile],
     relevance: Relevance,
     ways: Sequence[str] = ("i2t", "t2i"),
-    observers: Sequence = (),
+    observers: Sequence[Callable] = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`.

@@ -81,6 +81,13 @@ class Relevance:
         return LayerPairs(right.tocsr())
 
 
+def relevance_of_test(data: Prepared) -> Relevance:
+    """What belongs together in the test split, by `own`, and the folds of its card."""
+    split = data.split("test")
+    folds = data.card["folds"]
+    return Relevance.of(split.group_of_image, split.image_of_caption, folds)
+
+
 @dataclass(frozen=True, eq=False)
 class LayerPairs:
     """A layer in one direction: what counts as right, and what people judged to be
