@@ -65,7 +65,7 @@ class Matrices:
         self, size: tuple[int, int] = (256, 1024), **scores_IC: np.ndarray
     ) -> None:
         self.size = size
-        self.scores = {RankKey.read(name): of for name, of in scores_IC.items()}
+        self.scores = {RankKey.read(name): scores_IC[name] for name in scores_IC}
 
     def __iter__(self) -> Iterator[Tile]:
         shape = next(iter(self.scores.values())).shape
@@ -160,10 +160,10 @@ def _trues(mask_QG: np.ndarray) -> np.ndarray:
         return np.bitwise_count(np.packbits(mask_QG, axis=1)).sum(1, dtype=np.int64)
     mask_GQ = np.ascontiguousarray(mask_QG.T).view(np.uint8)
     starts = range(0, len(mask_GQ), AT_ONCE)
-    parts = (
-        mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8) for start in starts
-    )
-    return sum(part.astype(np.int64) for part in parts)
+    counts = np.zeros(mask_GQ.shape[1], np.int64)
+    for start in starts:
+        counts += mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8)
+    return counts
 
 
 def ranks_of(
@@ -216,12 +216,14 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     is_there_NP, right_NP = ~np.isnan(ious_NP), ious_NP >= CORRECT_IOU
     check_finite(scores_NP[is_there_NP])
     counts_N = right_NP.sum(1)
-    values_N = np.full(
-        np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K)
+    kept_N, has_right_N = np.maximum(counts_N, 1), counts_N > 0
+    never_found = max(scores_NP.shape[1], LARGEST_K)
+    values = np.full(kept_N.sum(), never_found)
+    ranks = Ranks(values, kept_N)
+    of_found = ranks_of(
+        scores_NP[has_right_N], right_NP[has_right_N], is_there_NP[has_right_N]
     )
-    ranks, some = Ranks(values_N, np.maximum(counts_N, 1)), counts_N > 0
-    found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
-    values_N[some[ranks.queries]] = found.values
+    values[has_right_N[ranks.queries]] = of_found.values
     return ranks
 
 
@@ -249,9 +251,8 @@ class BestItems:
         count = self.scores.shape[1]
         least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
         if np.isneginf(least_Q).any() and len(items) > count:
-            least_Q = np.maximum(
-                least_Q, np.partition(scores_QG, -count, axis=1)[:, -count]
-            )
+            of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
+            least_Q = np.maximum(least_Q, of_tile_Q)
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
@@ -270,15 +271,14 @@ class BestItems:
         order = np.lexsort(keys)
         is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
         if is_tied.any():
-            is_own = (
-                self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
-            )
+            group_of_place = self.group_of_query[queries[touched[place]]]
+            is_own = group_of_place == self.group_of_item[item]
             order = np.lexsort((item + NO_ITEM * is_own, *keys))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < count
-        at = queries[touched[place[first]]], nth[first]
-        self.scores[at], self.kept[at] = score[first], item[first]
+        places = queries[touched[place[first]]], nth[first]
+        self.scores[places], self.kept[places] = score[first], item[first]
 
 
 def of_direction(
