@@ -228,15 +228,15 @@ def _corrected(
         drawn[side] = _drawn_bank(rows, images.shape[1], correction.seed)
     bank_images, bank_captions = drawn
     split = cosines(images, captions)
-    asked = {}
+    scores_of = {}
     for way in ways:
         if way == "i2t":
             bank = cosines(bank_images, captions)
         else:
             bank = cosines(images, bank_captions)
-        asked[way] = _asked(way, split), _asked(way, bank)
+        scores_of[way] = _asked(way, split), _asked(way, bank)
     parameters = dict.fromkeys(ways, correction.parameters)
-    return Corrected(correction.how, asked, parameters)
+    return Corrected(correction.how, scores_of, parameters)
 
 
 def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:

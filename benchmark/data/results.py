@@ -216,15 +216,15 @@ class CellResult:
     def npz(self, name: str) -> bytes:
         """The bytes of RANKS, RETRIEVED or SAMPLES. Raises UserError where they are not
         here, and for others than the record names."""
-        where, do = f"{self.place}/{name}", "run: dvc repro, or dvc pull"
+        where = f"{self.place}/{name}"
         if not self.has(name):
-            raise UserError(where, "a file of an evaluation", "nothing", do)
+            advice = "run: dvc repro, or dvc pull"
+            raise UserError(where, "a file of an evaluation", "nothing", advice)
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
-            raise UserError(
-                where, "the bytes that were written", "others", "dvc repro --force"
-            )
+            advice = "run: dvc repro --force"
+            raise UserError(where, f"sha256 {digest}", "others", advice)
         return stored
 
     @cached_property
@@ -312,12 +312,11 @@ def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
     """Write the archives, costs.json and, last, records.json: others than it names are
     refused. Equal results give equal bytes."""
     for kind, archive in ARCHIVES.items():
-        files = {
-            f"{n}.npz": cell.arrays[kind]
-            for n, cell in cells.items()
-            if kind in cell.arrays
-        }
-        write_archive(folder / archive, files)
+        members = {}
+        for name, cell in cells.items():
+            if kind in cell.arrays:
+                members[f"{name}.npz"] = cell.arrays[kind]
+        write_archive(folder / archive, members)
     costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
     write_text(folder / COSTS, _text_of_costs(costs))
     records = {
@@ -339,9 +338,9 @@ def _text_of_costs(costs: Mapping[str, Costs]) -> str:
     blocks = []
     for name in sorted(costs):
         facts = costs[name].model_dump(mode="json")
-        lines = [
-            f'    "{part}": {json.dumps(facts[part], sort_keys=True)}' for part in facts
-        ]
+        lines = []
+        for part in facts:
+            lines.append(f'    "{part}": {json.dumps(facts[part], sort_keys=True)}')
         blocks.append(f'  "{name}": {{\n' + ",\n".join(lines) + "\n  }")
     return "{\n" + ",\n".join(blocks) + "\n}\n" if blocks else "{}\n"
 
@@ -400,13 +399,14 @@ def packed(values: np.ndarray) -> np.ndarray:
     """Whole numbers (N,) from 0 as planes of their bytes, (P, N) uint8, least
     significant first: compressed, they take a sixth less than the numbers."""
     planes = values.astype("<u8").view(np.uint8).reshape(-1, 8).T
-    return np.ascontiguousarray(
-        planes[: max(1, 1 + max(np.flatnonzero(planes.any(1)), default=0))]
-    )
+    used = np.flatnonzero(planes.any(1))
+    count = 1 + max(used, default=0)
+    return np.ascontiguousarray(planes[:count])
 
 
 def unpacked(planes: np.ndarray) -> np.ndarray:
     """The numbers (N,) int64 that `packed` made these planes of."""
-    return sum(
-        plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes)
-    )
+    values = np.zeros(planes.shape[1], np.int64)
+    for place, plane in enumerate(planes):
+        values += plane.astype(np.int64) << 8 * place
+    return values

@@ -251,8 +251,8 @@ def _corrected(
     relevance = Relevance.of(val.group_of_image, val.image_of_caption)
     val_stream = ScoreStream(on_val, fusion.mean)
     parameters = {}
-    for way, (asked, bank) in _asked(ways, val_stream, banks).items():
-        parameters[way] = corrections.chosen(cell.how, asked, bank, relevance)
+    for way, (of_val, of_bank) in _asked(ways, val_stream, banks).items():
+        parameters[way] = corrections.chosen(cell.how, of_val, of_bank, relevance)
     return Corrected(cell.how, _asked(ways, stream, banks), parameters)
 
 

@@ -2,7 +2,7 @@
 torch."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -10,8 +10,14 @@ import numpy as np
 
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import I2T, RankKey
-from benchmark.data.results import Scores
-from benchmark.scoring import distribution_overlap, metrics
+from benchmark.data.results import Ranks, Scores
+from benchmark.scoring import metrics
+from benchmark.scoring.distribution_overlap import (
+    BINS,
+    Bootstrap,
+    Distributions,
+    resamples,
+)
 from benchmark.scoring.ranking import (
     CORRECT_IOU,
     NO_RELEVANT,
@@ -81,7 +87,6 @@ def of_retrieval(
     groups = relevance.group_of_image, relevance.group_of_caption
     if len(np.unique(np.concatenate(groups))) == 1:
         raise RefusedError("the test split has no unmatched pair: one group alone")
-    has_folds = relevance.fold_of_image is not None
     counts = _counts_of_own(relevance, ways)
     for name, directions in layers.items():
         for way, pairs in directions.items():
@@ -89,33 +94,19 @@ def of_retrieval(
                 key = RankKey(way, name)
                 counts[key] = LayerRanks(key, pairs)
     i2t = counts.get(I2T) or LayerRanks(I2T, relevance.own(I2T))
-    low, high, total = np.inf, -np.inf, 0.0  # of the scores of i2t
-    bad = Counter()  # by the ranks that scores count for
-    for tile in tiles:
-        for key, scores in tile.scores.items():
-            bad[key] += np.count_nonzero(~np.isfinite(scores))
-        scores = tile.of(I2T)
-        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-        total += float(scores.sum(dtype=np.float64))
-        for count in {i2t, *counts.values()}:
-            count.see(tile)
-    for count in filter(None, bad.values()):
-        raise RefusedError(f"{count} of {relevance.size} scores are NaN or infinite")
-    matched_M = i2t.score_QR[i2t.is_there_QR].astype(scores.dtype)
-    unmatched = total - float(matched_M.sum(dtype=np.float64))
-    largest = max(abs(low), abs(high))
-    # else single precision is too coarse
-    if largest >= LARGE or high - low <= COARSE * largest:
-        # for bins between scores, or for their range
+    seen = _first_pass(tiles, {i2t, *counts.values()}, relevance.size)
+    matched_M = i2t.score_QR[i2t.is_there_QR].astype(seen.precision)
+    unmatched = seen.total - float(matched_M.sum(dtype=np.float64))
+    if seen.is_coarse:  # for bins between scores, or for their range
         matched_M = matched_M.astype(np.float64)
-    distributions = distribution_overlap.Distributions(
-        matched_M, (low, high), relevance.size
-    )
-    drawn_RG = distribution_overlap.resamples(int(relevance.group_of_image.max()) + 1)
-    edges = distributions.edges[distribution_overlap.BINS]
+    distributions = Distributions(matched_M, (seen.low, seen.high), relevance.size)
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = distribution_overlap.Bootstrap(
-        *groups, drawn_RG, edges, images_M, matched_M
+    bootstrap = Bootstrap(
+        *groups,
+        resamples(int(relevance.group_of_image.max()) + 1),
+        distributions.edges[BINS],
+        images_M,
+        matched_M,
     )
     best = {}
     for way in ways:
@@ -132,17 +123,12 @@ def of_retrieval(
         bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
         for observe in observers:
             observe(tile, tile.of(I2T))
-    ranks = {key: count.ranks for key, count in counts.items()}
-    whole = {way: ranks[RankKey(way)] for way in ways}
-    optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
-    measured = metrics.retrieval_metrics(whole)
-    measured |= metrics.tie_metrics(whole, optimistic)
     mean_unmatched = unmatched / max(relevance.size - len(matched_M), 1)
+    ranks = {key: count.ranks for key, count in counts.items()}
+    optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
+    measured = _rank_metrics(ranks, optimistic, relevance)
     measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
     measured |= metrics.overlap_interval(measured["overlap_s"], bootstrap.replicates)
-    if has_folds:
-        within = {way: ranks[RankKey(way, is_of_folds=True)] for way in ways}
-        measured |= metrics.fold_metrics(within, relevance.fold_of_query)
     kept = Scores(
         ranks=ranks,
         histograms=distributions.histograms,
@@ -150,6 +136,58 @@ def of_retrieval(
     )
     retrieved = {way: items.items for way, items in best.items()}
     return Evaluation(metrics=measured, scores=kept, retrieved=retrieved)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the first pass tells of the scores of i2t."""
+
+    low: float
+    high: float
+    total: float
+    precision: np.dtype
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether single precision is too coarse for their range."""
+        largest = max(abs(self.low), abs(self.high))
+        return largest >= LARGE or self.high - self.low <= COARSE * largest
+
+
+def _first_pass(
+    tiles: Iterable[Tile], counts: Collection[LayerRanks], pairs: int
+) -> _Seen:
+    """Let all counts see the scores. Raises RefusedError for scores that are not
+    finite."""
+    low, high, total = np.inf, -np.inf, 0.0
+    bad = Counter()  # by the ranks that scores count for
+    for tile in tiles:
+        for key, scores in tile.scores.items():
+            bad[key] += np.count_nonzero(~np.isfinite(scores))
+        scores = tile.of(I2T)
+        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
+        total += float(scores.sum(dtype=np.float64))
+        for count in counts:
+            count.see(tile)
+    for count in filter(None, bad.values()):
+        raise RefusedError(f"{count} of {pairs} scores are NaN or infinite")
+    return _Seen(low, high, total, scores.dtype)
+
+
+def _rank_metrics(
+    ranks: Mapping[RankKey, Ranks],
+    optimistic: Mapping[str, np.ndarray],
+    relevance: Relevance,
+) -> dict[str, float | dict]:
+    """The metrics by `own` of the whole split, and of its folds; `optimistic` has the
+    best ranks (Q,) of each direction if ties counted for the method."""
+    whole = {way: ranks[RankKey(way)] for way in optimistic}
+    measured = metrics.retrieval_metrics(whole)
+    measured |= metrics.tie_metrics(whole, optimistic)
+    if relevance.fold_of_image is not None:
+        within = {way: ranks[RankKey(way, is_of_folds=True)] for way in whole}
+        measured |= metrics.fold_metrics(within, relevance.fold_of_query)
+    return measured
 
 
 def _counts_of_own(

@@ -141,16 +141,16 @@ def layers_of(
         image_P = images.get_indexer(table["image_id"])
         caption_P = captions.get_indexer(table["caption_id"])
         is_right = table["right"] if least is None else table["score"] >= least
-        said_P = np.where(is_right, 1, -1)
+        judged_P = np.where(is_right, 1, -1)
         is_here_P = (image_P >= 0) & (caption_P >= 0)
         query_P = image_P if way == "i2t" else caption_P
-        is_here_P &= np.isin(query_P, query_P[is_here_P & (said_P > 0)])
+        is_here_P &= np.isin(query_P, query_P[is_here_P & (judged_P > 0)])
         places = image_P[is_here_P], caption_P[is_here_P]
-        verdicts = said_P[is_here_P].astype(np.int8)
-        said = csr_array((verdicts, places), (len(images), len(captions)))
+        verdicts = judged_P[is_here_P].astype(np.int8)
+        pairs = csr_array((verdicts, places), (len(images), len(captions)))
         if way == "t2i":
-            said = said.T.tocsr()
-        layers.setdefault(name, {})[way] = LayerPairs(said)
+            pairs = pairs.T.tocsr()
+        layers.setdefault(name, {})[way] = LayerPairs(pairs)
     return layers
 
 
