@@ -66,7 +66,7 @@ def test_a_line_of_the_records_is_a_fact_and_a_line_of_the_costs_is_a_run():
 def test_other_bytes_than_the_record_names_are_refused():
     cell = result("a/0", **{RANKS: b"some"})
     cell.arrays[RANKS] = b"others"
-    with refused("try/made/a/0/scores/ranks.npz", found="others"):
+    with refused("try/made/a/0/scores/ranks.npz", found="checksum"):
         cell.npz(RANKS)
 
 

@@ -224,7 +224,7 @@ class CellResult:
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
             advice = "run: dvc repro --force"
-            raise UserError(where, f"sha256 {digest}", "others", advice)
+            raise UserError(where, f"sha256 {digest}", "another checksum", advice)
         return stored
 
     @cached_property
