@@ -147,9 +147,7 @@ class Place(Strict):
     def knows(self) -> list[str]:
         """Its flags that say that it knows more than others, such as the other test
         queries."""
-        return [
-            name for name in map(flags.NAMES.get, flags.FLATTERED) if name in self.flags
-        ]
+        return [name for name in flags.FLATTERING if name in self.flags]
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of

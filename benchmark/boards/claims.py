@@ -32,6 +32,8 @@ from benchmark.boards.claim_ledger import (
     Place,
     SeasonClaims,
 )
+from benchmark.boards.timing import settings_of
+from benchmark.boards.unrun_claims import not_run
 from benchmark.papers.printed_tables import (
     MINUS,
     OWN,
@@ -140,13 +142,13 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
     """With the adjustment over the claims of the paper that were run and count."""
     asked, parts_of = [], {}
     for claim in paper.claims:
-        lacks = [
-            flags.not_run(board, claim, _here(board, part)) for part in claim.parts
-        ]
+        lacks = [not_run(board, claim, _here(board, part)) for part in claim.parts]
         run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
         pairs = [_asked(board, paper, part, claim.unfair) for part in run]
         missing = list(dict.fromkeys(lack for lack in lacks if lack))
-        in_part = [Flag("R", f"in part: {lack.sentence}") for lack in missing]
+        in_part = [
+            Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
+        ]
         presets = dict.fromkeys(preset for part in run for preset in part.presets)
         of_claim = flags.claim_flags(board, presets, pairs)
         is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
@@ -233,7 +235,7 @@ def _controlled(
     asked = [
         [_asked(board, paper, other, claim.unfair)]
         for other in others
-        if not flags.not_run(board, claim, _here(board, other))
+        if not not_run(board, claim, _here(board, other))
     ]
     controls = tuple(pair for of_control in rules.judge(asked) for pair in of_control)
     if controls and all(control.conclusion in FAILED for control in controls):
@@ -245,7 +247,10 @@ def _controlled(
         other = next(of for of in controls if of.conclusion not in FAILED)
         why = f"against the paper ({pair.conclusion}), but not in a control: "
         why += f"{other.comparison.names}, {other.conclusion}"
-    return rules.withheld(replace(pair, controls=controls), Flag("2", why, blocks=True))
+    return rules.withheld(
+        replace(pair, controls=controls),
+        Flag(flags.UNCONFIRMED.letter, why, blocks=True),
+    )
 
 
 def margin_of(
@@ -366,7 +371,7 @@ def made(board: Board) -> Made:
         epochs=[*epochs[:1], *epochs[-1:]],
         images=board.card["counts"].get("train", {}).get("images", 0),
         hours=_rounded(sum(outcome.training_seconds for outcome in trained) / 3600),
-        settings=flags.settings_of(board),
+        settings=[str(setting) for setting in settings_of(board)],
         commits=sorted({facts.git_commit for facts in runs}),
     )
 

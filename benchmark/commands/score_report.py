@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
+from benchmark.boards.chance import TIMES, choices_of, near_chance, rsum_by_chance
 from benchmark.commands.external_scores import SPLIT, External, Given
 from benchmark.core.confidence import LEVEL
 from benchmark.core.files import atomic, write_text
@@ -173,9 +173,9 @@ class ScoreReport:
                 hits = misses + gap
                 yield f"ties: {way} R@1 {misses:.2f} as misses, {hits:.2f} as hits"
         images = choices_of(self.data.split(SPLIT).group_of_image)
-        rsum, by_chance = self.metrics["rsum"], chance(len(ways), images)
+        rsum, by_chance = self.metrics["rsum"], rsum_by_chance(len(ways), images)
         given = self.external.given
-        if rsum < by_chance / NEAR_CHANCE:
+        if rsum < by_chance / TIMES:
             far = f"rsum {rsum:.1f}, random {by_chance:.1f}"
             yield f"far below chance: {far}; {SIGN_HINTS[given]}"
         elif doubt := near_chance(rsum, len(ways), images):
