@@ -5,9 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 from oracles import ranking
+from refusals import refusal
 from report_seasons import CAPTIONS, IMAGES, OWNERS
 
 from benchmark.__main__ import main
+from benchmark.commands import score as command
+from benchmark.core.errors import UserError
 from benchmark.data import results
 from benchmark.data.prepared_tables import JUDGED
 from benchmark.data.results import CellResult
@@ -31,6 +34,11 @@ def ranked(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
 
 def score(*words: object, name: str = "clip") -> int:
     return main(["score", "--dataset", "open", "--name", name, *map(str, words)])
+
+
+def refused_score(*words: object, name: str = "clip") -> UserError:
+    """The error with which the files are refused."""
+    return refusal(command, "--dataset", "open", "--name", name, *words)
 
 
 def record(name: str = "clip", seed: int = 0):

@@ -31,15 +31,12 @@ def test_a_doubt_fits_what_was_seen(capsys):
     mixed = np.random.default_rng(3).permutation(CAPTIONS)
     assert score(*save_pair(images, captions[mixed])) == 0
     told = capsys.readouterr().out
-    assert "external embeddings, replacing the row" in told
-    assert (
-        "near chance: rsum " in told
-        and "check the order of the rows, or give ids" in told
-    )
+    assert "replacing the row" in told
+    assert "near chance: rsum " in told and "or give ids" in told
     np.save("m.npy", np.linalg.norm(images[:, None] - captions, axis=2))
     assert score("--matrix", "m.npy") == 0
     told = capsys.readouterr().out
-    assert "far below chance: rsum 0.0, random 266.7; are these distances?" in told
+    assert "rsum 0.0, random 266.7; are these distances?" in told
     assert score(*save_pair(images, -captions)) == 0
     assert (
         "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
