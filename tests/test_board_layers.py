@@ -23,6 +23,7 @@ from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claim_ledger import ClaimEntry, SeasonClaims
 from benchmark.core.files import read_json
 from benchmark.data import results
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
@@ -125,7 +126,7 @@ def test_ranks_that_were_kept_under_a_layer_decide(board):
         [np.arange(count) + query for query, count in enumerate(counts)]
     )
     kept = results.Scores(
-        ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)}
+        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): Ranks(places, counts)}
     )
     found = replace(outcome, of_layer=kept).by(layer, "friends")
     assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
@@ -134,7 +135,9 @@ def test_ranks_that_were_kept_under_a_layer_decide(board):
     ]
     # Those of other judgements do not count.
     other = Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
-    kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": other})
+    kept = results.Scores(
+        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): other}
+    )
     again = replace(outcome, of_layer=kept).by(layer, "friends").record.metrics
     assert again == outcome.by(layer, "friends").record.metrics
 

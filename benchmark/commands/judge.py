@@ -60,6 +60,7 @@ from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import is_file, write_json, write_text
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
@@ -459,8 +460,8 @@ def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[M
     if metric not in METRICS:
         evidence = suggested(shown, {*DECLARED, *METRICS})
         raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
-    terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
-    lacks = not {term.ranks for term in terms} <= set(ways)
+    terms = query_terms(metric, [f"{RankKey.read(way).direction}_{R1}" for way in ways])
+    lacks = not {term.ranks.column for term in terms} <= set(ways)
     if not terms or lacks or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
         where, advice = f"{result.name}: {shown}", "name another --metric"
@@ -537,7 +538,7 @@ def sampled(
     means = []
     for term in terms:
         of_seed = {}
-        for seed, ranks in table.loc[[term.ranks]].items():
+        for seed, ranks in table.loc[[term.ranks.column]].items():
             nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
             farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
             nearest_Q = term.of_queries(nearest)
@@ -553,7 +554,7 @@ def sampled(
                 raise UserError(
                     f"{result.name}: {heading}", "ranks to its K", evidence, advice
                 )
-        means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
+        means.append((codes.loc[[term.ranks.column]].to_numpy(), of_seed))
     return comparisons.sample_of_queries(means)
 
 

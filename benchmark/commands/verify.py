@@ -124,7 +124,7 @@ def compared(
     ]
     if before.status == after.status == "ok":
         first, second = old.scores.ranks, new.scores.ranks
-        are_equal = (same_ranks(first[way], second[way]) for way in first)
+        are_equal = (same_ranks(first[key], second[key]) for key in first)
         different += (
             [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
         )
