@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
-from benchmark.core.files import is_file, read_yaml, sha256, write_text
+from benchmark.core.files import is_file, read_json, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
 from benchmark.data import results
 from benchmark.season.parameters import Brought, Params, Season
@@ -25,6 +25,7 @@ SEASONS, SEASON_FILE = Path("seasons"), "season.yaml"
 SHARED, EXTERNAL = SEASONS / "shared/params.yaml", "external.yaml"
 RESERVED = ("shared", "run")  # what seasons share; cells of `run`
 PARAMS, LOCAL = Path("params.yaml"), Path("local.yaml")
+REMEMBERED = Path(".scratch/inputs.json")
 
 
 class Kept(Strict):
@@ -115,7 +116,22 @@ def read_params(season: str | None = None, only: str | None = None) -> Params:
 def resolved(season: str | None = None, only: str | None = None) -> Params:
     """The same without folders of this machine, as pipelines know it."""
     name = checked_name(season, "--season") if season else active_season()
-    return resolve(name, read_season(name), brought=read_brought(name), only=only)
+    return resolve(
+        name,
+        read_season(name),
+        brought=read_brought(name),
+        remembered=read_remembered(),
+        only=only,
+    )
+
+
+def read_remembered() -> dict[str, dict]:
+    """What methods take, by their code and options, as `season` noted it: so that torch
+    need not be imported to know it."""
+    try:
+        return read_json(REMEMBERED)
+    except UserError:  # missing or damaged, it is made again
+        return {}
 
 
 def check_project() -> None:
