@@ -90,13 +90,11 @@ def test_real_folder_is_not_replaced(tmp_path):
     assert len(list(RAW.iterdir())) == 4
 
 
-def test_one_fetch_of_a_dataset_at_a_time(tmp_path, capsys):
+def test_one_fetch_of_a_dataset_at_a_time(tmp_path):
     """Two downloads would write one file."""
     with alone(lock_of(str(RAW)), "another fetch"):
-        assert run("mine", "--source", own_folder(tmp_path / "own")) == 2
-    assert (
-        "fetch mine: expected one at a time in this folder" in capsys.readouterr().err
-    )
+        error = refusal(fetch, "mine", "--source", own_folder(tmp_path / "own"))
+    check(error, where="fetch mine", expected="no other")
     assert not MANIFEST.exists()
 
 

@@ -155,7 +155,7 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
         for line in raw_files.marked(raw_files.checklist(card, folder)):
             print(line, file=sys.stderr)
         steps = "; ".join(step for step in (error.do, advice) if step)
-        raise UserError(error.where, error.expected, error.found, steps) from error
+        raise error.but(do=steps) from error
 
 
 # Downloads ----------------------------------------------------------------------------

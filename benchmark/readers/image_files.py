@@ -48,8 +48,8 @@ OTHERS = {  # how files of other kinds begin -> what they are
     rb"\s*<(!doctype|html)": "a web page, which a download may give instead",
     rb"version https://git-lfs": "a pointer of Git LFS, without the picture",
 }
-REPLACE = "replace it and fetch again"
-WHOLE = "a whole picture"
+REPLACE, PLACE = "replace it", "place it there"
+WHOLE = "a whole image"
 LARGEST = 1 << 28  # bytes of an image as a file
 
 # Pillow only warns of images up to twice as large as it takes for safe.
@@ -139,8 +139,7 @@ class Folder:
 
     def __call__(self, file: str) -> Image.Image:
         path = self.path_of(file)
-        do = "place it there and fetch again"
-        with files.readable(path, WHOLE, do), files.opened(path) as content:
+        with files.readable(path, WHOLE, PLACE), files.opened(path) as content:
             if os.fstat(content.fileno()).st_size > LARGEST:
                 raise files.too_large(path, LARGEST)
             return upright_rgb(content, path)
