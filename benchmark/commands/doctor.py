@@ -95,7 +95,7 @@ def dataset_lacks(dataset: raw_files.RawDataset) -> str:
     lines = [f"MISSING: {reason}"]
     lines += [f"ask for it at {card.form}"] if card.form else []
     lines += [f"fetch downloads {', '.join(names)}"] if names else []
-    return "\n  ".join(lines + raw_files.marked(raw_files.checklist(card, raw)))
+    return "\n  ".join(lines + raw_files.checklist(card, raw))
 
 
 def features_lack(params: Params, features: FeatureSet) -> str:

@@ -864,7 +864,7 @@ def of_ranks(
             f"{path}: {way}",
         )
         named = "image_id" if way == "i2t" else "caption_id"
-        at = embedding_files.found(rows["query"].tolist(), named, names[way])
+        at = embedding_files.rows_of_items(rows["query"].tolist(), named, names[way])
         if (at < 0).any() or len(rows) != len(queries):
             expected = f"one row for each of the {len(queries)} test queries"
             actual = f"{len(rows)} rows"
@@ -1070,7 +1070,8 @@ def _fits(rows: Rows, names: list[list[str]]) -> bool:
     if not rows.ids:
         return len(rows.values) == len(names[0])
     return any(
-        (embedding_files.found(ids, "", names) >= 0).any() for ids in rows.ids.values()
+        (embedding_files.rows_of_items(ids, "", names) >= 0).any()
+        for ids in rows.ids.values()
     )
 
 

@@ -152,7 +152,7 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
     try:
         return raw_files.present(dataset, "a raw file")
     except UserError as error:
-        for line in raw_files.marked(raw_files.checklist(card, folder)):
+        for line in raw_files.checklist(card, folder):
             print(line, file=sys.stderr)
         steps = "; ".join(step for step in (error.do, advice) if step)
         raise error.but(do=steps) from error
