@@ -797,9 +797,9 @@ KINDS = {
     b"\0\0\0\x0cjP  \r\n\x87\n": "JPEG 2000",
     b"\xff\x4f\xff\x51": "JPEG 2000",
     b"<!DOCTYPE html>": "a web page",
-    b"version https://git-lfs.github.com/spec/v1": "a pointer of Git LFS",
+    b"version https://git-lfs.github.com/spec/v1": "Git LFS",
     b"": "an empty file",
-    b"what": "something that is no picture",
+    b"what": "no image",
 }
 
 

@@ -200,7 +200,7 @@ def test_of_two_readings_the_one_that_gets_further_says_what_is_wrong():
     """Letters: the row that lacks a separator; enclosing: the quotation mark before
     it."""
     lines = ["image| number| caption", 'p0.jpg| 0| "Fish" says', "p1.jpg| 0   A dog"]
-    with refused("c.csv:3", "columns (3)", "2", "correct the line"):
+    with refused("c.csv:3", "(3)", "2", "correct the line"):
         read("\n".join(lines), "|")
 
 

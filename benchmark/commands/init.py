@@ -98,10 +98,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    folder, captions = arguments.folder, arguments.captions
+    folder = arguments.folder
+    captions = arguments.captions
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
     if not (arguments.name or plain):
-        expected, shown = "Latin letters or digits in its name", folder.resolve().name
+        expected = "Latin letters or digits in its name"
+        shown = folder.resolve().name
         raise UserError(folder, expected, repr(shown), "name the season: --name NAME")
     name = files.season_name(arguments.name or plain)
     files.check_project()  # elsewhere, this would begin a second project
@@ -166,7 +168,8 @@ def count(folder: Path, captions: str | None) -> Counted:
         if error.where.startswith(str(folder)):
             raise
         raise error.but(within=folder) from error
-    images, texts = tables.images, len(tables.captions)
+    images = tables.images
+    texts = len(tables.captions)
     if reader.has_splits(folder, options):
         val, test = (int((images["split"] == split).sum()) for split in ("val", "test"))
         groups = images["group"][images["split"] == "train"].nunique()

@@ -77,7 +77,8 @@ def pick(device: str) -> torch.device:
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         advice = "correct it in the season file"
         raise UserError("device", "auto, cpu or cuda[:N]", repr(device), advice)
-    picked, count = torch.device(device), torch.cuda.device_count()
+    picked = torch.device(device)
+    count = torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= count:
         found = f"{count}, numbered from 0" if count else "none"
         advice = "use auto or cpu, or another number"
@@ -104,7 +105,8 @@ def set_precision(precision: str) -> None:
     """How GPUs multiply float32: whole (IEEE), unless the season asks for TF32.
     Products, convolutions and recurrences alike: torch's default is TF32 for the last
     two."""
-    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    cuda = torch.backends.cuda
+    cudnn = torch.backends.cudnn
     for backend in (cuda.matmul, cudnn.conv, cudnn.rnn):
         backend.fp32_precision = "tf32" if precision == TF32 else "ieee"
 

@@ -42,8 +42,12 @@ class UserError(ValueError):
         within: object = "",
         redo: str = "",
     ) -> None:
-        self.where, self.expected, self.found = str(where), expected, str(found)
-        self.do, self.within, self.redo = do, str(within), redo
+        self.where = str(where)
+        self.expected = expected
+        self.found = str(found)
+        self.do = do
+        self.within = str(within)
+        self.redo = redo
         place = _clipped(self.where)
         if self.within:
             place = f"{self.within}: {place}"

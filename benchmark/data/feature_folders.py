@@ -168,7 +168,8 @@ class Words:
     @classmethod
     def read(cls, folder: Path) -> "Words":
         """What `save` wrote. Raises UserError where the files are damaged."""
-        words, path = files.read_json(folder / "words.json"), folder / "words.npy"
+        words = files.read_json(folder / "words.json")
+        path = folder / "words.npy"
         with files.readable(path, "word vectors", ENCODE_AGAIN):
             vectors = np.load(path, allow_pickle=False)
         return cls(tuple(words), vectors)

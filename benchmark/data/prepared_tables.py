@@ -138,7 +138,8 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
 def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I)."""
     split = data.split("test")
-    images, owner = np.arange(len(split.image_rows)), split.image_of_caption
+    images = np.arange(len(split.image_rows))
+    owner = split.image_of_caption
     siblings = owner[has_sibling(owner)]
     return {"i2t": images, "t2i": owner, "s2s": siblings, "p2r": split.image_of_region}
 
@@ -151,7 +152,8 @@ def has_sibling(owner_C: np.ndarray) -> np.ndarray:
 def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing or was
     changed."""
-    folder, card = ROOT / dataset, read_card(dataset)
+    folder = ROOT / dataset
+    card = read_card(dataset)
     for name, digest in card.get("files", {}).items():
         path = folder / name
         if not files.is_file(path):
@@ -171,7 +173,8 @@ def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
     """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that
     is there twice, and for a layer without a name of its own."""
     for layer in layers:
-        where, advice = f"layer {layer.name}", "correct `layers` of the dataset"
+        where = f"layer {layer.name}"
+        advice = "correct `layers` of the dataset"
         if not layer.name.isidentifier() or layer.name == "own":
             expected = "a name of letters, digits and _ that is not own"
             raise UserError("layer", expected, repr(layer.name), advice)

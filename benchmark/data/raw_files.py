@@ -111,7 +111,8 @@ class RawDataset:
         without several."""
         if not self.releases:
             return None
-        files, open_picture = self.read().images["file"], self.pictures()
+        files = self.read().images["file"]
+        open_picture = self.pictures()
         sample = files[:: max(1, len(files) // SAMPLE)]
         sizes = {open_picture(file).size for file in sample}
         return next((each for each in self.releases if each.has(sizes)), None)
@@ -121,7 +122,8 @@ class RawDataset:
         """The module's `Options` with those that the season sets, checked for names and
         types."""
         where = f"dataset {self.name}: options"
-        kinds, advice = get_type_hints(self.module.Options), "correct the season"
+        kinds = get_type_hints(self.module.Options)
+        advice = "correct the season"
         for key, value in self.options.items():
             if key not in kinds:
                 known = ", ".join(kinds) or "(none)"
@@ -180,9 +182,11 @@ def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
     size and times are those of before are not read again."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
-    hashed, title = {}, f"hashing {dataset.name}"
+    hashed = {}
+    title = f"hashing {dataset.name}"
     for path in ProgressBar(sorted(set(paths)), desc=title, unit="file"):
-        facts, name = path.stat(), path.relative_to(dataset.folder).as_posix()
+        facts = path.stat()
+        name = path.relative_to(dataset.folder).as_posix()
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
         hashed[name] = known.get(name, {})
         if hashed[name].get("identity") != identity:

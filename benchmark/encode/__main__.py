@@ -137,7 +137,8 @@ def vectors(feature_set: FeatureSet, data: Prepared) -> None:
         words = Words.read(source)
     values = np.zeros((len(given.texts), 1))
     if given.is_train.any():
-        encoder, settings = features.load(feature_set.encoder), feature_set.sentence
+        encoder = features.load(feature_set.encoder)
+        settings = feature_set.sentence
         values, facts = encoder.encode(given.texts, given.is_train, words, settings)
         card |= facts
         if settings.standardise:

@@ -66,15 +66,18 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
     Features that the raw folder holds are imported instead.
     """
-    settings, images = feature_set.image, data.used_images
+    settings = feature_set.image
+    images = data.used_images
     dataset = raw_dataset(params, feature_set.dataset)
     if settings.features:
         import_features(feature_set, data, dataset)
         return
     network, weights = _network(params, feature_set.encoder, settings.network)
-    state, sees_whole = network.state_dict(), isinstance(network, FasterRCNN)
+    state = network.state_dict()
+    sees_whole = isinstance(network, FasterRCNN)
     device = begin(params.device)
-    describe, open_image = describer(network, settings, device), dataset.pictures()
+    describe = describer(network, settings, device)
+    open_image = dataset.pictures()
 
     def opened(file: str) -> tuple[Image.Image, Image.Image]:
         """An image as the network sees it, a detector the whole one, and as it is
@@ -116,7 +119,8 @@ def _save_network(scratch: Path, state: dict, counted: np.ndarray | None) -> Non
     hold."""
     path = scratch / "pooled.npy"
     size = np.load(path, mmap_mode="r").shape[1]
-    mean, deviation = torch.zeros(size), torch.ones(size)
+    mean = torch.zeros(size)
+    deviation = torch.ones(size)
     standardiser = _measured(path, counted)
     if standardiser:
         mean = torch.from_numpy(standardiser.mean)
@@ -139,13 +143,18 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     the feature map under it. With a detector, they are the output of its box head, and
     `input_size` is the shorter side of the image instead of both.
     """
-    settings, images, regions = feature_set.proposals, data.used_images, data.regions
-    dataset, device = raw_dataset(params, feature_set.dataset), begin(params.device)
+    settings = feature_set.proposals
+    images = data.used_images
+    regions = data.regions
+    dataset = raw_dataset(params, feature_set.dataset)
+    device = begin(params.device)
     looker, weights = _looker(params, feature_set, device)
-    ids, files = images["image_id"].tolist(), images["file"].tolist()
+    ids = images["image_id"].tolist()
+    files = images["file"].tolist()
     card = card_of(feature_set, ids, data) | weights
     card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
-    truths, none = regions[CORNERS].to_numpy(np.float32), np.zeros(0, np.int64)
+    truths = regions[CORNERS].to_numpy(np.float32)
+    none = np.zeros(0, np.int64)
     rows_of = regions.groupby("image_id").indices
     shape = (len(ids), settings.count)
     with scratch_folder(feature_set, card, device) as scratch:
@@ -197,7 +206,8 @@ class Looker:
 
     def proposed(self, ids: list[str], raw: Path) -> list[np.ndarray]:
         """Boxes (n, 4) in each image, at most `count`."""
-        how, count = self.settings.how, self.settings.count
+        how = self.settings.how
+        count = self.settings.count
         if how == "rpn":
             return [view.proposed(count) for view in self.views]
         if how == "selective_search":
@@ -296,7 +306,8 @@ def chunks(
     as done when the next one is asked for.
     """
     keep_freed_memory()
-    progress, total = read_json(scratch / PROGRESS), len(files)
+    progress = read_json(scratch / PROGRESS)
+    total = len(files)
     done = progress["done"]
     with (
         ProgressBar(total=total, initial=done, unit="image", desc="encode") as bar,
@@ -378,7 +389,8 @@ def describer(
             mirrored, map_BFhw = network(pixels.flip(3))
             # Flipped back, so that a cell shows the same part of the image in both.
             turned = _rows(F.adaptive_avg_pool2d(map_BFhw, settings.grid).flip(3))
-            pooled, regions = (pooled + mirrored) / 2, (regions + turned) / 2
+            pooled = (pooled + mirrored) / 2
+            regions = (regions + turned) / 2
         # A detector's boxes come by falling score. Here the norm stands in for the
         # score, so that the first k regions are a meaningful choice.
         positions = regions.norm(dim=-1).argsort(dim=1, descending=True, stable=True)

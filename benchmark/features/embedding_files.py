@@ -148,7 +148,8 @@ def _stored_rows(path: Path, what: str) -> Rows:
 
 def _check_numbers(path: Path, values: np.ndarray) -> None:
     """Raise UserError for what are no rows of numbers."""
-    expected, kind = "numbers (N, F)", values.dtype
+    expected = "numbers (N, F)"
+    kind = values.dtype
     if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
         actual = f"{kind}, a type that NumPy does not know"
         raise UserError(path, expected, actual, "save x.astype(numpy.float32)")
@@ -161,12 +162,14 @@ def _check_numbers(path: Path, values: np.ndarray) -> None:
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     """In single or double precision. Raises UserError for numbers that are not finite,
     but for -infinity if some may lack a score."""
-    values, kind = rows.values, rows.values.dtype
+    values = rows.values
+    kind = rows.values.dtype
     if kind.kind == "V":
         raise UserError(rows.path, "numbers (N, F)", kind, "save them as float32")
     is_single = kind.itemsize <= (4 if kind.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-    is_number, expected = np.isfinite(values), "finite numbers"
+    is_number = np.isfinite(values)
+    expected = "finite numbers"
     if may_lack:
         is_number |= np.isneginf(values)
         expected += ", or -inf for what was not retrieved"
@@ -196,7 +199,8 @@ def beside(path: Path) -> dict[str, list[str]]:
 def forms_of(images: pd.DataFrame) -> list[list[str]]:
     """What files may call these images: their ids, their files, and the names of these
     with and without the ending."""
-    ids, paths = images["image_id"], images["file"]
+    ids = images["image_id"]
+    paths = images["file"]
     files_or_ids = paths.where(paths != "", ids).map(PurePosixPath)
     names = [path.name for path in files_or_ids]
     stems = [path.stem for path in files_or_ids]
@@ -405,7 +409,8 @@ def _odd(names: Sequence[str]) -> str | None:
 
 
 def _tensors(path: Path, what: str) -> Rows:
-    tensors, arrays = weight_files.read_tensors(path, SAVE_TENSOR), {}
+    tensors = weight_files.read_tensors(path, SAVE_TENSOR)
+    arrays = {}
     if not isinstance(tensors, dict):
         tensors = {"rows": tensors}
     for name, tensor in tensors.items():
@@ -542,7 +547,8 @@ def _array(column: pa.Array) -> np.ndarray:
         lengths = pc.unique(pc.list_value_length(column))
         if len(lengths) != 1 or not lengths[0].is_valid:
             return np.full(shape, f"lists of {len(lengths)} lengths", object)
-        column, shape = column.flatten(), [*shape, lengths[0].as_py()]
+        column = column.flatten()
+        shape = [*shape, lengths[0].as_py()]
     if isinstance(column, pa.DictionaryArray) and not column.null_count:
         values = np.array([*column.dictionary.to_pylist(), None], object)
         return values[column.indices.to_numpy(zero_copy_only=False)]
@@ -665,7 +671,8 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     elif len(lengths) > 1:
         actual = f"lists of {min(lengths)} to {max(lengths)} numbers"
     if actual:
-        where, expected = f"{path}: column {name!r}", "all numbers of each row"
+        where = f"{path}: column {name!r}"
+        expected = "all numbers of each row"
         advice = "save the array with numpy.save, or the column of lists as .parquet"
         raise UserError(where, expected, actual, advice)
     return np.array(rows, object)
@@ -692,7 +699,8 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     if not numbers:
         return Rows(path=path, values=np.empty(0), ids=ids)
     _check_one_type(path, numbers)
-    names, arrays = list(numbers), list(numbers.values())
+    names = list(numbers)
+    arrays = list(numbers.values())
     if arrays[0].ndim > 1:
         return Rows(path=path, values=arrays[0], ids=ids)
     odd = _odd(names) if what in NAMES else None
@@ -702,7 +710,8 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
 
 
 def _wrong_column(path: Path, name: str, actual: object) -> UserError:
-    where, expected = f"{path}: column {name!r}", "an id, or one number of each row"
+    where = f"{path}: column {name!r}"
+    expected = "an id, or one number of each row"
     return UserError(where, expected, actual, NAME_COLUMNS)
 
 

@@ -257,7 +257,8 @@ def maximisation(
     `order_EN` sorts each dimension of x. A component without words keeps what it had,
     and the least prior above 0.
     """
-    least, dimensions = np.finfo(float).tiny, np.arange(len(order_EN))
+    least = np.finfo(float).tiny
+    dimensions = np.arange(len(order_EN))
     laplacian = old.laplacian.copy()
     location = old.location.copy()
     scale = old.scale.copy()

@@ -79,7 +79,8 @@ def import_features(
     UserError for features that cannot be used, and then leaves an older folder as it
     was.
     """
-    settings, used = feature_set.image, data.used_images
+    settings = feature_set.image
+    used = data.used_images
     source = open_source(dataset.folder / settings.features, dataset.folder, used)
     standardisers: dict[str, Standardiser] = defaultdict(Standardiser)
     if settings.standardise:
@@ -134,7 +135,9 @@ def _aligned(
     float16 cannot hold.
     """
     index = _index_of(source, used)
-    seen, shape, others = np.zeros(len(index), bool), None, []
+    seen = np.zeros(len(index), bool)
+    shape = None
+    others = []
     with ProgressBar(total=len(index), unit="image", desc=title) as bar:
         for block in source.blocks():
             rows = index.get_indexer(block.names)
@@ -166,7 +169,8 @@ def _aligned(
     if not seen.all():
         where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
         expected = f"features in {', '.join(path.name for path in source.files)}"
-        actual, advice = f"those of {seen.sum()} of {len(used)} images", OF_ALL
+        actual = f"those of {seen.sum()} of {len(used)} images"
+        advice = OF_ALL
         if others:
             actual += f", and {len(others)} images that the dataset lacks"
             actual += f", first {others[0]!r}"
@@ -319,7 +323,8 @@ def _parsed_line(line: bytes, where: str) -> tuple[str, np.ndarray]:
         raise UserError(where, expected, len(fields), advice)
     expected = "numbers, and in `features` float32 values of every box as base64"
     with readable(where, expected, GET_AGAIN):
-        name, boxes = _number(fields[0].decode()), int(fields[-3])
+        name = _number(fields[0].decode())
+        boxes = int(fields[-3])
         content = binascii.a2b_base64(fields[-1], strict_mode=True)
         values = np.frombuffer(content, "<f4")
         if boxes < 1 or not len(values):

@@ -82,7 +82,8 @@ def _check_unpacked(file: BinaryIO, path: Path) -> None:
 
 def _unpacks_to_more(file: BinaryIO, end: int, most: int) -> bool:
     """Whether the compressed bytes up to `end` hold more than `most`."""
-    unpacker, unpacked = zlib.decompressobj(), 0
+    unpacker = zlib.decompressobj()
+    unpacked = 0
     while not unpacker.eof and unpacked <= most:
         packed = unpacker.unconsumed_tail
         if not packed:

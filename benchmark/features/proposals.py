@@ -43,7 +43,8 @@ def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
     to nothing here. Boxes come in the reverse order of merging, the whole image first.
     The paper shuffles this order to mix its many groupings; here there is only one.
     """
-    ratio, small = LONG_SIDE / max(image.size), image
+    ratio = LONG_SIDE / max(image.size)
+    small = image
     if ratio < 1:
         width, height = (max(1, round(side * ratio)) for side in image.size)
         small = image.resize((width, height), Image.Resampling.BILINEAR)
@@ -128,7 +129,8 @@ def read_boxes(
     """
     where = f"{folder}: {image_id!r:.200}"
     name = names.inside(image_id, where, "give the image a plain id")
-    path, other = folder / f"{name}.npz", folder / f"{name}.mat"
+    path = folder / f"{name}.npz"
+    other = folder / f"{name}.mat"
     if is_file(path):
         boxes, scores = _of_npz(path)
     elif is_file(other):

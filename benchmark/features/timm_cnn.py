@@ -33,7 +33,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     map, and for weights that are missing, ambiguous, no plain tensors, or of another
     network.
     """
-    path, model = _file(network, weights_dir), _model(network)
+    path = _file(network, weights_dir)
+    model = _model(network)
     names = list(model.state_dict())
 
     def renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -86,7 +87,8 @@ def _wrapped(network: str, model: nn.Module, size: int = 1) -> Network:
     with torch.no_grad():
         shape = tuple(model.eval()(torch.zeros(1, *facts["input_size"])).shape)
     if len(shape) != 4 or shape[1] != model.num_features:
-        where, advice = f"network {network}", "choose a convolutional network"
+        where = f"network {network}"
+        advice = "choose a convolutional network"
         raise UserError(where, "a feature map (B, F, h, w)", shape, advice)
     wrapped = Network(model, None, size)
     for name in ("mean", "std"):

@@ -68,7 +68,8 @@ def averaged(map_BFhw: Tensor, side: int) -> Tensor:
         """(side, length): by how much each place counts in each cell; cells may share a
         place."""
         cells = torch.arange(side, device=map_BFhw.device)
-        starts, ends = cells * length // side, -(-(cells + 1) * length // side)
+        starts = cells * length // side
+        ends = -(-(cells + 1) * length // side)
         places = torch.arange(length, device=map_BFhw.device)
         inside = (places >= starts[:, None]) & (places < ends[:, None])
         return inside / (ends - starts)[:, None].to(map_BFhw.dtype)

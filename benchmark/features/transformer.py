@@ -135,7 +135,8 @@ def _loaded(folder: Path) -> tuple:
     # of any type: what the bytes of three files make a library raise
     except Exception as error:
         reason = f"something else ({' '.join(str(error).split()):.300})"
-        expected, advice = "an encoder like BERT", "get the folder again"
+        expected = "an encoder like BERT"
+        advice = "get the folder again"
         raise UserError(folder, expected, reason, advice) from error
     return model.eval(), tokenizer
 

@@ -85,7 +85,8 @@ def _trained(
 
 def _read(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     """word -> vector of a file, for the words of `keep` and of FRAME."""
-    expected, again = "a word2vec .bin, a GloVe .txt or a .vec", "get the file again"
+    expected = "a word2vec .bin, a GloVe .txt or a .vec"
+    again = "get the file again"
     read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
     if read is None:
         advice = "unpack the file, or name another one in the season's `words`"
@@ -109,7 +110,8 @@ def _binary(
     The file starts with the number of vectors and their size; then come the words, each
     followed by its float32 values.
     """
-    word_of, vectors = {word.encode(): word for word in keep}, {}
+    word_of = {word.encode(): word for word in keep}
+    vectors = {}
     count, width = map(int, file.readline(100).split())
     _check_size(path, size, width)
     place = file.tell()

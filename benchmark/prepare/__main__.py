@@ -123,7 +123,8 @@ def card_of(
 ) -> dict:
     """What git keeps of the tables: what they are, how many rows they have, and what
     their reader says of them."""
-    facts, release = dataset.card, dataset.release
+    facts = dataset.card
+    release = dataset.release
     card: dict = {"dataset": dataset.name, "reader": dataset.reader}
     card |= {"options": dataset.options, "manifest": dataset.manifest_sha256}
     for key in FACTS:
@@ -227,7 +228,8 @@ def oddities(
 
 def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     """What is odd about the words of used captions -> the ids of such captions."""
-    texts, ids = captions["text"], captions["caption_id"]
+    texts = captions["text"]
+    ids = captions["caption_id"]
     words = texts.map(tokenise)
     is_trained = captions["split"] == "train"
     known = set(chain.from_iterable(words[is_trained]))

@@ -65,7 +65,8 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
         results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
     faults = [each for each in results if isinstance(each, UserError)]
     if faults:
-        first, file = faults[0], files[results.index(faults[0])]
+        first = faults[0]
+        file = files[results.index(faults[0])]
         found = f"{first.found}{in_all(len(faults))}"
         raise first.but(where=file, found=found, do=first.do or REPLACE)
     return results
@@ -104,7 +105,8 @@ def leakage(
     """
     images = images.assign(content=[picture.sha256 for picture in pictures])
     is_used = images["split"].isin(USED)
-    images, texts = images[is_used], captions[captions["split"].isin(USED)]
+    images = images[is_used]
+    texts = captions[captions["split"].isin(USED)]
     names = (images["split"] + ": " + images["file"]).to_numpy()
     same = _shared(images.assign(name=names))
     copies = same.groupby("content", sort=False)["name"]
@@ -116,7 +118,8 @@ def leakage(
     verbatim = _shared(texts.assign(content=verbatim))
     words = texts["text"].map(_words)
     worded = _shared(texts.assign(content=words)[words != ""])
-    exact, near_captions = verbatim["content"].nunique(), worded["content"].nunique()
+    exact = verbatim["content"].nunique()
+    near_captions = worded["content"].nunique()
     return {
         "near_pictures_total": len(near),
         "captions": exact,

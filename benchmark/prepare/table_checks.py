@@ -16,7 +16,8 @@ CORRECT = "correct the annotations"
 def check_tables(tables: Tables, card: Card) -> None:
     """Raise UserError for the first fault that makes the tables unusable."""
     check_rows(tables)
-    images, captions = tables.images, tables.captions
+    images = tables.images
+    captions = tables.captions
     for name in USED:
         if name not in set(images["split"]):
             expected = "at least one image (score needs train and val, too)"
@@ -47,7 +48,9 @@ def _check_counts(what: str, expected: dict[str, int], splits: pd.Series) -> Non
 
 def check_rows(tables: Tables) -> None:
     """The same for faults of single rows, whatever splits there are."""
-    images, captions, regions = tables.images, tables.captions, tables.regions
+    images = tables.images
+    captions = tables.captions
+    regions = tables.regions
     for column in ("image_id", "group", "file"):
         _check_texts(images, "image_id", column, LONGEST_PATH)
     _check_texts(captions, "caption_id", "caption_id", 2 * LONGEST_PATH)
@@ -119,8 +122,10 @@ def _refuse(
     Without `found`, the value of `column` is what is found."""
     if offenders.empty:
         return
-    first, count = offenders.iloc[0], in_all(len(offenders))
-    where, value = f"{key} {first[key]!r}: {column}", repr(first[column])
+    first = offenders.iloc[0]
+    count = in_all(len(offenders))
+    where = f"{key} {first[key]!r}: {column}"
+    value = repr(first[column])
     if found:
         raise UserError(f"{where} {value}", expected, f"{found}{count}", CORRECT)
     raise UserError(where, expected, f"{value}{count}", CORRECT)

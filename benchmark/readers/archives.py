@@ -71,7 +71,8 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
 
 def _check_member(info: ZipInfo, archive: Path) -> None:
     """Raise UserError for a name that leads outside, and for a link."""
-    path, shown = PurePosixPath(info.filename.replace("\\", "/")), info.filename
+    path = PurePosixPath(info.filename.replace("\\", "/"))
+    shown = info.filename
     has_drive = info.filename[1:2] == ":"
     if path.is_absolute() or ".." in path.parts or has_drive:
         outside = f"{shown!r:.200}, outside"
@@ -147,7 +148,10 @@ class _Headers:
     it."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell
+        self.file = file
+        self.path = path
+        self.seek = file.seek
+        self.tell = file.tell
 
     def read(self, size: int) -> bytes:
         if size > HEADER:

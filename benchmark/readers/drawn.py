@@ -113,7 +113,8 @@ def opener(
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             first, *_, last = scenes
-            where, expected = f"{name}: file of an image", f"{first} to {last}"
+            where = f"{name}: file of an image"
+            expected = f"{first} to {last}"
             advice = "use a file of Tables.images read with the same options"
             raise UserError(where, expected, repr(file), advice)
         return draw(*scenes[file])

@@ -55,7 +55,8 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
     text, torn = TORN_LINE.subn(r"\1|\2", text)
     table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
     if sorted(table.columns) != sorted(TABLE):
-        expected, found = f"the columns {', '.join(TABLE)}", ", ".join(table.columns)
+        expected = f"the columns {', '.join(TABLE)}"
+        found = ", ".join(table.columns)
         raise UserError(f"{path.name}:1", expected, found, UNCHANGED)
     places = [table.columns.index(column) for column in TABLE]
     rows: dict[str, tuple[str, str]] = {}
@@ -88,8 +89,9 @@ def listed(
             image = image_of(line.strip())
             if not image or image in split_of:
                 fault = f"already in {split_of[image]}" if image else "unknown image"
-                found = f"{line!r:.80}: {fault}"
-                raise UserError(f"{name}:{number}", expected, found, UNCHANGED)
+                where = f"{name}:{number}"
+                actual = f"{line!r:.80}: {fault}"
+                raise UserError(where, expected, actual, UNCHANGED)
             split_of[image] = split
     return split_of
 

@@ -141,7 +141,8 @@ class Folder:
         name = inside_folder(file, f"{self.path}: {file!r:.200}", "correct its name")
         real = os.path.realpath(self.path / name)
         if not real.startswith(f"{self.real.rstrip(os.sep)}{os.sep}"):
-            expected, advice = "an image in this folder", "place a copy of it there"
+            expected = "an image in this folder"
+            advice = "place a copy of it there"
             raise UserError(self.path / name, expected, f"a link to {real}", advice)
         return self.path / name
 

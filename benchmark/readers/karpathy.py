@@ -96,10 +96,12 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
     for row, image in enumerate(checked(_File, data, path.name).images):
         entry = _entry(image, f"{path.name}: images[{row}]")
         if splits and entry.split not in splits:
-            where, expected = f"{entry.where}: split", f"one of {', '.join(splits)}"
+            where = f"{entry.where}: split"
+            expected = f"one of {', '.join(splits)}"
             raise UserError(where, expected, repr(entry.split), UNCHANGED)
         if entry.file in seen:
-            where, repeated = f"{entry.where}: filename", f"{entry.file!r} again"
+            where = f"{entry.where}: filename"
+            repeated = f"{entry.file!r} again"
             raise UserError(where, "every file once", repeated, UNCHANGED)
         seen.add(entry.file)
         entries.append(entry)

@@ -32,7 +32,8 @@ def array_of(content: bytes | mmap.mmap) -> np.ndarray:
         raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
     if dtype.hasobject:
         raise ValueError("pickled objects; save texts as str, numbers as float32")
-    size, claimed = len(content) - file.tell(), math.prod(shape) * dtype.itemsize
+    size = len(content) - file.tell()
+    claimed = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or size != claimed:
         raise ValueError(f"{size} bytes of values, but {dtype} {shape} has {claimed}")
     flat = np.frombuffer(content, dtype, offset=file.tell())

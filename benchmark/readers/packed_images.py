@@ -61,7 +61,8 @@ class Packed(Folder):
         """The bytes of an image in a tar or parquet file. Raises UserError for one that
         is not there or too large."""
         holder, name = HELD.fullmatch(file).group("holder", "name")
-        path, where = self.path_of(holder), f"{self.path}: {file}"
+        path = self.path_of(holder)
+        where = f"{self.path}: {file}"
         with files.readable(where, WHOLE, AGAIN):
             if path.suffix.lower() in PARQUETS:
                 return _image_of_row(path, int(name), where)
@@ -165,7 +166,8 @@ def _check_columns(
     path: Path, images: list[str], others: list[str], wanted: list[str]
 ) -> None:
     if len(images) > 1:
-        several, advice = ", ".join(images), "leave the others out"
+        several = ", ".join(images)
+        advice = "leave the others out"
         raise UserError(path.name, "one column of images", several, advice)
     if not wanted:
         named = ", ".join([*images, *others][:NAMED]) or "none"
@@ -222,7 +224,8 @@ def pages(
     """The pages of some leaves, of one row group or of all, as their own headers have
     them: what reads them goes by these, and not by the sums in the footer."""
     groups = range(table.num_row_groups) if group is None else [group]
-    columns, listed = range(table.metadata.num_columns), []
+    columns = range(table.metadata.num_columns)
+    listed = []
     with files.opened(path) as file:
         for number, column in product(groups, columns):
             chunk = table.metadata.row_group(number).column(column)
@@ -278,7 +281,8 @@ def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
 def _varint(data: BinaryIO) -> int:
     number, shift = 0, 0
     while (byte := data.read(1)[0]) & 128:
-        number, shift = number | (byte & 127) << shift, shift + 7
+        number = number | (byte & 127) << shift
+        shift = shift + 7
     return number | byte << shift
 
 

@@ -115,7 +115,8 @@ def _captions(path: Path) -> list[str]:
             where = f"{_short(path)}:{number}"
             raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
     if not captions or len(captions) % EACH:
-        expected, count = f"{EACH} lines per image", f"{len(captions)} lines"
+        expected = f"{EACH} lines per image"
+        count = f"{len(captions)} lines"
         raise UserError(_short(path), expected, count, AGAIN)
     return captions
 
@@ -127,7 +128,8 @@ def _ids(path: Path, images: int) -> list[str]:
     seen: set[str] = set()
     for row, image_id in enumerate(ids):
         if row % each:
-            expected, fits = repr(ids[row - 1]), image_id == ids[row - 1]
+            expected = repr(ids[row - 1])
+            fits = image_id == ids[row - 1]
         else:
             expected = "a number that no line before has"
             fits = image_id.isdigit() and image_id not in seen

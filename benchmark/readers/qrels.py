@@ -57,7 +57,8 @@ def read(text: str, name: str) -> Qrels:
     for number, line in enumerate(lines, start=1):
         if (number == 1 and has_names) or not line.strip():
             continue
-        where, cells = f"{name}:{number}", _cells(line)
+        where = f"{name}:{number}"
+        cells = _cells(line)
         if len(cells) != len(first) or not NUMBER.fullmatch(cells[places["score"]]):
             expected = f"{len(first)} cells, among them a score, separated by tabs"
             raise UserError(where, expected, f"{line!r:.80}", CORRECT)

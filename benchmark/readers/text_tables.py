@@ -124,7 +124,8 @@ def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
         if not any(cells):
             continue
         if fault := _fault_of(number, cells, columns, layout):
-            table.fault, table.fault_line = fault, number
+            table.fault = fault
+            table.fault_line = number
             return table
         table.rows.append(Row(number, cells))
     return table
@@ -189,7 +190,8 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
             if number == 0 or not any(cells):
                 continue
             if fault := _fault_of(first, cells, columns, layout):
-                table.fault, table.fault_line = fault, first
+                table.fault = fault
+                table.fault_line = first
                 break
             table.rows.append(Row(first, cells))
             if start - first > 1:
