@@ -150,4 +150,4 @@ def test_a_download_that_fails_is_one_line(monkeypatch):
         faster_rcnn.load("yolo", None)
     with refused("", "https://", "no network", "--weights-dir"):
         faster_rcnn.load(MOBILE, None)
-    assert "to be downloaded from https://" in faster_rcnn.whereabouts(MOBILE, None)
+    assert "downloaded from https://" in faster_rcnn.whereabouts(MOBILE, None)
