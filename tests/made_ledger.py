@@ -2,7 +2,8 @@
 
 from benchmark.boards import claim_ledger
 from benchmark.papers.printed_tables import papers
-from benchmark.stats.verdicts import Conclusion, Size
+from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import Size
 
 CLAIM = papers()["scan"].claims[0]
 

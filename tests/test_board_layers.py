@@ -28,7 +28,7 @@ from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
 from benchmark.report.pages.ledger_pages import of_layers
 from benchmark.season.parameters import OwnClaim, Params
-from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.claim_kinds import Conclusion
 
 CAPTIONS = len(OWNERS)
 ASKED = range(0, CAPTIONS, 2)  # the captions that were judged

@@ -11,9 +11,10 @@ from benchmark.boards.claims import Verdict
 from benchmark.papers.printed_tables import OWN, Claim, title_of
 from benchmark.report.pages import claim_tables
 from benchmark.report.tables import Table
+from benchmark.stats.claim_kinds import KINDS, Conclusion
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Conclusion, Flag, Limit, Pair, Rule, Size
+from benchmark.stats.verdicts import Flag, Limit, Pair, Rule, Size
 
 ROOT = Path(__file__).parent.parent
 HALF = 1.25  # of an interval
@@ -46,7 +47,7 @@ def pair(
     )
     return Pair(
         comparison=comparison,
-        rule=Rule(kind=facts.get("kind", "ordered"), margin=0.5),
+        rule=Rule(kind=KINDS[facts.get("kind", "ordered")], margin=0.5),
         printed=facts.get("printed", 4.3),
         conclusion=Conclusion(conclusion),
         on_test_set=Conclusion(conclusion),

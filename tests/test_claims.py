@@ -33,8 +33,8 @@ from benchmark.papers.printed_tables import (
     quantity,
 )
 from benchmark.season.plugins import presets
+from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Conclusion
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 # is better; images are not known, the margin of MORE is 1
@@ -344,11 +344,11 @@ class TestSeveralParts:
             1,
             "",
         )
-        assert said(verdict, "R") == ["in part: c was not played"]
+        assert said(verdict, "R") == ["in part: c was not run"]
         (verdict,) = claimed(results, claim("c", "a", "d"))
         assert (verdict.conclusion, verdict.reason, blocks(verdict)) == (
             "not run",
-            "c was not played",
+            "c was not run",
             "R",
         )
 
@@ -513,14 +513,14 @@ def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(cla
         results, claim("a", "b", weights="a trained encoder"), claim("a", "b")
     )
     assert needs.conclusion == "not run"
-    assert needs.reason == "a was played with a random text encoder"
+    assert needs.reason == "a was run with a random text encoder"
     these = "the interval is for other trainings only"
     assert other.flags == [("T", "a", False), ("I", these, False)]
     own = {"departures": [Departure(aspect=Aspect.WORD_VECTORS, here="trained here")]}
     made = claim("a", "b", weights="word vectors of elsewhere")
     (verdict,) = claimed(board(fed("a", 12, **own), fed("b", 10)), made)
     assert verdict.conclusion == "not run"
-    assert verdict.reason == "a was played with other word vectors"
+    assert verdict.reason == "a was run with other word vectors"
     (verdict,) = claimed(board(fed("a", 12, **own), fed("b", 10, **own)), made)
     assert verdict.conclusion == "holds"
 
@@ -539,7 +539,7 @@ def test_a_claim_that_was_not_run_says_why(claimed):
         lack(claim(unplayed="No times are printed.", printed=[3, 2]))
         == "No times are printed"
     )
-    assert lack(made, first) == "b was not played"
+    assert lack(made, first) == "b was not run"
     lost = standing(
         "b", [outcome("b", status="not_applicable", reason="two captions are needed")]
     )
@@ -557,7 +557,7 @@ def test_a_claim_that_was_not_run_says_why(claimed):
     alike = board(other, fed("b", 10, row, **encoder))
     assert [verdict.conclusion for verdict in claimed(alike, made)] == ["holds"]
     apart = fed("b", 10, {"sentence": "hglmm"})
-    assert lack(made, other, apart) == "a was played with hglmm_1000"
+    assert lack(made, other, apart) == "a was run with hglmm_1000"
 
 
 def test_what_networks_do_needs_two_of_them(claimed):
@@ -575,7 +575,7 @@ def test_what_networks_do_needs_two_of_them(claimed):
         "holds"
     ]
     (verdict,) = claimed(alike, claim("a", "b"))
-    assert (blocks(verdict), verdict.reason) == ("R", "all were played with mobile")
+    assert (blocks(verdict), verdict.reason) == ("R", "all were run with mobile")
 
 
 def test_what_was_said_of_folds_is_judged_by_their_means(own):
@@ -694,7 +694,8 @@ def said(verdict: Verdict, letter: str) -> list[str]:
     return [flag.sentence for flag in verdict.flags if flag.letter == letter]
 
 
-RATE = ["rate=1"]
+RATE = [frozenset({"rate"})]  # the options of one trial
+BOTH = [frozenset({"rate", "epochs"})]
 HAD_NONE = "{} had no trials on validation, its opponent had"
 
 
@@ -713,10 +714,10 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
         ("mn", {"a": RATE}, "b", "", "a: 1 trials (rate); b: no trials"),
         ("mn", {}, "", "", ""),
         ("mn", {}, "b", "", ""),
-        ("mn", {"a": RATE, "b": ["rate=2"]}, "", "", ""),
+        ("mn", {"a": RATE, "b": RATE}, "", "", ""),
         (
             "mn",
-            {"a": ["rate=1 epochs=3"], "c": ["rate=2"], "b": ["rate=3"]},
+            {"a": BOTH, "c": RATE, "b": RATE},
             *("", "", "a: 2 trials (epochs, rate); b: 1 trials (rate)"),
         ),
     ],
@@ -755,11 +756,11 @@ AGAIN = common("b", 10, start="c", options={"trains": False})
     ("rows", "lack"),
     [
         ([common("b", 10)], ""),
-        ([common("b", 10, "component")], "b was played with component scaling"),
-        ([common("b", 10, "")], "b was played with another scaling"),
+        ([common("b", 10, "component")], "b was run with component scaling"),
+        ([common("b", 10, "")], "b was run with another scaling"),
         ([AGAIN, common("c", 9)], ""),
-        ([AGAIN, common("c", 9, "component")], "b was played with component scaling"),
-        ([AGAIN], "b was played with another scaling"),
+        ([AGAIN, common("c", 9, "component")], "b was run with component scaling"),
+        ([AGAIN], "b was run with another scaling"),
     ],
 )
 def test_all_trainings_of_both_rows_have_to_have_the_settings_of_a_claim(

@@ -30,7 +30,8 @@ from benchmark.report.figures import papers as drawn_papers
 from benchmark.report.figures.intervals import claim_lines, leaderboard_lines
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.report.ledger_figures import ledger_figure
-from benchmark.stats.verdicts import Conclusion, Rule
+from benchmark.stats.claim_kinds import KINDS, Conclusion
+from benchmark.stats.verdicts import Rule
 
 HOSTILE = (
     "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -331,7 +332,7 @@ def pair(
         interval=(difference - 1, difference + 1),
         printed=printed,
         margin=1.5,
-        rule=Rule(kind=kind, margin=1.5),
+        rule=Rule(kind=KINDS[kind], margin=1.5),
         comparison=comparison,
     )
 

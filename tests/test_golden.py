@@ -670,6 +670,7 @@ def evaluation_of(scores: np.ndarray, group_of_image: np.ndarray, folds: int) ->
 def golden_of_statistics(folder: Path) -> Values:
     """With nine digits."""
     from benchmark.stats import comparisons, significance
+    from benchmark.stats.claim_kinds import KINDS
     from benchmark.stats.comparisons import Sample
     from benchmark.stats.verdicts import Rule
 
@@ -714,7 +715,7 @@ def golden_of_statistics(folder: Path) -> Values:
     yield "Holm", rounded(np.minimum(significance.holm_products(p_values), 1.0))
     for kind in ("ordered", "alike", "not_better"):
         for margin in (0.5, 4.0):
-            rule = Rule(kind=kind, margin=margin)
+            rule = Rule(kind=KINDS[kind], margin=margin)
             known = [
                 (gap, doubt, estimate) for _, gap, doubt, estimate in found if estimate
             ]

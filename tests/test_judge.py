@@ -24,6 +24,7 @@ from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
 from benchmark.season.parameter_files import read_params
+from benchmark.stats.claim_kinds import KINDS
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = 300
@@ -821,7 +822,6 @@ SIX = [  # paper, claim, part
     ("cyclematch", "latent_embeddings_help", 0),
     ("cyclematch", "three_scores_no_better_than_two", 1),
 ]
-SIGNS = {"ordered": ">", "alike": "=", "not_better": "not better than"}
 
 
 @pytest.mark.skipif(
@@ -839,7 +839,7 @@ def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_pat
         )
         part, expected = claim.parts[number], finding["parts"][number]
         words = [f"flickr8k:{preset}" for preset in part.presets]
-        words += ["--claim", f"A {SIGNS[part.kind]} B by {part.metric}"]
+        words += ["--claim", f"A {KINDS[part.kind].sign} B by {part.metric}"]
         words += [
             "--margin",
             repr(expected["margin"]),

@@ -280,8 +280,8 @@ class Board:
     rows: list[Row]
     # those of the season file
     own_claims: dict[str, Paper] = field(default_factory=dict)
-    # options of trials, by preset
-    tried: dict[str, list[str]] = field(default_factory=dict)
+    # names of the options that each trial set, by preset
+    tried: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
@@ -428,7 +428,10 @@ def read_boards(params: Params) -> list[Board]:
                 declared = Preset(title=f"{preset} (external)")
             rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
         here = trials[trials["dataset"] == dataset]
-        tried = {preset: list(of) for preset, of in here.groupby("preset")["options"]}
+        tried = {
+            preset: [option_names(options) for options in trials_of]
+            for preset, trials_of in here.groupby("preset")["options"]
+        }
         facts = {"own_claims": own_claims(params), "tried": tried}
         facts["missing"] = tuple(key for key in of_dataset if key in missing)
         boards.append(Board(dataset=dataset, card=card, rows=rows, **facts))
@@ -541,6 +544,11 @@ def add_trial(season: str, trial: dict) -> None:
 def spelt(options: dict[str, Option]) -> str:
     """Options as they stand in a row: "epochs=20 learning_rate=0.0005"."""
     return " ".join(f"{key}={options[key]}" for key in sorted(options))
+
+
+def option_names(options: str) -> frozenset[str]:
+    """Which options a trial set."""
+    return frozenset(word.partition("=")[0] for word in options.split())
 
 
 def is_taken(options: str, cell: Cell | Record) -> bool:

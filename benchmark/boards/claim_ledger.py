@@ -22,7 +22,8 @@ from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name
 from benchmark.papers.printed_tables import Claim, papers
-from benchmark.stats.verdicts import MOST_SEEDS, SHARES, Conclusion, Size, two_digits
+from benchmark.stats.claim_kinds import ORDERED, Conclusion
+from benchmark.stats.verdicts import MOST_SEEDS, SHARES, Size, two_digits
 
 FILE = "claims.json"
 DRAWN = "drawn"  # split of a dataset that the code draws
@@ -146,9 +147,7 @@ class Place(Strict):
     def knows(self) -> list[str]:
         """Its flags that say that it knows more than others, such as the other test
         queries."""
-        return [
-            name for name in map(flags.NAMES.get, flags.FLATTERED) if name in self.flags
-        ]
+        return [name for name in flags.FLATTERING if name in self.flags]
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of
@@ -276,7 +275,7 @@ class LedgerRow:
         if HOLDS in found and found.isdisjoint(FAILED):
             held = [f for f in findings if f.conclusion == HOLDS]
             is_smaller = Size.SMALLER in {f.compared.size for f in held}
-            is_ordered = self.claim.parts[0].kind == "ordered"
+            is_ordered = self.claim.parts[0].kind == ORDERED.name
             return Group.SMALLER if is_smaller and is_ordered else Group.REPLICATED
         if HOLDS in found:
             return Group.MIXED

@@ -32,6 +32,8 @@ from benchmark.boards.claim_ledger import (
     Place,
     SeasonClaims,
 )
+from benchmark.boards.timing import settings_of
+from benchmark.boards.unrun_claims import not_run
 from benchmark.papers.printed_tables import (
     MINUS,
     OWN,
@@ -48,7 +50,8 @@ from benchmark.papers.printed_tables import (
 from benchmark.scoring import METRICS
 from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
-from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
+from benchmark.stats.claim_kinds import FAR, KINDS, Conclusion, Effect
+from benchmark.stats.verdicts import WORST_FIRST, Flag, Limit, Pair, Rule
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -139,13 +142,13 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
     """With the adjustment over the claims of the paper that were run and count."""
     asked, parts_of = [], {}
     for claim in paper.claims:
-        lacks = [
-            flags.not_run(board, claim, _here(board, part)) for part in claim.parts
-        ]
+        lacks = [not_run(board, claim, _here(board, part)) for part in claim.parts]
         run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
         pairs = [_asked(board, paper, part, claim.unfair) for part in run]
         missing = list(dict.fromkeys(lack for lack in lacks if lack))
-        in_part = [Flag("R", f"in part: {lack.sentence}") for lack in missing]
+        in_part = [
+            Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
+        ]
         presets = dict.fromkeys(preset for part in run for preset in part.presets)
         of_claim = flags.claim_flags(board, presets, pairs)
         is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
@@ -205,11 +208,11 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
             level = max(
                 float(np.mean(of)) for of in (comparison.firsts, comparison.seconds)
             )
-        shown = of_paper if part.kind == "far" else values
+        shown = of_paper if part.kind == FAR.name else values
         margin = margin_of(part, shown, is_half, level)
     return Pair(
         comparison=comparison,
-        rule=Rule(kind=part.kind, margin=margin),
+        rule=Rule(kind=KINDS[part.kind], margin=margin),
         printed=difference,
         blocked=flags.obstacle(board, comparison, unfair),
         has_scale=metric.unit in ("%", "share"),
@@ -232,7 +235,7 @@ def _controlled(
     asked = [
         [_asked(board, paper, other, claim.unfair)]
         for other in others
-        if not flags.not_run(board, claim, _here(board, other))
+        if not not_run(board, claim, _here(board, other))
     ]
     controls = tuple(pair for of_control in rules.judge(asked) for pair in of_control)
     if controls and all(control.conclusion in FAILED for control in controls):
@@ -244,7 +247,10 @@ def _controlled(
         other = next(of for of in controls if of.conclusion not in FAILED)
         why = f"against the paper ({pair.conclusion}), but not in a control: "
         why += f"{other.comparison.names}, {other.conclusion}"
-    return rules.withheld(replace(pair, controls=controls), Flag("2", why, blocks=True))
+    return rules.withheld(
+        replace(pair, controls=controls),
+        Flag(flags.UNCONFIRMED.letter, why, blocks=True),
+    )
 
 
 def margin_of(
@@ -255,34 +261,29 @@ def margin_of(
 ) -> float:
     """How much a claim counts as no difference: points of its metric.
 
-    A difference that is claimed is one of at least half of what the paper prints; but
-    of no more than a point per recall, so that effects which the paper found large are
-    not "none" when they are half as large. A difference that is denied is one of more
-    than a point per recall, or, where the paper prints more and calls it none, of more
-    than twice that. Either way, no more than a tenth of the better score: a point is
-    little to a recall of 60 and nearly all of a recall of 1. What is claimed to be far
-    behind has to lack half of the printed share of the better score. Means of scores
-    have the scale of their model, so that no difference of them is too small.
+    What half, or twice, of the printed difference is depends on the kind of the claim
+    (stats.claim_kinds). A margin is no more than a tenth of the better score: a point
+    is little to a recall of 60 and nearly all of a recall of 1. Means of scores have
+    the scale of their model, so that no difference of them is too small.
 
     `printed` are both values. `is_half`: rsum has a single direction, and half of the
     recalls. `level` is the better score where it is a recall or a sum of them.
     """
-    unit, less = quantity(part.metric).unit, quantity(part.metric).less_is_better
-    if unit in ("score", "correlation"):
+    metric = quantity(part.metric)
+    if metric.unit in ("score", "correlation"):
         return 0.0
-    difference = (printed[0] - printed[1]) * (-1 if less else 1) if printed else 0.0
-    if part.kind == "far":
-        return abs(difference) / max(printed) / 2 * level
+    difference = printed[0] - printed[1] if printed else 0.0
+    share = abs(difference) / max(printed) if difference else 0.0
     recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
-    points = (
-        POINTS_OF_A_RECALL * recalls / (2 if is_half else 1) if unit == "%" else 0.0
+    points = POINTS_OF_A_RECALL * recalls if metric.unit == "%" else 0.0
+    effect = Effect(
+        difference=-difference if metric.less_is_better else difference,
+        points=points / 2 if is_half else points,
+        share=share,
+        level=level,
+        most=math.inf if level is None else OF_THE_LEVEL * level,
     )
-    most = math.inf if level is None else OF_THE_LEVEL * level
-    if part.kind == "ordered":
-        half = abs(difference) / 2 or points
-        return min(half, points or half, most)
-    denied = abs(difference) if part.kind == "alike" else max(0.0, difference)
-    return min(max(points, 2 * denied), most)
+    return KINDS[part.kind].margin(effect)
 
 
 def is_dataset(board: Board, place: str) -> bool:
@@ -370,7 +371,7 @@ def made(board: Board) -> Made:
         epochs=[*epochs[:1], *epochs[-1:]],
         images=board.card["counts"].get("train", {}).get("images", 0),
         hours=_rounded(sum(outcome.training_seconds for outcome in trained) / 3600),
-        settings=flags.settings_of(board),
+        settings=[str(setting) for setting in settings_of(board)],
         commits=sorted({facts.git_commit for facts in runs}),
     )
 

@@ -16,6 +16,7 @@ from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.season.parameter_files import read_params
+from benchmark.stats.claim_kinds import ORDERED
 
 SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
 
@@ -73,7 +74,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def verdict(board: Board, first: Row, second: Row) -> str:
     """What `judge` says of two rows."""
-    asked = argparse.Namespace(metric=None, kind="ordered", margin=None)
+    asked = argparse.Namespace(metric=None, kind=ORDERED, margin=None)
     (found,) = judge.told([judge.of_season((board, first), (board, second), asked)])
     return judge.shown(found)
 

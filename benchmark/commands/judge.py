@@ -63,18 +63,19 @@ from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
-from benchmark.report.pages.claim_tables import SIGNS, limited
+from benchmark.report.pages.claim_tables import limited
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
 from benchmark.season.parameter_files import read_params
 from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, verdicts
+from benchmark.stats.claim_kinds import KINDS, SIGNS
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.significance import ROUNDING, Constant
 from benchmark.stats.verdicts import Flag, Pair, Rule
 
-KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
-CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
+SIGN = "|".join(map(re.escape, SIGNS))
+CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 DECLARED = {
     name.removeprefix(f"{of.direction}_")
     for name, of in METRICS.items()
@@ -181,13 +182,13 @@ def read_claim(arguments: argparse.Namespace) -> bool:
     match = CLAIM.fullmatch(arguments.claim)
     first, sign, second, by = match.groups() if match else [None] * 4
     if first == second:  # or no claim at all
-        do = f"say one of {', '.join(KINDS)}"
+        do = f"say one of {', '.join(SIGNS)}"
         raise UserError("--claim", "a claim on A and B", short(arguments.claim), do)
     if by and arguments.metric not in (None, by):
         raise UserError(
             "--metric", f"{by}, as the claim says", arguments.metric, "name one"
         )
-    arguments.kind, arguments.metric = KINDS[sign], by or arguments.metric
+    arguments.kind, arguments.metric = SIGNS[sign], by or arguments.metric
     return first == "B"
 
 
@@ -563,7 +564,7 @@ def _rule(
             if is_share
             else None
         )
-        part = Part(presets=["a", "b"], kind=arguments.kind, metric=metric)
+        part = Part(presets=["a", "b"], kind=arguments.kind.name, metric=metric)
         margin = margin_of(part, None, is_half and "rsum" in metric, level)
     return Rule(kind=arguments.kind, margin=margin or 0.0)
 
@@ -589,7 +590,7 @@ def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
         # What other trainings would change on other queries as well counts as theirs.
         parts = [doubt.interaction + doubt.main, doubt.images + doubt.main]
         numbers["share_of_trainings"] = parts[0] / parts[1] if parts[1] else None
-        facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind}
+        facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind.name}
         facts |= {
             "metric": of.metric,
             "conclusion": pair.conclusion,
@@ -614,7 +615,7 @@ def lines(found: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full
     stops."""
     unit, share = found["unit"], found["share_of_trainings"]
-    compared = f"{found['first']} {SIGNS[found['kind']]} {found['second']}"
+    compared = f"{found['first']} {KINDS[found['kind']].verb} {found['second']}"
     said = [f"{compared} by {found['metric']}: {found['conclusion']}"]
     numbers = [
         f"difference {found['difference']:+.4g}",

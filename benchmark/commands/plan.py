@@ -31,11 +31,11 @@ from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
+from benchmark.stats.claim_kinds import ALIKE, FAR, KINDS, ORDERED
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import DENIED, MOST_SEEDS, Rule, power, two_digits
+from benchmark.stats.verdicts import MOST_SEEDS, Rule, power, two_digits
 
-KINDS = ("ordered", "far", "alike", "not_better")
 SEEDS = (1, 2, 3, 5, 10)
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--kind",
         choices=KINDS,
-        default="ordered",
+        default=ORDERED.name,
         help="of the claim; default: ordered",
     )
     add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
@@ -112,7 +112,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     kind, difference = arguments.kind, arguments.difference
-    difference = 0.0 if difference is None and kind in DENIED else difference
+    if difference is None and KINDS[kind].denies:
+        difference = 0.0
     rule = rule_of(arguments, difference)
     three = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
     is_given = three != (None,) * 3
@@ -175,17 +176,17 @@ def main(arguments: argparse.Namespace) -> None:
 def rule_of(arguments: argparse.Namespace, difference: float | None) -> Rule:
     """The rule of the claim. Raises UserError for one that is not true of the
     difference: no number of seeds and images would let it hold."""
-    kind, margin = arguments.kind, arguments.margin
+    kind, margin = KINDS[arguments.kind], arguments.margin
     if arguments.metric not in METRICS:
         found = suggested(arguments.metric, METRICS)
         raise UserError(
             "--metric", "a metric of records, such as rsum", found, "correct it"
         )
-    if margin is None and kind == "far":
+    if margin is None and kind == FAR:
         raise UserError("--margin", "what the first is better by", "nothing", "give it")
     if margin is None:
-        printed = None if kind in DENIED else (difference or 0.0, 0.0)
-        margin = margin_of(Part(kind=kind, metric=arguments.metric), printed)
+        printed = None if kind.denies else (difference or 0.0, 0.0)
+        margin = margin_of(Part(kind=kind.name, metric=arguments.metric), printed)
     if not (
         isfinite(difference or 0.0) and 0 <= margin < inf and 0 < arguments.power < 1
     ):
@@ -193,13 +194,16 @@ def rule_of(arguments: argparse.Namespace, difference: float | None) -> Rule:
         raise UserError(
             "plan", expected, f"{difference}, {margin:g} and {arguments.power:g}"
         )
-    size = abs(difference) if kind == "alike" else difference
-    if size is not None and (size >= margin if kind in DENIED else size <= margin):
+    size = abs(difference) if kind == ALIKE else difference
+    if size is not None and (size >= margin if kind.denies else size <= margin):
         expected = (
-            f"{'less' if kind in DENIED else 'more'} than the margin of {margin:.3g}"
+            f"{'less' if kind.denies else 'more'} than the margin of {margin:.3g}"
         )
         raise UserError(
-            f"--difference, {kind}", expected, f"{difference:g}", "change one of them"
+            f"--difference, {kind.name}",
+            expected,
+            f"{difference:g}",
+            "change one of them",
         )
     return Rule(kind=kind, margin=margin)
 

@@ -46,7 +46,7 @@ import torch
 
 from benchmark import scoring
 from benchmark.boards.boards import OWN_IMAGES
-from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
+from benchmark.boards.chance import TIMES, choices_of, near_chance, rsum_by_chance
 from benchmark.contracts import datasets
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.devices import provenance
@@ -469,8 +469,8 @@ def doubts(external: External, data: Prepared) -> Iterator[str]:
             right = metrics[f"{way}_r1"]
             yield f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it"
     images = choices_of(data.split(SPLIT).group_of_image)
-    rsum, by_chance = metrics["rsum"], chance(len(ways), images)
-    if rsum < by_chance / NEAR_CHANCE:
+    rsum, by_chance = metrics["rsum"], rsum_by_chance(len(ways), images)
+    if rsum < by_chance / TIMES:
         yield f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {hints[1]}"
     elif doubt := near_chance(rsum, len(ways), images):
         what = hints[0].format(order=external.order)

@@ -1,22 +1,9 @@
 """What an interval says about a claim, and what would decide an undecided one.
 
-The difference d is positive where the first thing is better; the margin m is what the
-claim counts as no difference. With the 95% interval of d:
-
-    kind         conclusion                        if the interval
-    ordered      no difference beyond the margin   lies within -m and m
-                 holds, reversed                   else lies above zero, below zero *
-    far          no difference beyond the margin   does not reach above m
-                 holds                             lies above m *
-    alike        holds                             lies within -m and m
-                 does not hold: better, worse      lies above m, below -m *
-    not_better   holds                             does not reach above m
-                 does not hold: better             lies above m *
-
-A star marks what asserts a difference: its p must be at most 0.05 after Holm's
-adjustment, too. All else is undecided. Every conclusion states a range of d that
-contains the whole interval, so two conclusions on one difference always have a range in
-common: they cannot contradict each other.
+What each kind of claim asserts stands in stats.claim_kinds. Where a conclusion asserts
+a difference, its p must be at most ALPHA after Holm's adjustment, too. Every conclusion
+states a range of d that contains the whole interval, so two conclusions on one
+difference always have a range in common: they cannot contradict each other.
 
 All pairs of a claim have to hold, so the largest p counts; one that is reversed denies
 it, so then the smallest counts, times the number of pairs. Holm's adjustment is over
@@ -35,6 +22,7 @@ from typing import NamedTuple
 
 from scipy import special
 
+from benchmark.stats.claim_kinds import ClaimKind, Conclusion
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import (
     ALPHA,
@@ -51,8 +39,6 @@ POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
 SEEDS_BESIDE = (0, 2, 5, 10)  # further trainings that may go with more images
 QUANTILES = [(step + 0.5) / 100 for step in range(100)]  # of an estimated variance
-DENIED = ("alike", "not_better")  # kinds of claims that deny a difference
-ONE_SIDED = ("far", "not_better")  # those on one side of the margin
 
 
 class Flag(NamedTuple):
@@ -64,18 +50,6 @@ class Flag(NamedTuple):
 
 
 NOTHING_VARIES = Flag("O", "nothing varies, so nothing tells the error", blocks=True)
-
-
-class Conclusion(StrEnum):
-    """What is concluded on a claim, or on one pair of it."""
-
-    HOLDS = "holds"
-    REVERSED = "reversed"
-    NO_DIFFERENCE = "no difference beyond the margin"
-    BETTER = "does not hold: better"  # than the claim says: it claims no difference
-    WORSE = "does not hold: worse"
-    UNDECIDED = "undecided"
-    NOT_RUN = "not run"
 
 
 WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
@@ -110,71 +84,79 @@ class Limit(NamedTuple):
 class Rule:
     """What a claim says about one pair."""
 
-    kind: str  # ordered, far, alike, not_better
+    kind: ClaimKind
     margin: float
 
     @property
     def bound(self) -> float:
-        """Beyond it lies what a conclusion with a star asserts."""
-        return 0.0 if self.kind == "ordered" else self.margin
+        """Beyond it lies what the claim asserts, or what denies it."""
+        return self.kind.bound(self.margin)
 
     def p(self, estimate: Estimate) -> float:
-        """Of the difference that a conclusion with a star would assert."""
-        is_one_sided = self.kind in ONE_SIDED
-        return (
-            estimate.p_above(self.margin)
-            if is_one_sided
-            else estimate.p(beyond=self.bound)
-        )
+        """Of the difference that the claim asserts or, of one that denies a difference,
+        of that which denies it."""
+        if self.kind.is_one_sided:
+            return estimate.p_above(self.margin)
+        return estimate.p(beyond=self.bound)
 
     def asserted(self, difference: float) -> Conclusion:
-        """The conclusion with a star that this side of the claim would have."""
-        if self.kind == "far":
-            return Conclusion.HOLDS
-        if self.kind == "ordered":
-            return Conclusion.HOLDS if difference > 0 else Conclusion.REVERSED
-        return Conclusion.BETTER if difference > 0 else Conclusion.WORSE
+        """The conclusion if the interval lies beyond the bound on this side of it."""
+        return self.kind.above if difference > 0 else self.kind.below
+
+    def is_within(self, interval: tuple[float, float]) -> bool:
+        """Whether no difference in the interval is beyond the margin."""
+        low, high = interval
+        return high <= self.margin and (self.kind.is_one_sided or low >= -self.margin)
 
     def conclusion(
         self, estimate: Estimate, adjusted_p: float
     ) -> tuple[Conclusion, str]:
         """With the reason: a short sentence without its full stop."""
-        (low, high), margin = estimate.interval, f"{self.margin:.3g}"
-        if high <= self.margin and (self.kind in ONE_SIDED or low >= -self.margin):
-            conclusion = (
-                Conclusion.HOLDS if self.kind in DENIED else Conclusion.NO_DIFFERENCE
-            )
-            if self.kind in ONE_SIDED:
-                return (
-                    conclusion,
-                    f"the interval does not reach above the margin of {margin}",
-                )
-            return conclusion, f"the interval lies within {margin} of zero"
+        margin = f"{self.margin:.3g}"
+        if self.is_within(estimate.interval):
+            if self.kind.is_one_sided:
+                reason = f"the interval does not reach above the margin of {margin}"
+            else:
+                reason = f"the interval lies within {margin} of zero"
+            return self.kind.within, reason
         if self.p(estimate) > ALPHA:
-            reasons = {
-                "ordered": f"covers zero{f' and reaches beyond {margin}' if self.margin else ''}",
-                "alike": f"reaches within {margin} of zero and beyond",
-                "not_better": f"covers the margin of {margin}",
-                "far": f"covers the margin of {margin}",
-            }
-            return Conclusion.UNDECIDED, f"the interval {reasons[self.kind]}"
+            return Conclusion.UNDECIDED, f"the interval {self._covers()}"
         if adjusted_p > ALPHA:
-            return (
-                Conclusion.UNDECIDED,
-                f"p is {adjusted_p:.2g} after Holm's adjustment",
-            )
-        below, above = (
-            ("zero", "zero") if self.kind == "ordered" else (f"-{margin}", margin)
-        )
-        where = f"above {above}" if estimate.value > 0 else f"below {below}"
+            reason = f"p is {adjusted_p:.2g} after Holm's adjustment"
+            return Conclusion.UNDECIDED, reason
+        bound = "zero" if self.kind.from_zero else margin
+        if estimate.value > 0:
+            where = f"above {bound}"
+        else:
+            where = f"below {bound if self.kind.from_zero else f'-{margin}'}"
         return self.asserted(estimate.value), f"the interval lies {where}"
+
+    def _covers(self) -> str:
+        """What an interval covers that decides nothing."""
+        margin = f"{self.margin:.3g}"
+        if self.kind.is_one_sided:
+            return f"covers the margin of {margin}"
+        if not self.kind.from_zero:
+            return f"reaches within {margin} of zero and beyond"
+        if self.margin:
+            return f"covers zero and reaches beyond {margin}"
+        return "covers zero"
+
+    def holding(self, reach: float, half_width: float) -> tuple[float, float]:
+        """The range of measured differences with which the claim holds: `reach` is how
+        far from the bound a difference is told from it, `half_width` that of the
+        interval."""
+        room = self.margin - half_width
+        if not self.kind.denies:
+            return max(self.bound + reach, room), inf
+        return (-inf if self.kind.is_one_sided else -room), room
 
     def limit(self, difference: float, doubt: Doubt, adjustment: float = 1.0) -> Limit:
         """What would decide the claim with a power of POWER, if the difference stays.
 
         `adjustment` is what Holm multiplied the p with.
         """
-        d = difference if self.kind in ONE_SIDED else abs(difference)
+        d = difference if self.kind.is_one_sided else abs(difference)
         # Distances from the bounds that would decide, each with its level of
         # significance.
         rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
@@ -408,16 +390,9 @@ def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float
         estimate = on_other_images(difference, doubt._replace(seeds=tuple(seeds)))
         if estimate is None:
             raise ValueError("nothing varies")
-        room = rule.margin - (estimate.interval[1] - estimate.value)
-        reach = (
-            special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2) * estimate.error
-        )
-        low, high = {
-            "ordered": (max(reach, room), inf),
-            "far": (rule.margin + reach, inf),
-            "alike": (-room, room),
-            "not_better": (-inf, room),
-        }[rule.kind]
+        half_width = estimate.interval[1] - estimate.value
+        critical = special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2)
+        low, high = rule.holding(critical * estimate.error, half_width)
         ends = special.ndtr([(end - difference) / deviation for end in (low, high)])
         holding.append(max(0.0, float(ends[1] - ends[0])))
     return sum(holding) / len(holding)

@@ -12,7 +12,7 @@ from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
 from benchmark.scoring import METRICS
-from benchmark.stats.verdicts import ONE_SIDED, Conclusion
+from benchmark.stats.claim_kinds import Conclusion
 
 NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
@@ -79,7 +79,7 @@ def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
         for pair in (pair for pair in verdict.pairs if pair.interval):
             ends = (
                 (pair.margin,)
-                if pair.rule.kind in ONE_SIDED
+                if pair.rule.kind.is_one_sided
                 else (-pair.margin, pair.margin)
             )
             marks = [Mark(value=end, look=MARGIN) for end in ends if end]

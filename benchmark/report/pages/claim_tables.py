@@ -8,16 +8,11 @@ from benchmark.boards.claim_ledger import FAILED, Place
 from benchmark.boards.claims import Verdict, counts
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
+from benchmark.stats.claim_kinds import KINDS
 from benchmark.stats.verdicts import Limit, Pair, Size, two_digits
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
-SIGNS = {
-    "ordered": "beats",
-    "far": "is far above",
-    "alike": "is like",
-    "not_better": "does not beat",
-}
 
 
 def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
@@ -61,7 +56,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
         ends = {"where": claim.where, "note": claim.note}
         if not verdict.pairs:
             said = (
-                f" {SIGNS[of.kind]} ".join(map(title_of, of.presets))
+                f" {KINDS[of.kind].verb} ".join(map(title_of, of.presets))
                 for of in claim.parts
             )
             metrics = dict.fromkeys(
@@ -146,7 +141,7 @@ def compared(pair: Pair) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
     comparison = pair.comparison
     if comparison.second:
-        return f" {SIGNS[pair.rule.kind]} ".join(comparison.titles)
+        return f" {pair.rule.kind.verb} ".join(comparison.titles)
     first, second = (quantity(side).heading for side in sides(comparison.metric))
     return f"{comparison.titles[0]}: {first} above {second}"
 

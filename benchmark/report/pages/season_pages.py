@@ -15,8 +15,8 @@ from benchmark.report.pages import claim_tables, filled, paper_tables, result_ta
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.season.parameters import Params
+from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import ALPHA
-from benchmark.stats.verdicts import Conclusion
 
 UP = "../"  # from papers/ to the folder of the report
 HEADS = {  # of the claims that a sentence names
