@@ -364,7 +364,7 @@ def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
     """Let a made-up test set be large enough for conclusions, in tests of something
     else; of a few images, nearly any score is near chance."""
     patch.setattr(boards, "MIN_TEST_QUERIES", 1)
-    patch.setattr(flags, "_near_chance", lambda *_: "")
+    patch.setattr(flags, "is_near_chance", lambda *_: False)
 
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Made-up results whose true difference is known, for simulations of `judge`."""
 
-import argparse
 from functools import cache
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmark.commands import judge
+from benchmark.commands.judged_results import Question, of_files
 from benchmark.commands.result_files import KEY, SAME, Kind, Result
 from benchmark.stats.claim_kinds import ORDERED, Conclusion
 from benchmark.stats.verdicts import judge as conclude
@@ -58,15 +57,14 @@ def judged(setting: Setting, runs: int, seed: int) -> Shares:
     """How often the interval has the true difference, and equal results are said to
     differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
-    arguments = argparse.Namespace(margin=0.0)
-    arguments.kind, arguments.metric = ORDERED, METRIC.get(setting.kind)
+    metric = METRIC.get(setting.kind)
+    question = Question(kind=ORDERED, metric=metric, margin=0.0)
     for nth, step in enumerate((0.0, STEP[setting.kind])):
         true = truth(setting, step) - truth(setting, 0.0)
         for _ in range(runs):
-            pair, *_ = judge.of_files(
-                *(both := draw(setting, step, rng)), both, arguments
-            )
-            ((pair,),) = conclude([[pair]])
+            both = draw(setting, step, rng)
+            asked = of_files(*both, both, question).verdict
+            ((pair,),) = conclude([[asked]])
             if pair.blocked:
                 continue
             low, high = pair.interval

@@ -17,7 +17,7 @@ from tiny_cells import cell_of, enter, evaluated, fusion_of, scored, train_cell
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import read_boards
-from benchmark.commands import judge
+from benchmark.commands import judged_results
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
@@ -404,4 +404,4 @@ def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
 
 def test_exported_rows_of_corrections_are_no_trainings_of_their_own():
     names = [f"out.csv:{SCAN}{end}" for end in ("", "_nnn", "_qb_norm")]
-    assert [judge.is_trained(name) for name in names] == [True, False, False]
+    assert [judged_results.is_trained(name) for name in names] == [True, False, False]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmark.boards.boards import Board, Row, read_boards
 from benchmark.commands import judge
+from benchmark.commands.judged_results import Question, of_season
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
@@ -75,9 +76,10 @@ def main(arguments: argparse.Namespace) -> None:
 
 def verdict(board: Board, first: Row, second: Row) -> str:
     """What `judge` says of two rows."""
-    asked = argparse.Namespace(metric=None, kind=ORDERED, margin=None)
-    (found,) = judge.told([judge.of_season((board, first), (board, second), asked)])
-    return judge.shown(found)
+    question = Question(kind=ORDERED, metric=None, margin=None)
+    judged = of_season((board, first), (board, second), question)
+    (facts,) = judge.facts_of([judged])
+    return judge.shown(facts)
 
 
 def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataFrame:

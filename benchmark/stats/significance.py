@@ -61,6 +61,13 @@ class Doubt(NamedTuple):
         return sum(part.weight() * part.main for part in self.seeds)
 
     @property
+    def share_of_trainings(self) -> float | None:
+        """Of the variance, that of trainings: what other trainings would change on
+        other images as well counts as theirs. None where there is no variance."""
+        whole = self.images + self.main
+        return (self.interaction + self.main) / whole if whole else None
+
+    @property
     def least_freedom(self) -> float:
         """A sum of variances is known no worse than the worst of them."""
         of_images = max(self.image_count - 1, 1)

@@ -1,0 +1,373 @@
+"""A pair of results as it is put to the rules of verdicts: two presets of a season, or
+what was made elsewhere, query by query."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+
+from benchmark.boards import comparisons as of_boards
+from benchmark.boards import flags
+from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
+from benchmark.boards.claims import margin_of
+from benchmark.commands import conventions
+from benchmark.commands.result_files import (
+    ENOUGH,
+    ONE_WAY,
+    VALUE,
+    Kind,
+    Result,
+    parts_of,
+)
+from benchmark.core.errors import UserError, suggested
+from benchmark.data.rank_keys import RankKey
+from benchmark.data.results import Ranks
+from benchmark.features.embedding_files import NOWHERE
+from benchmark.papers.printed_tables import Part, quantity, sides
+from benchmark.scoring.corrections import GRIDS
+from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
+from benchmark.season.plugins import presets
+from benchmark.stats import comparisons
+from benchmark.stats.claim_kinds import ClaimKind
+from benchmark.stats.comparisons import Comparison, Sample
+from benchmark.stats.significance import ROUNDING, Constant
+from benchmark.stats.verdicts import Flag, Rule, Verdict
+
+DECLARED = {
+    name.removeprefix(f"{metric.direction}_")
+    for name, metric in METRICS.items()
+    if metric.direction
+}
+R1 = "r1"  # what is judged of ranks in one direction
+BoardAndRow = tuple[Board, Row]  # of a preset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A claim on A and B, as it is asked of every pair."""
+
+    kind: ClaimKind
+    metric: str | None  # None: the usual one of the results
+    margin: float | None  # None: that of verdicts
+    is_reversed: bool = False  # it names B first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A pair of results, to be concluded on together with others."""
+
+    verdict: Verdict
+    unit: str  # what is drawn anew: images, queries, clusters
+    queries: int
+    notes: list[str]  # what a reader must know
+
+
+# Presets of a season ------------------------------------------------------------------
+
+
+def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Judged:
+    """A pair of presets as their report puts it. All rows of the board tell how far
+    trainings lie apart. Raises UserError for a metric that one of them lacks."""
+    (board, row), (other_board, against) = first, second
+    names = [row.preset, against.preset]
+    metric = question.metric or RANKED_BY[row.task]
+    for side in sides(metric):
+        if side not in METRICS:
+            found = suggested(side, METRICS)
+            raise UserError("--metric", "a metric", found, "correct it")
+    comparison = None
+    if board is other_board:
+        comparison = of_boards.compare(board, row, against, metric)
+    if comparison is None:
+        expected = f"{metric} of both on one dataset"
+        advice = "choose other presets, or another metric"
+        raise UserError(", ".join(names), expected, "none", advice)
+    is_half = len(board.ways) == 1
+    verdict = Verdict(
+        comparison=comparison,
+        rule=_rule(question, metric, comparison, is_half),
+        blocked=flags.obstacle(board, comparison),
+    )
+    cautions = flags.claim_flags(board, names, [verdict])
+    return Judged(
+        verdict=verdict,
+        unit="images",
+        queries=board.test_queries(row.task),
+        notes=[flags.said(flag) for flag in cautions],
+    )
+
+
+def is_trained(name: str) -> bool:
+    """Whether a result has trainings of its own, as far as its preset tells."""
+    preset = parts_of(name)[1]
+    if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
+        return False
+    _, declared = presets().get(preset, (None, None))
+    if declared is None:
+        return True
+    return not declared.fuse and declared.options.get("trains", True) is True
+
+
+def _rule(
+    question: Question, metric: str, comparison: Comparison, is_half: bool
+) -> Rule:
+    """With the margin of a difference that nobody printed, if none is given; 0 without
+    a metric."""
+    margin = question.margin
+    if margin is None and metric:
+        level = None
+        if len(sides(metric)) == 1 and quantity(metric).unit == "%":
+            level = max(fmean(comparison.firsts), fmean(comparison.seconds))
+        part = Part(presets=["a", "b"], kind=question.kind.name, metric=metric)
+        margin = margin_of(part, None, is_half and "rsum" in metric, level)
+    return Rule(kind=question.kind, margin=margin or 0.0)
+
+
+# Results from anywhere ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What two results are compared by."""
+
+    kind: Kind  # of their values
+    shown: str  # its name, as it was asked for
+    metric: str = ""  # its key; "": values of an unknown scale
+    terms: Sequence[Metric] = ()  # means over queries that add up to it, of ranks
+
+    @property
+    def is_of_one_way(self) -> bool:
+        """Whether it is an rsum of a single direction."""
+        return len(self.terms) == len(SUMMED_K)
+
+    @property
+    def less_is_better(self) -> bool:
+        return self.kind == Kind.RANKS and METRICS[self.metric].less_is_better
+
+
+def measure_of(first: Result, second: Result, asked: str | None) -> Measure:
+    """Raises UserError for a metric that their ranks do not give."""
+    kind = conventions.common_kind(first, second)
+    if kind == Kind.HITS:  # whose unit and margin they have
+        return Measure(kind=kind, shown=VALUE, metric=f"{ONE_WAY}_{R1}")
+    if kind != Kind.RANKS:
+        return Measure(kind=kind, shown=VALUE)
+    measure = _measure_of_ranks(first, asked)
+    for result in (first, second):
+        refuse_heap(result, measure.terms)
+    return measure
+
+
+def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
+    """Raises UserError for one that does not follow from ranks of the best."""
+    ways = list(result.table.index.unique("direction"))
+    is_one_way = len(ways) == 1
+    shown = asked or (R1 if is_one_way else "rsum")
+    metric = f"{ways[0]}_{shown}" if shown in DECLARED and is_one_way else shown
+    if metric not in METRICS:
+        evidence = suggested(shown, {*DECLARED, *METRICS})
+        raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
+    recalls = [f"{RankKey.read(way).direction}_{R1}" for way in ways]
+    terms = query_terms(metric, recalls)
+    is_known = {term.ranks.column for term in terms} <= set(ways)
+    if not terms or not is_known or any(term.needs_all for term in terms):
+        expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
+        where, advice = f"{result.name}: {shown}", "name another --metric"
+        raise UserError(where, expected, "another", advice)
+    return Measure(kind=Kind.RANKS, shown=shown, metric=metric, terms=terms)
+
+
+def of_files(
+    first: Result, second: Result, given: Sequence[Result], question: Question
+) -> Judged:
+    """The same of results from anywhere, which can be compared. The seeds of all that
+    are given on the same queries tell how far trainings lie apart. Raises UserError for
+    a metric that they do not have."""
+    both = (first, second)
+    measure = measure_of(first, second, question.metric)
+    notes = [*first.notes, *second.notes, *conventions.notes(first, second)]
+    cut = common_depth(both)
+    if cut is not None and any(value_at(cut, term) for term in measure.terms):
+        known = f"{measure.shown} of ranks below {cut}, to which both are known"
+        notes.append(f"{known}; others count 0")
+    comparison = _compared(both, given, measure, cut)
+    if comparison.is_of_these_trainings:
+        valid = "the verdict is for these very ones, and for other queries alone"
+        notes.append(f"nothing is known of other trainings: {valid}")
+    if not measure.metric and question.margin is None:
+        unknown = "margin 0, as the scale of the values is not known"
+        notes.append(f"{unknown}: --margin gives another")
+    if isinstance(comparison.estimate, Constant):
+        alike = "the difference is the same for all"
+        notes.append(f"{alike}: p is that of the exact sign test")
+    sizes = cluster_sizes(first)
+    verdict = Verdict(
+        comparison=comparison,
+        rule=_rule(question, measure.metric, comparison, measure.is_of_one_way),
+        blocked=_obstacle(first, second),
+    )
+    return Judged(
+        verdict=verdict,
+        unit="queries" if len(sizes) == sizes.sum() else "clusters",
+        queries=fewest_queries(first),
+        notes=notes,
+    )
+
+
+def _compared(
+    both: tuple[Result, Result],
+    given: Sequence[Result],
+    measure: Measure,
+    cut: int | None,
+) -> Comparison:
+    samples = {result.name: sampled(result, measure, cut) for result in both}
+    for other in given:
+        if other not in both and all(is_comparable(result, other) for result in both):
+            samples[other.name] = sampled(other, measure, cut)
+    trained = [name for name in samples if is_trained(name)]
+    names = [result.name for result in both]
+    first, second = (samples[name] for name in names)
+    reach, units = reach_of(both, measure), 0
+    differences_G = first.mean_noise - second.mean_noise
+    if np.abs(differences_G).max() * len(differences_G) <= ROUNDING * reach:
+        units = int(effective_clusters(both[0]))  # all clusters have one difference
+    return comparisons.compare(
+        names,
+        [first, second],
+        comparisons.spread(samples, trained),
+        less_is_better=measure.less_is_better,
+        metric=measure.shown,
+        titles=tuple(names),
+        reach=reach if units else 0.0,
+        units=units,
+    )
+
+
+def _obstacle(first: Result, second: Result) -> Flag | None:
+    """Why nothing can be concluded, whatever the numbers."""
+    if _bytes_of(first) == _bytes_of(second):
+        return Flag(flags.IDENTICAL.letter, "identical results", blocks=True)
+    queries, clusters = fewest_queries(first), effective_clusters(first)
+    if queries >= MIN_TEST_QUERIES and clusters >= ENOUGH:
+        return None
+    worth = f"{len(cluster_sizes(first))} clusters, worth {clusters:.1f} of equal size"
+    few = f"nothing can be concluded from {queries} queries in {worth}"
+    return Flag(flags.FEW_QUERIES.letter, few, blocks=True)
+
+
+def _bytes_of(result: Result) -> list[bytes]:
+    """The values of each seed, in an order that does not depend on their names."""
+    return sorted(column.to_numpy().tobytes() for _, column in result.table.items())
+
+
+def fewest_queries(result: Result) -> int:
+    """Of the direction that has the fewest."""
+    directions = result.table.index.get_level_values("direction")
+    return int(directions.value_counts().min())
+
+
+def cluster_sizes(result: Result) -> pd.Series:
+    """Queries of each cluster."""
+    return result.facts["cluster"].value_counts()
+
+
+def effective_clusters(result: Result) -> float:
+    """How many clusters of equal size tell as much."""
+    sizes = cluster_sizes(result)
+    return sizes.sum() ** 2 / (sizes**2).sum()
+
+
+def is_comparable(first: Result, second: Result) -> bool:
+    """Whether both are on one convention, as far as that shows."""
+    try:
+        conventions.check(first, second)
+    except UserError:
+        return False
+    return True
+
+
+def value_at(rank: float, term: Metric) -> float:
+    """What a metric gives a query of this rank."""
+    return float(term.of_queries(Ranks.of_best(np.array([rank])))[0])
+
+
+def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
+    """Raise UserError where so many queries have the last rank that they may be those
+    that were not found, and a metric would count them as found."""
+    last = conventions.heap_at_end(result)
+    if last is None:
+        return
+    for term in terms:
+        if value_at(last, term) > np.ptp(term.range) / 2:
+            count = int((result.table == last).sum(axis=None))
+            expected = "ranks up to its K of all queries"
+            evidence = (
+                f"rank {last}, the last one, in {count} rows: a hit, or not found?"
+            )
+            advice = (
+                "leave it empty if not found, or add a column depth: how many items "
+            )
+            advice += "were listed"
+            raise UserError(
+                f"{result.name}: {term.heading}", expected, evidence, advice
+            )
+
+
+def common_depth(both: Sequence[Result]) -> int | None:
+    """How many places of both sides are known where something was not found; None:
+    all."""
+    depths = [x.depth for x in both if np.isinf(x.table).any(axis=None)]
+    return min(depths, default=None)
+
+
+def reach_of(both: Sequence[Result], measure: Measure) -> float:
+    """The largest difference that a query can have: of values, which they have here."""
+    if measure.kind == Kind.HITS:
+        return 100.0
+    if measure.kind == Kind.RANKS:
+        return float(sum(np.ptp(term.range) for term in measure.terms))
+    values = np.concatenate([result.table.to_numpy().ravel() for result in both])
+    return float(np.ptp(values))
+
+
+def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:
+    """The mean of each seed. Ranks from `cut` count as not found. Raises UserError for
+    a metric beyond the ranks that are known."""
+    codes, _ = pd.factorize(result.facts["cluster"])
+    cluster_of_query = pd.Series(codes, result.facts.index)
+    if not measure.terms:
+        table = result.percent if measure.kind == Kind.HITS else result.table
+        values = {seed: column.to_numpy() for seed, column in table.items()}
+        return comparisons.sample_of_queries([(codes, values)])
+    means = []
+    for term in measure.terms:
+        clusters_Q = cluster_of_query.loc[[term.ranks.column]].to_numpy()
+        means.append((clusters_Q, _values_of_ranks(result, term, cut)))
+    return comparisons.sample_of_queries(means)
+
+
+def _values_of_ranks(
+    result: Result, term: Metric, cut: int | None
+) -> dict[int, np.ndarray]:
+    """A mean over queries, (Q,) by seed."""
+    table, end = result.table, result.depth
+    if cut is not None:
+        table, end = table.where(table < cut, np.inf), cut
+    values = {}
+    for seed, ranks in table.loc[[term.ranks.column]].items():
+        nearest_Q = term.of_queries(
+            Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
+        )
+        farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
+        values[seed] = term.of_queries(farthest)
+        # The next item may be the one that was not found, and a hit.
+        if np.abs(nearest_Q - values[seed]).max() > np.ptp(term.range) / 2:
+            evidence = f"queries not found among the first {end}"
+            advice = "name a metric of fewer items, or add a column depth: how many "
+            advice += "items were listed"
+            heading = term.heading.split(" ", 1)[1]
+            where = f"{result.name}: {heading}"
+            raise UserError(where, "ranks to its K", evidence, advice)
+    return values
