@@ -20,7 +20,7 @@ from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.board_layers import Judged, board_layers
 from benchmark.boards.boards import Board, read_boards
-from benchmark.boards.claim_ledger import Finding, SeasonClaims
+from benchmark.boards.claim_ledger import ClaimEntry, SeasonClaims
 from benchmark.core.files import read_json
 from benchmark.data import results
 from benchmark.data.rank_keys import RankKey
@@ -233,7 +233,7 @@ def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
                 for of in (layer.own, layer.here)
             ]
             for verdict, gap in zip((own, here), gaps, strict=True):
-                assert verdict.pairs[0].difference == pytest.approx(gap)
+                assert verdict.verdicts[0].difference == pytest.approx(gap)
             assert (
                 np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
             )
@@ -266,7 +266,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         "crowd": ("holds", "reversed", True),
         "experts": ("holds", "undecided", False),
     }
-    finding = Finding(**facts, layers=said)
+    finding = ClaimEntry(**facts, layers=said)
     data = {
         "dataset": "d",
         "title": "D",

@@ -333,10 +333,9 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     assert of_fusion.folder == f"data/cells/try/folder/{FUSION}_nnn/3"
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate@drawn-{SCAN}_nnn-0"]
-    assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
-    assert stage["params"][1] == {
-        "seasons/try/cells.yaml": [f"cells.drawn-{SCAN}_nnn-0"]
-    }
+    assert list(stage.reads) == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
+    digests = stage.settings["seasons/try/cells.yaml"]
+    assert digests == [f"cells.drawn-{SCAN}_nnn-0"]
     kinds = (params.fusions[f"drawn-{FUSION}{of}-0"] for of in ("", "_nnn"))
     assert len({pipeline.cell_digest(each) for each in kinds}) == 2
 

@@ -830,7 +830,7 @@ SIX = [  # paper, claim, part
 def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     (reported,) = read_json(Path("reports/flickr8k/claims.json"))["datasets"]
-    verdicts = claims.verdicts(*read_boards(read_params("flickr8k")))
+    verdicts = claims.claim_tests(*read_boards(read_params("flickr8k")))
     for paper, name, number in SIX:
         claim = next(of for of in papers()[paper].claims if of.id == name)
         finding = next(
@@ -862,7 +862,9 @@ def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_pat
             of for of in verdicts if (of.paper, of.claim.id) == (paper, name)
         )
         assert (
-            found["p"] == found["adjusted_p"] == float(f"{verdict.pairs[number].p:.6g}")
+            found["p"]
+            == found["adjusted_p"]
+            == float(f"{verdict.verdicts[number].p:.6g}")
         )
         if found["limit"]:
             assert found["limit"]["images"] <= expected["images"]

@@ -40,7 +40,8 @@ from benchmark.boards import comparisons as of_boards
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, read_boards
 from benchmark.boards.boards import Row as BoardRow
-from benchmark.boards.claims import DIGITS, margin_of
+from benchmark.boards.claim_entries import DIGITS
+from benchmark.boards.claims import margin_of
 from benchmark.commands import conventions
 from benchmark.commands.result_files import (
     ENOUGH,
@@ -73,7 +74,7 @@ from benchmark.stats import comparisons, verdicts
 from benchmark.stats.claim_kinds import KINDS, SIGNS
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.significance import ROUNDING, Constant
-from benchmark.stats.verdicts import Flag, Pair, Rule
+from benchmark.stats.verdicts import Flag, Rule, Verdict
 
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
@@ -348,7 +349,7 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 
 def of_season(
     first: Row, second: Row, arguments: argparse.Namespace
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """A pair of presets as their report puts it, what is drawn anew, how many queries
     there are, and what a reader must know. All rows of the board tell how far trainings
     lie apart."""
@@ -371,7 +372,7 @@ def of_season(
         )
         raise UserError(", ".join(names), expected, "none", do)
     rule = _rule(metric, comparison, len(board.ways) == 1, arguments)
-    pair = Pair(
+    pair = Verdict(
         comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison)
     )
     notes = map(flags.said, flags.claim_flags(board, names, [pair]))
@@ -383,7 +384,7 @@ def of_files(
     second: Result,
     given: Sequence[Result],
     arguments: argparse.Namespace,
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """The same of results from anywhere, which can be compared. The seeds of all that
     are given on the same queries tell how far trainings lie apart. Raises UserError for
     a metric that they do not have."""
@@ -441,7 +442,12 @@ def of_files(
         blocked = Flag("L", f"nothing can be concluded from {few}", blocks=True)
     rule = _rule(metric, comparison, len(terms) == len(SUMMED_K), arguments)
     unit = "queries" if len(sizes) == sizes.sum() else "clusters"
-    return Pair(comparison=comparison, rule=rule, blocked=blocked), unit, queries, notes
+    return (
+        Verdict(comparison=comparison, rule=rule, blocked=blocked),
+        unit,
+        queries,
+        notes,
+    )
 
 
 def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[Metric]]:
@@ -573,7 +579,7 @@ def _rule(
 # Telling ------------------------------------------------------------------------------
 
 
-def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
+def told(put: Sequence[tuple[Verdict, str, int, list[str]]]) -> list[dict]:
     """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
     significant digits, as in claims.json."""
     found = []
