@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from refusals import check, refusal
 
 from benchmark.__main__ import main
+from benchmark.commands import score as command
 from benchmark.contracts import datasets
 from benchmark.stats.significance import score_interval
 
@@ -68,11 +70,10 @@ def score(
     return main(["score", *given, *map(str, words)])
 
 
-def stops(capsys, said: str, *words: object, **facts: str) -> None:
-    """The command stops with one line that says this."""
-    assert score(*words, **facts) == 2
-    told = capsys.readouterr().err
-    assert said in told and len(told.splitlines()) == 1
+def refuse(*words: object, dataset: str = "folder", path: str = "notes.jsonl"):
+    """The error with which the command stops."""
+    words = words or ("--images", "a.npy", "--captions", "b.npy")
+    return refusal(command, "--dataset", dataset, "--annotations", path, *words)
 
 
 def naive() -> dict[str, list[int]]:
@@ -166,31 +167,29 @@ def test_tensors_halves_and_repeated_rows_give_the_same(capsys):
     assert re.findall(r"R@1 +([\d.]+)", capsys.readouterr().out)
 
 
-def test_what_cannot_be_scored_is_refused_in_one_line(capsys):
+def test_what_cannot_be_scored_is_refused_in_one_line():
     own()
     pair = ("--images", "a.npy", "--captions", "b.npy")
-    for words, said in (
-        (("--items", "items", "--images", "a.npy"), "--items: expected a folder alone"),
-        (("--season", "x", *pair), "--season: expected no --annotations"),
-        (("--name", "x", "--ranks", "r.csv"), "--name: expected no --annotations"),
-        (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
-        ((*pair, "--out", "r.csv"), "a .parquet file"),
-        (
-            ("--images", "b.npy", *pair[2:]),
-            "the 40 images of test, found 200, the number of cap",
-        ),
+    for words, fields in (
+        (("--items", "items", *pair[:2]), ("--items", "alone", "--images")),
+        (("--season", "x", *pair), ("--season", "no --annotations")),
+        (("--name", "x", "--ranks", "r.csv"), ("--name", "no --annotations")),
+        (("--images", "a.npy"), ("score", "--captions", "1 of them")),
+        ((*pair, "--out", "r.csv"), ("--out", ".parquet", "r.csv")),
+        (("--images", "b.npy", *pair[2:]), ("b.npy", "40 images", "200")),
     ):
-        stops(capsys, said, *words)
+        check(refuse(*words), *fields)
     torch.save({"captions": [1, 2]}, "b.pt")  # other objects than tensors
-    stops(capsys, "plain tensors", *pair[:3], "b.pt")
+    check(refuse(*pair[:3], "b.pt"), "b.pt", "tensors")
     # larger than what it holds
     torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")
-    stops(capsys, "huge.pt", "--images", "huge.pt", *pair[2:])
-    stops(capsys, "none.json: expected a file of annotations", path="none.json")
-    path = karpathy("dataset_coco.json")
-    stops(capsys, "5000 test images, found 40", dataset="mscoco", path=path)
-    Path("README.md").write_text("nothing of this kind")
-    stops(capsys, "annotations as dataset_coco", dataset="mscoco", path="README.md")
+    check(refuse("--images", "huge.pt", *pair[2:]), "huge.pt")
+    check(refuse(path="none.json"), "none.json", found="nothing")
+    error = refuse(dataset="mscoco", path=karpathy("dataset_coco.json"))
+    check(error, "dataset_coco.json", 5000, 40)
+    Path("README.md").write_text("another file")
+    error = refuse(dataset="mscoco", path="README.md")
+    check(error, "README.md", "dataset_coco.json", "README.md")
 
 
 def test_ranks_tell_what_they_reach_and_no_more(capsys):
@@ -358,15 +357,11 @@ def test_one_split_alone_is_scored(capsys):
     )
 
 
-def test_a_caption_that_holds_rows_is_refused(capsys):
+def test_a_caption_that_holds_rows_is_refused():
     captions = [f"{number}.jpg,text {number}" for number in range(IMAGES)]
     captions[7], captions[9] = '7.jpg,"text', '9.jpg,text of 20"'
     Path("notes.csv").write_text("\n".join(["image,caption", *captions]))
-    stops(
-        capsys,
-        "notes.csv:9: expected a row that ends before the next",
-        path="notes.csv",
-    )
+    check(refuse(path="notes.csv"), "notes.csv:9")
 
 
 def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -433,9 +428,8 @@ def test_different_vectors_of_equal_captions_are_told(capsys):
 def test_the_items_of_annotations_are_written_in_the_order_of_rows(capsys):
     own()
     np.save("few.npy", np.load("a.npy")[:-1])
-    assert score("--images", "few.npy", "--captions", "b.npy") == 2
     advice = "rematch score --dataset folder --annotations notes.jsonl --items FOLDER"
-    assert advice in capsys.readouterr().err
+    assert advice in refuse("--images", "few.npy", "--captions", "b.npy").do
     Path("7.jpg").touch()
     assert main(advice.replace("FOLDER", "todo").split()[1:]) == 0
     images, captions = pd.read_csv("todo/images.csv"), pd.read_csv("todo/captions.csv")
@@ -458,22 +452,10 @@ def test_nearly_equal_rows_of_an_image_are_told_from_other_rows(capsys):
     own()
     noise = np.random.default_rng(0).normal(size=(len(OWNER), 6)).astype(np.float32)
     np.save("near.npy", np.load("a.npy")[OWNER] + 1e-6 * noise)
-    stops(
-        capsys,
-        "keep the first row of each image, x[::5]",
-        "--images",
-        "near.npy",
-        "--captions",
-        "b.npy",
-    )
+    error = refuse("--images", "near.npy", "--captions", "b.npy")
+    check(error, "near.npy", do="x[::5]")
     np.save("kept.npy", np.load("near.npy")[::5])
     assert score("--images", "kept.npy", "--captions", "b.npy") == 0
     capsys.readouterr()
-    stops(
-        capsys,
-        "name the file of the images",
-        "--images",
-        "b.npy",
-        "--captions",
-        "b.npy",
-    )
+    error = refuse("--images", "b.npy", "--captions", "b.npy")
+    check(error, "b.npy", do="file of the images")

@@ -2,12 +2,15 @@
 weights."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from builders import seal_tables
+from refusals import refused
 from tiny_cells import (
     IMAGES,
     OWN_METHODS,
@@ -20,12 +23,11 @@ from tiny_cells import (
     write_dataset,
 )
 
-from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import read
 from benchmark.season.parameters import Cell
 
-HEAD = "data/checkpoints/a.pt: expected weights of "
-AGAIN = "train again: python -m benchmark.train tiny-"
+CHECKPOINT = "data/checkpoints/a.pt"
+AGAIN = "python -m benchmark.train tiny-"
 
 
 @pytest.fixture(autouse=True)
@@ -33,11 +35,11 @@ def work(tmp_path, monkeypatch):
     enter(tmp_path, monkeypatch)
 
 
-def refused(cell: Cell) -> str:
-    with pytest.raises(UserError) as error:
+def refuse(cell: Cell, expected: str, found: str = "") -> None:
+    """Weights of another training are no record."""
+    with refused(CHECKPOINT, expected, found, AGAIN):
         evaluated(cell)
-    assert AGAIN in str(error.value) and not Path("data/cells/a/record.json").exists()
-    return str(error.value)
+    assert not Path("data/cells/a/record.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -48,10 +50,7 @@ def test_a_tampered_option_is_no_record(option, value, trained):
     cell = cell_of("scan")
     train_cell(cell)
     tampered = cell.model_copy(update={"options": cell.options | {option: value}})
-    said = refused(tampered)
-    assert said.startswith(
-        f"{HEAD}cell options {option} = {value}, found those of {trained};"
-    )
+    refuse(tampered, f"cell options {option} = {value}", trained)
 
 
 @pytest.mark.parametrize("field", ["seed", "precision", "validation_images", "threads"])
@@ -59,9 +58,7 @@ def test_every_field_of_a_cell_counts(field):
     cell = cell_of("two_branch")
     train_cell(cell)
     others = {"seed": 5, "precision": "bfloat16", "validation_images": 3, "threads": 2}
-    assert f"{HEAD}cell {field} = " in refused(
-        cell.model_copy(update={field: others[field]})
-    )
+    refuse(cell.model_copy(update={field: others[field]}), f"cell {field} = ")
 
 
 def test_where_results_lie_does_not_count():
@@ -99,7 +96,7 @@ def test_replaced_inputs_are_no_record(change):
     cell = cell_of("two_branch")
     train_cell(cell)
     change()
-    assert f"{HEAD}the present features {IMAGES}" in refused(cell)
+    refuse(cell, f"features {IMAGES}")
 
 
 def own_method(text: str) -> str:
@@ -115,7 +112,44 @@ def test_an_edited_method_is_no_record():
     assert evaluated(cell).status == "ok"
     Path("data/cells/a/record.json").unlink()
     own_method("EDITED = True\n")
-    assert f"{HEAD}the present method, found those of another" in refused(cell)
+    refuse(cell, "method")
+
+
+# Files --------------------------------------------------------------------------------
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("sprung").absolute(),)
+
+
+def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
+    cell = cell_of("two_branch")
+    train_cell(cell)
+    path = Path(cell.checkpoint)
+    whole = path.read_bytes()
+    for write in (
+        lambda: torch.save(Trap(), path),
+        lambda: path.write_bytes(pickle.dumps(Trap())),
+    ):
+        write()
+        with refused(CHECKPOINT, "this version"):
+            evaluated(cell)
+        assert not Path("sprung").exists()
+    place = len(whole) * 2 // 3
+    flipped = whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+    for rest in (b"", whole[: len(whole) // 2], flipped):
+        path.write_bytes(rest)
+        with refused(CHECKPOINT):
+            evaluated(cell)
+    path.unlink()
+    with refused(CHECKPOINT, "a checkpoint", "nothing", "dvc repro"):
+        evaluated(cell)
+    path.write_bytes(pickle.dumps(Trap()))
+    pickle.loads(path.read_bytes())
+    assert Path("sprung").exists()  # the trap works
 
 
 # A killed training --------------------------------------------------------------------

@@ -124,7 +124,7 @@ def test_hits_of_two_scales_are_hits_and_that_is_said():
 @pytest.mark.parametrize("worse", [LOSSES, 1 - BAD])
 def test_a_metric_and_a_loss_are_refused_until_an_option_decides(worse):
     both = result("a", GOOD), result("b", worse / 10)
-    with refused("a, b", "greater for the better", "-0.", "--scale 1"):
+    with refused("a, b", "greater values", "-0.", "--scale 1"):
         conventions.check(*both)
     conventions.check(*(replace(side, is_scaled=True) for side in both))
 
@@ -146,7 +146,7 @@ def test_unrelated_values_are_no_opposites():
 
 def test_whole_numbers_may_be_ranks():
     both = result("a", np.arange(150)), result("b", np.arange(150) % 30)
-    assert sum("call ranks rank" in note for note in conventions.notes(*both)) == 2
+    assert sum("name the column rank" in note for note in conventions.notes(*both)) == 2
     assert not conventions.notes(result("a", GOOD), result("b", BAD))
 
 
@@ -163,7 +163,7 @@ def test_the_queries_of_one_side_alone_are_named():
 @pytest.mark.parametrize("spelled", [str.upper, lambda name: f"q{int(name[1:])}"])
 def test_queries_in_another_spelling_are_named(spelled):
     others = [spelled(name) for name in QUERIES]
-    with refused("a, b", "the same names of queries", "'q000' and ", "name them alike"):
+    with refused("a, b", "the same query names", "'q000' and ", "name them alike"):
         conventions.check(result("a", GOOD), result("b", BAD, queries=others))
 
 
@@ -176,7 +176,9 @@ def test_a_run_of_more_items_than_a_whole_list_has_is_refused():
     ranks = np.arange(150) % 90
     whole = result("a", ranks, Kind.RANKS, items=frozenset("xyz"), lists_all=True)
     larger = result("b", ranks, Kind.RANKS, items=frozenset("wxyz"))
-    with refused("b, a", "the same gallery", "3 items in a, and others in b, as 'w'"):
+    with refused(
+        "b, a", "the same gallery", "3 items in a, and others in b, such as 'w'"
+    ):
         conventions.check(larger, whole)
     conventions.check(whole, replace(larger, items=frozenset("xy")))
 

@@ -343,9 +343,9 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
 @pytest.mark.parametrize(
     ("preset", "expected"),
     [
-        ("vsee", "a preset with a score of its own"),
-        ("cyclematch_adaptive", "a preset with a score of its own, or an average"),
-        ("cca_phrases", "presets of retrieval for how: nnn"),
+        ("vsee", "a score of its own"),
+        ("cyclematch_adaptive", "or an average"),
+        ("cca_phrases", "how: nnn"),
     ],
 )
 def test_what_cannot_be_corrected_is_refused(preset, expected):

@@ -322,7 +322,7 @@ def test_layers_are_kept_apart(capsys):
     write("b.csv", ((n, (n + 1) % 4, "own") for n in range(150)), "query rank layer")
     found = judge("a.csv", "b.csv", "--metric", "r1")
     assert any(
-        "of the layers experts, own the rows of own" in note for note in found["notes"]
+        "using layer own (also there: experts)" in note for note in found["notes"]
     )
     told = refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
     assert "b.csv: layer: expected rows of experts, found own" in told
@@ -563,7 +563,7 @@ def test_other_mistakes(capsys):
             ("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"),
             "--metric: expected r1",
         ),
-        (("a.csv", "b.csv", "--metric", "r1"), "call ranks rank, if these are"),
+        (("a.csv", "b.csv", "--metric", "r1"), "name the column rank"),
         (("c.csv", "d.csv", "--metric", "r11"), "did you mean r"),
         (("c.csv", "d.csv", "--metric", "medr"), "a mean over queries"),
         (("c.csv", "d.csv", "--metric", "t2i_r1"), "a mean over queries"),

@@ -1,10 +1,23 @@
 """Tables of ranks: an honest one from 0 passes, one of another convention is found."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from benchmark.scoring.rank_conventions import largest_may_mean_lost, zero_may_mean_lost
+from benchmark.core.records import Record
+from benchmark.data import results
+from benchmark.data.rank_keys import I2T, T2I
+from benchmark.data.results import ARCHIVES, RANKS, RESULTS, Scores
+from benchmark.scoring.rank_conventions import (
+    largest_may_mean_lost,
+    list_with_rare_zeros,
+    list_without_first,
+    zero_may_mean_lost,
+)
 
+ROOT = Path(__file__).parent.parent
 EACH = 5  # captions of an image
 
 
@@ -82,3 +95,65 @@ def test_random_ranks_reach_the_end_of_both_galleries_and_pass():
         ranks = ranks_of(60, 50.0, seed, each=1)
         if any((of_way == 0).any() for of_way in ranks.values()):
             assert not zero_may_mean_lost(ranks, {"i2t": 60, "t2i": 60})
+
+
+# What was really ranked ---------------------------------------------------------------
+
+
+def committed() -> Iterator[tuple[Record, Scores]]:
+    """The records and ranks of all cells in results/ that have some."""
+    for archive in sorted((ROOT / RESULTS).glob(f"*/*/{ARCHIVES[RANKS]}")):
+        for cell in results.read_folder(archive.parent).values():
+            if cell.record.status == "ok":
+                yield cell.record, cell.scores
+
+
+def test_no_committed_table_is_doubted_whole_or_by_direction():
+    """Of phrases many are not found, and have the largest rank: that is seen."""
+    count = 0
+    for record, scores in committed():
+        pair = {
+            key.direction: scores.ranks[key].best
+            for key in (I2T, T2I)
+            if key in scores.ranks
+        }
+        items = {"i2t": record.captions, "t2i": record.images}
+        if pair:
+            assert list_without_first(list(pair.values()), ones=1) is None
+            assert not zero_may_mean_lost(pair, items)
+            assert not zero_may_mean_lost(pair)
+        for key, ranks in scores.ranks.items():
+            alone = {key.direction: ranks.best}
+            assert list_without_first([ranks.best]) is None
+            assert not zero_may_mean_lost(alone), (record.preset, record.seed, key)
+            if key.direction in items:
+                assert not zero_may_mean_lost(alone, items)
+                assert not largest_may_mean_lost(ranks.best)
+            count += 1
+    assert count > 1500
+
+
+@pytest.mark.parametrize("depth", [5, 10, 30, 100])
+def test_committed_tables_in_another_convention_are_doubted(depth):
+    """Positions from 1, with 0 or a number for what lies beyond a list."""
+    doubted, heaps, count = 0, 0, 0
+    for record, scores in list(committed())[::10]:
+        if not {I2T, T2I} <= scores.ranks.keys():
+            continue
+        pair = {key.direction: scores.ranks[key].best for key in (I2T, T2I)}
+        items = {"i2t": record.captions, "t2i": record.images}
+        lost = {way: np.where(of < depth, of + 1, 0) for way, of in pair.items()}
+        doubted += zero_may_mean_lost(lost, items)
+        clipped = np.minimum(pair["t2i"], depth)
+        heaps += largest_may_mean_lost(clipped)
+        assert list_without_first([of + 1 for of in pair.values()]) is not None
+        count += 1
+    assert count > 20
+    assert doubted >= 0.95 * count and heaps >= 0.95 * count
+
+
+def test_zeros_that_are_rarer_than_ones_are_found_in_one_list_of_several():
+    honest = np.repeat([0, 1, 2], [30, 20, 10])
+    rare = np.repeat([0, 1, 2], [10, 40, 10])
+    assert list_with_rare_zeros([honest, rare]) is rare
+    assert list_with_rare_zeros([honest]) is None

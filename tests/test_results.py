@@ -99,3 +99,13 @@ def test_an_archive_gives_equal_bytes_for_equal_files():
     write_archive(Path("2.zip"), dict(sorted(files.items())))
     assert Path("1.zip").read_bytes() == Path("2.zip").read_bytes()
     assert read_archive(Path("1.zip")) == files
+
+
+@pytest.mark.parametrize("last", [0, 255, 256, 65_535, 65_536])
+def test_retrieved_items_are_read_as_they_were_written(tmp_path, last):
+    rows = {"i2t": np.array([[last, 0]], np.int32), "t2i": np.empty((0, 1), np.int32)}
+    arrays = {results.RETRIEVED: results.retrieved_npz(rows)}
+    read = CellResult(place="made", record=record(), arrays=arrays).retrieved
+    assert read.keys() == rows.keys()
+    assert all(np.array_equal(read[way], rows[way]) for way in rows)
+    assert all(read[way].dtype == np.int32 for way in rows)

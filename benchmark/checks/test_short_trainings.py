@@ -162,6 +162,7 @@ def test_fresh_trainings_are_as_good_as_ten_seeds_were(name):
 
 
 if __name__ == "__main__":
-    write_json(
-        KNOWN, {n: [round(rsum(n, seed), 2) for seed in range(10)] for n in TRAININGS}
-    )
+    known = {}
+    for training in TRAININGS:
+        known[training] = [round(rsum(training, seed), 2) for seed in range(10)]
+    write_json(KNOWN, known)

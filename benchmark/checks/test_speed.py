@@ -104,8 +104,11 @@ def fastest(
         function()
         return clock() - started
 
-    runs = [[timed(function) for function in functions] for _ in range(rounds)]
-    return [min(of_function) for of_function in zip(*runs, strict=True)]
+    seconds = [np.inf] * len(functions)
+    for _ in range(rounds):
+        for number, function in enumerate(functions):
+            seconds[number] = min(seconds[number], timed(function))
+    return seconds
 
 
 def in_a_process(call: str, mode: str) -> dict[str, float]:

@@ -17,7 +17,7 @@ FAR = 10  # a value beyond which the scale is not that of values within 1
 OPPOSITE = -0.4  # rank correlation below which one side seems to be a loss
 ROUNDING = 1e-6  # of the largest share, 1
 CHOOSE = "choose results that have the same"
-AS_THEY_ARE = "--scale 1 if both are right as they are"
+AS_THEY_ARE = "add --scale 1 if both are right as they are"
 
 
 def common_kind(first: Result, second: Result) -> Kind | None:
@@ -43,10 +43,10 @@ def check(first: Result, second: Result) -> None:
         _check_scale(first, second)
         correlation = rank_correlation(first, second)
         if correlation < OPPOSITE:
-            expected = "values that are greater for the better on both sides"
+            expected = "greater values for better queries on both sides"
             evidence = f"a rank correlation of {correlation:.2f} over queries"
-            advice = "compare one metric (of an error rate take 1 minus it), or add "
-            advice += "--scale 1 if greater is better on both"
+            advice = "compare one metric (turn an error rate into 1 minus it), or add "
+            advice += "--scale 1 if greater is better on both sides"
             raise UserError(_names(first, second), expected, evidence, advice)
 
 
@@ -57,15 +57,16 @@ def notes(first: Result, second: Result) -> list[str]:
     if kind == Kind.VALUES:
         for result in (first, second):
             if is_whole(result) and not result.is_scaled:
-                what = "values are whole numbers, and greater ones count as better"
-                lines.append(f"{result.name}: {what}: call ranks rank, if these are")
+                what = "whole numbers, of which greater ones count as better"
+                advice = "if these are ranks, name the column rank"
+                lines.append(f"{result.name}: {what}; {advice}")
     elif (correlation := rank_correlation(first, second)) < OPPOSITE:
         what = f"a rank correlation of {correlation:.2f} over queries"
-        lines.append(f"{what}: does one side count what is wrong?")
+        lines.append(f"{what}: does one side count errors?")
     if kind == Kind.HITS:
         largest = {first.table.max(axis=None), second.table.max(axis=None)}
         if largest == {1, 100}:
-            lines.append("0 and 1 of one side are hits, as 0 and 100 of the other are")
+            lines.append("hits are 0 and 1 on one side, 0 and 100 on the other")
     return lines
 
 
@@ -79,7 +80,7 @@ def is_whole(result: Result) -> bool:
 def _unlike_kinds(first: Result, second: Result) -> UserError:
     advice = CHOOSE
     if Kind.RANKS not in (first.kind, second.kind):
-        advice = "if they are one metric, add --scale 1, or --scale 100,1 if B is in "
+        advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is in "
         advice += "per cent and A is not"
     evidence = f"{_kind(first)} and {_kind(second)}"
     return UserError(_names(first, second), "the same kind", evidence, advice)
@@ -109,11 +110,11 @@ def _check_facts(first: Result, second: Result) -> None:
     for whole, other in ((first, second), (second, first)):
         if whole.lists_all and (beyond := other.items - whole.items):
             evidence = f"{len(whole.items)} items in {whole.name}, and others in "
-            evidence += f"{other.name}, as {min(beyond)!r}"
+            evidence += f"{other.name}, such as {min(beyond)!r}"
             raise UserError(names, "the same gallery", evidence, CHOOSE)
     one, other = (", ".join(of_side.index.unique("direction")) for of_side in facts)
     if one != other:
-        advice = f"{CHOOSE}; without a column direction they are i2t"
+        advice = f"{CHOOSE}; without a column direction, i2t is meant"
         raise UserError(names, "the same directions", f"{one} and {other}", advice)
     if not first.facts.index.equals(second.facts.index):
         raise _other_queries(first, second)
@@ -133,7 +134,7 @@ def _other_queries(first: Result, second: Result) -> UserError:
     if pairs := respelled(*queries):
         one, other = pairs[0]
         evidence = f"{one!r} and {other!r} ({len(pairs)} such)"
-        expected = "the same names of queries"
+        expected = "the same query names"
         return UserError(names, expected, evidence, "name them alike")
     parts = []
     for result, of_side in zip((first, second), queries, strict=True):
@@ -167,9 +168,7 @@ def _check_scale(first: Result, second: Result) -> None:
     evidence = f"{_range(first)} in {first.name} and {_range(second)} in {second.name}"
     advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
     if is_whole(first) or is_whole(second):
-        advice += (
-            "if whole numbers are ranks, compare these with ranks, in columns rank; "
-        )
+        advice += "if whole numbers are ranks, name the columns rank; "
     advice += AS_THEY_ARE
     raise UserError(_names(first, second), "values on one scale", evidence, advice)
 

@@ -159,9 +159,10 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
         raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), advice)
     if len(layers) > 1:
         rows = rows[rows["layer"] == layer]
-        notes.append(f"{name}: of the layers {', '.join(layers)} the rows of {layer}")
+        others = ", ".join(other for other in layers if other != layer)
+        notes.append(f"{name}: using layer {layer} (also there: {others})")
     if number == VALUE and metric not in (None, VALUE):
-        advice = "call ranks rank, if these are"
+        advice = "if these are ranks, name the column rank"
         raise UserError("--metric", f"{VALUE}, of {name}", metric, advice)
     if "direction" in rows:
         is_asked = rows["direction"].isin(_directions(metric))
@@ -226,9 +227,9 @@ def result_of(
         raise UserError(name, "a row for each query", "none", CORRECT)
     notes = list(notes)
     if "cluster" not in rows:
-        alike = "if some are alike, as captions of one image, the interval is "
-        alike += "too narrow"
-        notes.append(f"{name}: no clusters, so each query is one; {alike}")
+        related = "the interval is too narrow if queries are related, as captions of "
+        related += "one image are"
+        notes.append(f"{name}: no clusters, so each query is its own; {related}")
     defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
     lacking = {head: value for head, value in defaults.items() if head not in rows}
     rows = rows.assign(**lacking)
@@ -316,7 +317,7 @@ def _valued(
     if reading.scale is not None:
         number *= reading.scale
         if reading.scale != 1:
-            notes.append(f"{name}: values times {reading.scale:g}, by --scale")
+            notes.append(f"{name}: values times {reading.scale:g} (--scale)")
     return rows.assign(number=number)
 
 
@@ -331,17 +332,17 @@ def _ranked(
 ) -> tuple[pd.DataFrame, int]:
     """With ranks from 0, and the depth to which these are known."""
     number = embedding_files.ranks_of(rows[RANK])
-    expected = "a rank, whole and from 0, or nothing if not found"
+    expected = "a whole rank from 0, or an empty cell if not found"
     _require(name, rows, number.notna(), RANK, expected, CORRECT)
     if reading.first_rank is None:
         check_first_rank(name, rows.assign(number=number), notes)
     elif reading.first_rank == 1:
-        advice = "leave empty what was not found; --first-rank 1,0 is from 1 in A, "
-        advice += "from 0 in B"
-        expected = "a rank from 1, by --first-rank"
+        advice = "leave empty what was not found; --first-rank 1,0 reads A from 1 and "
+        advice += "B from 0"
+        expected = "a rank from 1, as --first-rank says"
         _require(name, rows, number != 0, RANK, expected, advice)
         number -= 1
-        notes.append(f"{name}: ranks count from 1, by --first-rank")
+        notes.append(f"{name}: ranks are read from 1 (--first-rank)")
     is_lost = np.isinf(number)
     if is_lost.any() and not depth:
         lists = [rows["direction"], rows["seed"]]
@@ -371,7 +372,7 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
     if odd is not None:
         lacking = f"none, and 1 in {int((odd == 1).sum())} of {len(odd)} rows"
         advice = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
-        advice += "(1,0: from 1 in A, from 0 in B)"
+        advice += "(1,0: A from 1, B from 0)"
         raise UserError(
             f"{name}: rank", "ranks from 0, some of them 0", lacking, advice
         )
@@ -382,7 +383,7 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
     number = ranked["number"]
     marks_lost = len(ranked) < len(rows)
     if not marks_lost and rank_conventions.zero_may_mean_lost(lists):
-        cut = f"no rank behind {number.max():g}, many close to it, and none empty"
+        cut = f"no rank beyond {number.max():g}, many close to it, and none empty"
         raise _zero_for_nothing(name, cut)
     if number.min() > 0:
         from_1 = "if they count from 1, add --first-rank 1"
@@ -390,6 +391,6 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
 
 
 def _zero_for_nothing(name: str, evidence: str) -> UserError:
-    advice = "if they count from 1 and 0 is 'not found', leave these empty and add "
+    advice = "if they count from 1 and 0 means 'not found', leave these empty and add "
     advice += "--first-rank 1; else add --first-rank 0"
     return UserError(f"{name}: rank", "ranks from 0 of all queries", evidence, advice)

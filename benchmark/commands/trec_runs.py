@@ -128,7 +128,7 @@ def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
 
 def read_run(path: Path) -> pd.DataFrame:
     """Query, item, rank as text, and score of each line of a TREC run."""
-    advice = "correct the path, or write such lines"
+    advice = "correct the path, or convert the file"
     with readable(path, f"lines of {RUN}", advice):
         lines = content(path, MOST).decode("utf-8-sig").split("\n")
         table = embedding_files.framed(RUN.split(), map(str.split, lines))
@@ -158,7 +158,7 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         if reading.order is None:
             check_direction(path, places)
         if tied := int((places["level"] > 0).sum()):
-            ties = "items as high as the relevant one, which count as better"
+            ties = "other items tied with the relevant one; they count as better"
             notes.append(f"{path}: {tied} queries have {ties}")
         ranks = places["before"].astype(str)
         ranks = ranks.reindex(qrels.queries, fill_value="")
@@ -192,13 +192,13 @@ def check_queries(
             path, f"the queries of {qrels.path}", evidence, "name them alike"
         )
     if has_none:
-        evidence = f"others, as {min(answered)!r} for {unanswered[0]!r}"
-        advice = "name the qrels of the run"
+        evidence = f"others, such as {min(answered)!r} for {unanswered[0]!r}"
+        advice = "name the qrels that belong to the run"
         raise UserError(path, f"the queries of {qrels.path}", evidence, advice)
     if len(unanswered) > UNANSWERED * len(judged) and not reading.count_unanswered:
-        evidence = f"none to {len(unanswered)}, as {unanswered[0]!r}"
-        advice = "leave these out of the qrels, or count them as not found: "
-        advice += "--count-unanswered"
+        evidence = f"none to {len(unanswered)}, such as {unanswered[0]!r}"
+        advice = "leave these out of the qrels, or add --count-unanswered to count "
+        advice += "them as not found"
         expected = f"answers to the {len(judged)} queries of {qrels.path}"
         raise UserError(path, expected, evidence, advice)
     notes = []
@@ -225,9 +225,9 @@ def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
         evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
         raise UserError(where, f"the ids of {qrels.path}", evidence, "name them alike")
     if has_few:
-        evidence = f"{len(shared)} of them among {len(listed)}, as {min(listed)!r}"
+        evidence = f"{len(shared)} of them among {len(listed)}, such as {min(listed)!r}"
         expected = f"some of the {len(judged)} items of {qrels.path}, "
-        expected += f"as {min(judged)!r}"
+        expected += f"such as {min(judged)!r}"
         raise UserError(
             where, expected, evidence, "name the qrels and items of the run"
         )
@@ -276,7 +276,7 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
         evidence = (
             f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
         )
-        advice = "add --order ranks, or --order scores, by which all are ties"
+        advice = "add --order ranks, or --order scores, which makes all of them ties"
         expected = "scores that differ"
         raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
 
@@ -302,5 +302,5 @@ def check_direction(path: Path, places: pd.DataFrame) -> None:
             f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
         )
         advice = "negate the scores if these are distances, or add --order scores"
-        expected = "relevant items in front of others"
+        expected = "relevant items before others"
         raise UserError(f"{path}: score", expected, evidence, advice)

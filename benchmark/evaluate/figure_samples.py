@@ -94,10 +94,12 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     if on_split.vocabulary:
         shown = evenly(len(on_split.texts), WORD_CAPTIONS)
         arrays["words_captions"] = shown.astype(np.int32)
-        arrays["words_drop"] = _padded([_drops(on_split, row) for row in shown])
+        arrays["words_drop"] = _padded(
+            [_drops(on_split, row) for row in shown.tolist()]
+        )
     if on_split.vocabulary and takes.attention and on_split.grid_positions is not None:
         shown = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
-        weights = [_grid_attention(on_split, row) for row in shown]
+        weights = [_grid_attention(on_split, row) for row in shown.tolist()]
         arrays["attention_captions"] = shown.astype(np.int32)
         arrays["attention"] = _padded(weights)
     return arrays

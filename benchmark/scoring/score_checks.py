@@ -185,8 +185,9 @@ def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
     differs = ~(difference <= OF_SPREAD[precision] * spread + rounding)  # NaN differs
     if differs.any() or difference.square().mean() > (COARSE * spread) ** 2:
         raise RefusedError(
-            f"{int(differs.sum())} of {first.numel()} scores differ by up to "
-            f"{float(difference.max()):.3g}, where scores spread by {float(spread):.3g}, "
-            f"when a newly loaded model computes them in other batches and another "
-            f"order; a score must follow from its image and its text alone"
+            f"{int(differs.sum())} of {first.numel()} scores differ when a model that "
+            f"is loaded anew computes them in other batches and another order, by up "
+            f"to {float(difference.max()):.3g} where scores spread by "
+            f"{float(spread):.3g}; a score must follow from its image and its text "
+            f"alone"
         )
