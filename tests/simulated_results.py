@@ -10,7 +10,7 @@ from scipy import stats
 
 from benchmark.commands import judge
 from benchmark.commands.result_files import KEY, SAME, Kind, Result
-from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.claim_kinds import ORDERED, Conclusion
 from benchmark.stats.verdicts import judge as conclude
 
 LEVEL = {"hits": 0.4, "ranks": 1.0, "values": 0.0}
@@ -59,7 +59,7 @@ def judged(setting: Setting, runs: int, seed: int) -> Shares:
     differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
     arguments = argparse.Namespace(margin=0.0)
-    arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)
+    arguments.kind, arguments.metric = ORDERED, METRIC.get(setting.kind)
     for nth, step in enumerate((0.0, STEP[setting.kind])):
         true = truth(setting, step) - truth(setting, 0.0)
         for _ in range(runs):

@@ -11,15 +11,14 @@ ROOT = Path(__file__).parent.parent
 # from bottom to top; a room may import those of its own level, and those below
 ROOMS = [
     {"core"},
-    {"contracts", "layers", "readers"},
+    {"contracts", "layers", "readers", "stats"},
     {"data"},
     {"papers", "season", "scoring", "features"},
-    {"stats"},
     {"boards"},
     {"fetch", "prepare", "encode", "train", "evaluate", "collect", "report"},
     {"commands"},
 ]
-STAGES = ROOMS[6]
+STAGES = ROOMS[5]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 FOR_PLUG_INS = {"contracts", "layers", "readers"}
 

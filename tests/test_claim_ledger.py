@@ -15,7 +15,8 @@ from benchmark.boards.claim_ledger import (
 )
 from benchmark.contracts.datasets import people, shapes
 from benchmark.papers.printed_tables import papers
-from benchmark.stats.verdicts import Conclusion, Size
+from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import Size
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from benchmark.commands import judge
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
+from benchmark.data.rank_keys import RankKey
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.report.pages import result_tables
@@ -66,7 +67,7 @@ def corrected(
     for tile in Corrected(
         how, {way: asked(how, way, scores, bank, size)}, {way: given}
     ):
-        found[np.ix_(tile.rows, tile.columns)] = tile.of(way)
+        found[np.ix_(tile.rows, tile.columns)] = tile.of(RankKey(way))
     return found if way == "i2t" else found.T
 
 

@@ -30,7 +30,8 @@ from benchmark.report.figures import papers as drawn_papers
 from benchmark.report.figures.intervals import claim_lines, leaderboard_lines
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.report.ledger_figures import ledger_figure
-from benchmark.stats.verdicts import Conclusion, Rule
+from benchmark.stats.claim_kinds import KINDS, Conclusion
+from benchmark.stats.verdicts import Rule
 
 HOSTILE = (
     "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -331,7 +332,7 @@ def pair(
         interval=(difference - 1, difference + 1),
         printed=printed,
         margin=1.5,
-        rule=Rule(kind=kind, margin=1.5),
+        rule=Rule(kind=KINDS[kind], margin=1.5),
         comparison=comparison,
     )
 
@@ -339,7 +340,7 @@ def pair(
 def test_the_claims_have_their_differences_margins_and_printed_ones():
     claim = SimpleNamespace(statement="A beats B.")
     pairs = [pair("holds", 2.0, 4.3), pair("undecided", 0.2, None, "not_better")]
-    verdict = SimpleNamespace(claim=claim, pairs=pairs, is_counted=True)
+    verdict = SimpleNamespace(claim=claim, verdicts=pairs, is_counted=True)
     first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]

@@ -222,12 +222,16 @@ def test_own_claims_are_judged_as_those_of_papers(
     params = enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
     own = OwnClaim(better="scan_t2i_avg_i2t_lse", than="scan_t2i_avg")
     params = params.model_copy(update={"claims": [own]})
-    (verdict,) = (v for v in claims.verdicts(read_boards(params)[0]) if v.paper == OWN)
+    (verdict,) = (
+        v for v in claims.claim_tests(read_boards(params)[0]) if v.paper == OWN
+    )
     assert (
         verdict.claim.statement
         == "scan_t2i_avg_i2t_lse is better than scan_t2i_avg in rsum."
     )
-    (tested,) = verdict.pairs
+    (tested,) = verdict.verdicts
     assert tested.comparison.difference > 0
-    others = claims.verdicts(read_boards(params.model_copy(update={"claims": []}))[0])
+    others = claims.claim_tests(
+        read_boards(params.model_copy(update={"claims": []}))[0]
+    )
     assert OWN not in {verdict.paper for verdict in others}

@@ -14,8 +14,9 @@ from benchmark.__main__ import main
 from benchmark.commands import plan
 from benchmark.data import results
 from benchmark.stats import comparisons
+from benchmark.stats.claim_kinds import KINDS, ORDERED, Conclusion
 from benchmark.stats.comparisons import Sample
-from benchmark.stats.verdicts import Conclusion, Rule, power
+from benchmark.stats.verdicts import Rule, power
 
 MEASURED = 1000  # images on which the deviations are measured
 PAIR = PRESETS[:2]  # they share no training
@@ -99,7 +100,7 @@ def compared(name: str, runs: int, **drawing) -> tuple[float, float]:
     """What is planned, and what happens."""
     kind, margin, difference, seeds, images, claims, others, interaction = PLANS[name]
     spread = replace(known(interaction), freedom=2 * others)
-    rule = Rule(kind=kind, margin=margin)
+    rule = Rule(kind=KINDS[kind], margin=margin)
     planned = power(rule, difference, spread.doubt(seeds, images), claims)
     facts = {"claims": claims, "others": others, "runs": runs} | drawing
     return planned, experiments(rule, difference, images, seeds, spread, **facts)
@@ -143,7 +144,7 @@ def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
         capsys, *words, "--seeds", "1", "2", "--images", "1000"
     )
     assert heads == ["seeds of each row", "1,000 images", "images for 80%"]
-    rule, spread = Rule(kind="ordered", margin=6), known()
+    rule, spread = Rule(kind=ORDERED, margin=6), known()
     exact = power(rule, 12, spread.doubt(2, 1000))
     # nothing would be known of other trainings
     assert rows[0] == ["1", "-", "no number"]
@@ -163,7 +164,7 @@ def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin)
     assert rows[0] == ["1", "-"] and "The smallest true differences" in sentence
     least, doubt = float(rows[1][1]), known().doubt(3, 4000)
     powers = [
-        power(Rule(kind="ordered", margin=margin or min(6, d / 2)), d, doubt)
+        power(Rule(kind=ORDERED, margin=margin or min(6, d / 2)), d, doubt)
         for d in (0.95 * least, least)
     ]
     assert powers[0] < 0.8 <= powers[1] and least > (margin or 0)

@@ -21,6 +21,7 @@ from benchmark.commands.verify import Compared
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.data import results
+from benchmark.data.rank_keys import I2T
 from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.encode import drawn_pretraining
 from benchmark.season.parameter_files import read_params
@@ -251,7 +252,7 @@ def test_verify_compares_all_that_counts(monkeypatch):
 def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
     """The result with other ranks, whatever its record says of them."""
     record = result.record.model_copy(update={"files": {}})
-    npz = results.scores_npz(Scores(ranks={"i2t": ranks}))
+    npz = results.scores_npz(Scores(ranks={I2T: ranks}))
     return replace(result, record=record, arrays={results.RANKS: npz})
 
 

@@ -58,7 +58,7 @@ from benchmark.report.pages import ledger_pages, season_pages
 from benchmark.report.pages.examples import chosen
 from benchmark.season.parameters import Params
 from benchmark.season.plugins import presets
-from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.claim_kinds import Conclusion
 
 ROOT = Path(report.__file__).parents[2]
 

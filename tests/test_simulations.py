@@ -13,12 +13,13 @@ import pytest
 from scipy import special, stats
 
 from benchmark.stats import comparisons, significance
+from benchmark.stats.claim_kinds import KINDS, ORDERED, Conclusion
 from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.verdicts import Conclusion, Pair, Rule, judge
+from benchmark.stats.verdicts import Rule, Verdict, judge
 
 IMAGES = 100
 MARGIN = 6.0
-BEATS = Rule(kind="ordered", margin=MARGIN)
+BEATS = Rule(kind=ORDERED, margin=MARGIN)
 ASSERTED = (Conclusion.HOLDS, Conclusion.REVERSED)
 
 
@@ -184,7 +185,8 @@ def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     spread = comparisons.spread(drawn.samples, drawn.samples)
     names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
     claims = [
-        [Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names
+        [Verdict(comparison=compared(drawn, spread, *pair), rule=rule)]
+        for pair in names
     ]
     return [pair.conclusion for (pair,) in judge(claims)]
 
@@ -205,7 +207,7 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
 def holding(setting: Setting, kind: str, effect: float, runs: int, seed: int) -> float:
     """The share of claims of a kind that hold, of pairs that differ by so much."""
     rng, holds, count = np.random.default_rng(seed), 0, 0
-    rule = Rule(kind=kind, margin=MARGIN)
+    rule = Rule(kind=KINDS[kind], margin=MARGIN)
     for _ in range(runs):
         pairs = setting.presets // 2
         drawn = draw(

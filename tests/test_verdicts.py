@@ -9,24 +9,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmark.stats.claim_kinds import (
+    ALIKE,
+    FAR,
+    KINDS,
+    NOT_BETTER,
+    ORDERED,
+    Conclusion,
+)
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, Estimate, SeedPart
 from benchmark.stats.verdicts import (
-    Conclusion,
     Flag,
     Limit,
-    Pair,
     Rule,
     Size,
+    Verdict,
     claim_p,
     decisive,
     judge,
-    size,
+    size_of,
     withheld,
 )
 
-KINDS = ("ordered", "far", "alike", "not_better")
-ORDERED = Rule(kind="ordered", margin=0.0)
+WITHOUT_MARGIN = Rule(kind=ORDERED, margin=0.0)
 
 
 def estimate(value: float, error: float = 0.1, freedom: float = 1e6) -> Estimate:
@@ -74,7 +80,7 @@ CASES = [  # kind, value, error, conclusion, reason: margin 1
 
 @pytest.mark.parametrize(("kind", "value", "error", "conclusion", "reason"), CASES)
 def test_the_interval_decides(kind, value, error, conclusion, reason):
-    rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
+    rule, made = Rule(kind=KINDS[kind], margin=1.0), estimate(value, error)
     concluded, why = rule.conclusion(made, rule.p(made))
     assert concluded == conclusion and reason in why
 
@@ -89,9 +95,9 @@ def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
         "not_better": (-inf, m),
     }
     return {
-        Conclusion.HOLDS: holds[rule.kind],
+        Conclusion.HOLDS: holds[rule.kind.name],
         Conclusion.REVERSED: (-inf, 0),
-        Conclusion.NO_DIFFERENCE: (-inf if rule.kind == "far" else -m, m),
+        Conclusion.NO_DIFFERENCE: (-inf if rule.kind == FAR else -m, m),
         Conclusion.BETTER: (m, inf),
         Conclusion.WORSE: (-inf, -m),
     }.get(conclusion, (-inf, inf))
@@ -108,7 +114,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
     for value, width, freedom in product(effects, widths, (2.0, 30.0)):
         ranges = []
         for kind, margin, factor, side in product(KINDS, margins, (1, 20), (1, -1)):
-            rule = Rule(kind=kind, margin=margin)
+            rule = Rule(kind=KINDS[kind], margin=margin)
             made = Estimate(value=side * value, error=width, freedom=freedom)
             conclusion, _ = rule.conclusion(made, min(1.0, factor * rule.p(made)))
             low, high = allowed(rule, conclusion)
@@ -139,7 +145,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
 def test_the_interval_settles_how_large_the_difference_is_beside_the_printed_one(
     ends, printed, expected
 ):
-    assert size(ends, printed) == expected
+    assert size_of(ends, printed) == expected
 
 
 def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
@@ -167,12 +173,12 @@ def judged(
     *claims: list[Estimate],
     rules: list[Rule] | None = None,
     blocked: Flag | None = None,
-) -> list[list[Pair]]:
+) -> list[list[Verdict]]:
     """The verdicts on claims, one list of estimates each; `blocked` is the last of all
     pairs."""
-    rules = rules or [ORDERED] * len(claims)
+    rules = rules or [WITHOUT_MARGIN] * len(claims)
     both = zip(rules, claims, strict=True)
-    asked = [[Pair(comparison=made(e), rule=rule) for e in of] for rule, of in both]
+    asked = [[Verdict(comparison=made(e), rule=rule) for e in of] for rule, of in both]
     asked[-1][-1] = replace(asked[-1][-1], blocked=blocked)
     return judge(asked)
 
@@ -226,14 +232,14 @@ class TestAdjustment:
         assert (lost.conclusion, lost.p) == ("undecided", None)
 
     def test_p_of_a_bound_is_of_a_difference_on_the_margin(self):
-        rules = [Rule(kind="far", margin=1.0)] * 2
+        rules = [Rule(kind=FAR, margin=1.0)] * 2
         firsts = [
             of[0]
             for of in judged(at(0.01, margin=1.0), at(-0.02, margin=1.0), rules=rules)
         ]
         assert firsts[0].p == pytest.approx(0.01) and firsts[1].p == pytest.approx(1.0)
         assert firsts[0].conclusion == "holds" and firsts[1].conclusion != "holds"
-        rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
+        rules = [Rule(kind=ALIKE, margin=1.0), Rule(kind=NOT_BETTER, margin=1.0)]
         firsts = [
             of[0]
             for of in judged(at(0.01, margin=1.0), at(0.02, margin=1.0), rules=rules)
@@ -244,10 +250,14 @@ class TestAdjustment:
     def test_a_chain_holds_with_its_largest_p_and_is_reversed_with_its_smallest_times_its_pairs(
         self,
     ):
-        assert claim_p([ORDERED] * 3, at(0.01, 0.04, 0.001)) == pytest.approx(0.04)
+        assert claim_p([WITHOUT_MARGIN] * 3, at(0.01, 0.04, 0.001)) == pytest.approx(
+            0.04
+        )
         (of_pairs,) = judged(at(0.01, 0.04, 0.001))
         assert {finding.conclusion for finding in of_pairs} == {"holds"}
-        assert claim_p([ORDERED] * 3, at(0.01, -0.02, -0.5)) == pytest.approx(0.06)
+        assert claim_p([WITHOUT_MARGIN] * 3, at(0.01, -0.02, -0.5)) == pytest.approx(
+            0.06
+        )
         conclusions = [
             finding.conclusion for finding in judged(at(0.01, -0.02, -0.5))[0]
         ]
@@ -257,7 +267,7 @@ class TestAdjustment:
     def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
         """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
         cases."""
-        rng, rules, runs = np.random.default_rng(0), [ORDERED] * 2, 4000
+        rng, rules, runs = np.random.default_rng(0), [WITHOUT_MARGIN] * 2, 4000
         drawn = rng.normal(size=(runs, 3)) / 2**0.5
         told = 0
         for a, b, c in drawn:
@@ -287,7 +297,9 @@ class TestAdjustment:
         of 0.025."""
         *_, (last,) = judged(at(0.001), at(0.002), at(0.7), at(0.6))
         assert last.adjusted_p == 1.0
-        assert last.limit == ORDERED.limit(last.difference, last.comparison.doubt, 2)
+        assert last.limit == WITHOUT_MARGIN.limit(
+            last.difference, last.comparison.doubt, 2
+        )
 
 
 def made_doubt(
@@ -320,7 +332,7 @@ class TestLimits:
     2.8, between related ones of 0.5, and a training has 2.85 by chance with single
     images."""
 
-    RULE = Rule(kind="ordered", margin=6.0)
+    RULE = Rule(kind=ORDERED, margin=6.0)
 
     def test_related_presets_need_more_seeds_and_unrelated_ones_more_images(self):
         doubt = made_doubt(0.5**2, 2.85**2, 3)
@@ -341,7 +353,7 @@ class TestLimits:
         assert limit.seeds is not None and limit.seeds_beside > 0
         part = SeedPart((3, 3), 20.0, 0.0, 40, is_own=False)
         doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,))
-        limit = Rule(kind="ordered", margin=0.0).limit(6.0, doubt, 1)
+        limit = Rule(kind=ORDERED, margin=0.0).limit(6.0, doubt, 1)
         assert limit.images is None and limit.seeds is not None
 
     def test_a_difference_within_the_margin_may_be_decided_as_none_and_one_on_it_never(
@@ -350,7 +362,7 @@ class TestLimits:
         """At 0.2 the sign is out of reach, the margin of 6 is not."""
         doubt = made_doubt(2.0, 6.0, 3)
         assert self.RULE.limit(0.2, doubt, 17).seeds is not None
-        assert Rule(kind="ordered", margin=0.0).limit(0.2, doubt, 17).seeds is None
+        assert Rule(kind=ORDERED, margin=0.0).limit(0.2, doubt, 17).seeds is None
         for kind in ("far", "alike", "not_better"):
-            rule = Rule(kind=kind, margin=6.0)
+            rule = Rule(kind=KINDS[kind], margin=6.0)
             assert rule.limit(6.0, made_doubt(2.0, 6.0, 3), 1) == Limit(None, None)

@@ -28,6 +28,7 @@ from benchmark.core.errors import UserError, corrected_by
 from benchmark.core.files import read_csv, write_text
 from benchmark.core.records import Provenance, Record
 from benchmark.data import prepared_tables, results
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import (
     COSTS,
     EXTERNAL,
@@ -119,7 +120,7 @@ class Outcome:
         answers to each query, which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
         for way, pairs in layer.items():
-            found = self.scores.ranks.get(results.of_layer(way, kept_as))
+            found = self.scores.ranks.get(RankKey(way, kept_as))
             if found is None or not np.array_equal(
                 found.counts, pairs.counts[pairs.queries]
             ):
@@ -132,12 +133,13 @@ class Outcome:
     def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
         """The outcome by `own`, on the queries of a layer alone. None without ranks of
         them."""
-        if not layer.keys() <= self.scores.ranks.keys():
-            return None
-        ranks = self.scores.ranks
-        return self._with(
-            {way: ranks[way].at(of.counts > 0) for way, of in layer.items()}
-        )
+        ranks = {}
+        for way, pairs in layer.items():
+            of_all = self.scores.ranks.get(RankKey(way))
+            if of_all is None:
+                return None
+            ranks[way] = of_all.at(pairs.counts > 0)
+        return self._with(ranks)
 
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
         """With the metrics that follow from other ranks, or those that are known of
@@ -145,7 +147,8 @@ class Outcome:
         found = retrieval_metrics(ranks)
         found = {name: found[name] for name in known or found}
         record = self.record.model_copy(update={"metrics": found})
-        return replace(self, record=record, of_layer=Scores(ranks=ranks))
+        by_key = {RankKey(way): of_way for way, of_way in ranks.items()}
+        return replace(self, record=record, of_layer=Scores(ranks=by_key))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -280,8 +283,8 @@ class Board:
     rows: list[Row]
     # those of the season file
     own_claims: dict[str, Paper] = field(default_factory=dict)
-    # options of trials, by preset
-    tried: dict[str, list[str]] = field(default_factory=dict)
+    # names of the options that each trial set, by preset
+    tried: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
@@ -428,7 +431,10 @@ def read_boards(params: Params) -> list[Board]:
                 declared = Preset(title=f"{preset} (external)")
             rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
         here = trials[trials["dataset"] == dataset]
-        tried = {preset: list(of) for preset, of in here.groupby("preset")["options"]}
+        tried = {
+            preset: [option_names(options) for options in trials_of]
+            for preset, trials_of in here.groupby("preset")["options"]
+        }
         facts = {"own_claims": own_claims(params), "tried": tried}
         facts["missing"] = tuple(key for key in of_dataset if key in missing)
         boards.append(Board(dataset=dataset, card=card, rows=rows, **facts))
@@ -541,6 +547,11 @@ def add_trial(season: str, trial: dict) -> None:
 def spelt(options: dict[str, Option]) -> str:
     """Options as they stand in a row: "epochs=20 learning_rate=0.0005"."""
     return " ".join(f"{key}={options[key]}" for key in sorted(options))
+
+
+def option_names(options: str) -> frozenset[str]:
+    """Which options a trial set."""
+    return frozenset(word.partition("=")[0] for word in options.split())
 
 
 def is_taken(options: str, cell: Cell | Record) -> bool:

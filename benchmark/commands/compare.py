@@ -15,7 +15,9 @@ from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import RankKey
 from benchmark.season.parameter_files import read_params
+from benchmark.stats.claim_kinds import ORDERED
 
 SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
 
@@ -73,7 +75,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def verdict(board: Board, first: Row, second: Row) -> str:
     """What `judge` says of two rows."""
-    asked = argparse.Namespace(metric=None, kind="ordered", margin=None)
+    asked = argparse.Namespace(metric=None, kind=ORDERED, margin=None)
     (found,) = judge.told([judge.of_season((board, first), (board, second), asked)])
     return judge.shown(found)
 
@@ -90,7 +92,8 @@ def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataF
     pairs = [
         (o, of_seed[o.record.seed]) for o in first.played if o.record.seed in of_seed
     ]
-    pairs = [pair for pair in pairs if all(direction in o.scores.ranks for o in pair)]
+    key = RankKey(direction)
+    pairs = [pair for pair in pairs if all(key in o.scores.ranks for o in pair)]
     if not pairs:
         where = f"{first.preset}, {second.preset}"
         raise UserError(

@@ -40,7 +40,8 @@ from benchmark.boards import comparisons as of_boards
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, read_boards
 from benchmark.boards.boards import Row as BoardRow
-from benchmark.boards.claims import DIGITS, margin_of
+from benchmark.boards.claim_entries import DIGITS
+from benchmark.boards.claims import margin_of
 from benchmark.commands import conventions
 from benchmark.commands.result_files import (
     ENOUGH,
@@ -59,22 +60,24 @@ from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import is_file, write_json, write_text
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
-from benchmark.report.pages.claim_tables import SIGNS, limited
+from benchmark.report.pages.claim_tables import limited
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
 from benchmark.season.parameter_files import read_params
 from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, verdicts
+from benchmark.stats.claim_kinds import KINDS, SIGNS
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.significance import ROUNDING, Constant
-from benchmark.stats.verdicts import Flag, Pair, Rule
+from benchmark.stats.verdicts import Flag, Rule, Verdict
 
-KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
-CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
+SIGN = "|".join(map(re.escape, SIGNS))
+CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 DECLARED = {
     name.removeprefix(f"{of.direction}_")
     for name, of in METRICS.items()
@@ -181,13 +184,13 @@ def read_claim(arguments: argparse.Namespace) -> bool:
     match = CLAIM.fullmatch(arguments.claim)
     first, sign, second, by = match.groups() if match else [None] * 4
     if first == second:  # or no claim at all
-        do = f"say one of {', '.join(KINDS)}"
+        do = f"say one of {', '.join(SIGNS)}"
         raise UserError("--claim", "a claim on A and B", short(arguments.claim), do)
     if by and arguments.metric not in (None, by):
         raise UserError(
             "--metric", f"{by}, as the claim says", arguments.metric, "name one"
         )
-    arguments.kind, arguments.metric = KINDS[sign], by or arguments.metric
+    arguments.kind, arguments.metric = SIGNS[sign], by or arguments.metric
     return first == "B"
 
 
@@ -346,7 +349,7 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 
 def of_season(
     first: Row, second: Row, arguments: argparse.Namespace
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """A pair of presets as their report puts it, what is drawn anew, how many queries
     there are, and what a reader must know. All rows of the board tell how far trainings
     lie apart."""
@@ -369,7 +372,7 @@ def of_season(
         )
         raise UserError(", ".join(names), expected, "none", do)
     rule = _rule(metric, comparison, len(board.ways) == 1, arguments)
-    pair = Pair(
+    pair = Verdict(
         comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison)
     )
     notes = map(flags.said, flags.claim_flags(board, names, [pair]))
@@ -381,7 +384,7 @@ def of_files(
     second: Result,
     given: Sequence[Result],
     arguments: argparse.Namespace,
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """The same of results from anywhere, which can be compared. The seeds of all that
     are given on the same queries tell how far trainings lie apart. Raises UserError for
     a metric that they do not have."""
@@ -439,7 +442,12 @@ def of_files(
         blocked = Flag("L", f"nothing can be concluded from {few}", blocks=True)
     rule = _rule(metric, comparison, len(terms) == len(SUMMED_K), arguments)
     unit = "queries" if len(sizes) == sizes.sum() else "clusters"
-    return Pair(comparison=comparison, rule=rule, blocked=blocked), unit, queries, notes
+    return (
+        Verdict(comparison=comparison, rule=rule, blocked=blocked),
+        unit,
+        queries,
+        notes,
+    )
 
 
 def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[Metric]]:
@@ -452,8 +460,8 @@ def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[M
     if metric not in METRICS:
         evidence = suggested(shown, {*DECLARED, *METRICS})
         raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
-    terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
-    lacks = not {term.ranks for term in terms} <= set(ways)
+    terms = query_terms(metric, [f"{RankKey.read(way).direction}_{R1}" for way in ways])
+    lacks = not {term.ranks.column for term in terms} <= set(ways)
     if not terms or lacks or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
         where, advice = f"{result.name}: {shown}", "name another --metric"
@@ -530,7 +538,7 @@ def sampled(
     means = []
     for term in terms:
         of_seed = {}
-        for seed, ranks in table.loc[[term.ranks]].items():
+        for seed, ranks in table.loc[[term.ranks.column]].items():
             nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
             farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
             nearest_Q = term.of_queries(nearest)
@@ -546,7 +554,7 @@ def sampled(
                 raise UserError(
                     f"{result.name}: {heading}", "ranks to its K", evidence, advice
                 )
-        means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
+        means.append((codes.loc[[term.ranks.column]].to_numpy(), of_seed))
     return comparisons.sample_of_queries(means)
 
 
@@ -563,7 +571,7 @@ def _rule(
             if is_share
             else None
         )
-        part = Part(presets=["a", "b"], kind=arguments.kind, metric=metric)
+        part = Part(presets=["a", "b"], kind=arguments.kind.name, metric=metric)
         margin = margin_of(part, None, is_half and "rsum" in metric, level)
     return Rule(kind=arguments.kind, margin=margin or 0.0)
 
@@ -571,7 +579,7 @@ def _rule(
 # Telling ------------------------------------------------------------------------------
 
 
-def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
+def told(put: Sequence[tuple[Verdict, str, int, list[str]]]) -> list[dict]:
     """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
     significant digits, as in claims.json."""
     found = []
@@ -589,7 +597,7 @@ def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
         # What other trainings would change on other queries as well counts as theirs.
         parts = [doubt.interaction + doubt.main, doubt.images + doubt.main]
         numbers["share_of_trainings"] = parts[0] / parts[1] if parts[1] else None
-        facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind}
+        facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind.name}
         facts |= {
             "metric": of.metric,
             "conclusion": pair.conclusion,
@@ -614,7 +622,7 @@ def lines(found: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full
     stops."""
     unit, share = found["unit"], found["share_of_trainings"]
-    compared = f"{found['first']} {SIGNS[found['kind']]} {found['second']}"
+    compared = f"{found['first']} {KINDS[found['kind']].verb} {found['second']}"
     said = [f"{compared} by {found['metric']}: {found['conclusion']}"]
     numbers = [
         f"difference {found['difference']:+.4g}",

@@ -32,11 +32,11 @@ from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
+from benchmark.stats.claim_kinds import FAR, KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import DENIED, MOST_SEEDS, Rule, power, two_digits
+from benchmark.stats.verdicts import MOST_SEEDS, Rule, power, two_digits
 
-KINDS = ("ordered", "far", "alike", "not_better")
 SEEDS = (1, 2, 3, 5, 10)
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
@@ -75,7 +75,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     number = {"type": float, "metavar": "D"}
     difference = "the true difference; default: 0 for alike and not_better"
     add("--difference", **number, help=difference)
-    add("--kind", choices=KINDS, default="ordered", help="default: ordered")
+    kinds = {"choices": KINDS, "default": ORDERED.name}
+    add("--kind", **kinds, help=f"default: {ORDERED.name}")
     add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
     margin = "default: that of verdicts, as if the paper printed D"
     add("--margin", type=float, help=margin)
@@ -113,7 +114,7 @@ def main(arguments: argparse.Namespace) -> None:
     for each in seeds:
         rows.append([str(each), *(plan.cell(each, count) for count in images)])
     goal = f"{plan.goal:.0%}"
-    claim = f"({plan.kind}, {plan.metric}"
+    claim = f"({plan.kind.name}, {plan.metric}"
     if plan.difference is None:
         sentence = (
             f"The smallest true differences shown with a power of {goal} {claim})."
@@ -136,13 +137,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 def plan_of(arguments: argparse.Namespace) -> "Plan":
     """Raises UserError for deviations that are given in part, or beside a season."""
-    difference = arguments.difference
-    if difference is None and arguments.kind in DENIED:
+    kind, difference = KINDS[arguments.kind], arguments.difference
+    if difference is None and kind.denies:
         difference = 0.0
     deviations = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
     of_season_given = arguments.season or arguments.like or arguments.dataset
     plan = Plan(
-        kind=arguments.kind,
+        kind=kind,
         metric=arguments.metric,
         difference=difference,
         margin=arguments.margin,
@@ -167,7 +168,7 @@ def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
 class Plan:
     """A claim, and what its power follows from."""
 
-    kind: str  # of KINDS
+    kind: ClaimKind
     metric: str
     difference: float | None  # the true one; None: the smallest that is shown
     margin: float | None  # None: that of verdicts
@@ -216,35 +217,33 @@ class Plan:
 
 
 def rule_of(
-    kind: str, metric: str, difference: float | None, margin: float | None, goal: float
+    kind: ClaimKind,
+    metric: str,
+    difference: float | None,
+    margin: float | None,
+    goal: float,
 ) -> Rule:
     """The rule of the claim. Raises UserError for one that is not true of the
     difference: no number of seeds and images would let it hold."""
     if metric not in METRICS:
         found = f"unknown metric {suggested(metric, METRICS)}"
         raise UserError("--metric", "a metric of records", found, "correct it")
-    if margin is None and kind == "far":
+    if margin is None and kind == FAR:
         raise UserError("--margin", "what the first is better by", "nothing", "give it")
     if margin is None:
-        printed = None if kind in DENIED else (difference or 0.0, 0.0)
-        margin = margin_of(Part(kind=kind, metric=metric), printed)
+        printed = None if kind.denies else (difference or 0.0, 0.0)
+        margin = margin_of(Part(kind=kind.name, metric=metric), printed)
     is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
     if not is_finite or not 0 < goal < 1:
         expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
         found = f"{difference}, {margin:g} and {goal:g}"
         raise UserError("plan", expected, found)
-    if difference is not None and not _is_true(kind, difference, margin):
-        than = "less" if kind in DENIED else "more"
+    if difference is not None and not kind.is_true_of(difference, margin):
+        than = "less" if kind.denies else "more"
         expected = f"{than} than the margin of {margin:.3g}"
-        where = f"--difference, {kind}"
+        where = f"--difference, {kind.name}"
         raise UserError(where, expected, f"{difference:g}", "change one of them")
     return Rule(kind=kind, margin=margin)
-
-
-def _is_true(kind: str, difference: float, margin: float) -> bool:
-    """Whether a claim holds of the true difference."""
-    size = abs(difference) if kind == "alike" else difference
-    return size < margin if kind in DENIED else size > margin
 
 
 def given(sd: float, error: float, image_count: int) -> Known:

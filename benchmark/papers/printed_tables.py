@@ -35,6 +35,7 @@ from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import Preset, presets, shown
+from benchmark.stats.claim_kinds import FAR, KINDS, ORDERED
 
 FOLDER = Path(__file__).parent
 # the name of a season's own claims, where papers have those of their files
@@ -201,15 +202,12 @@ class Shown(Strict):
 class Part(Strict):
     """One comparison of a claim.
 
-    ordered     the first preset beats the second; a single preset has a difference of two metrics
-                above zero
-    far         the first beats the second by at least half of the printed share of its level
-    alike       the two differ by no more than the margin
-    not_better  the first does not beat the second by more than the margin
+    The kinds stand in stats.claim_kinds; an ordered part with a single preset has a
+    difference of two metrics above zero.
     """
 
     presets: list[str] = Field([], max_length=2)
-    kind: Literal["ordered", "far", "alike", "not_better"] = "ordered"
+    kind: Literal[*KINDS] = ORDERED.name
     metric: str  # or a difference of two
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
@@ -224,11 +222,11 @@ class Part(Strict):
         if len(sides(self.metric)) > 2 or not known.keys() >= {*sides(self.metric)}:
             _check_names("metric", [self.metric], METRICS)
         _check_names("place", [self.place] if self.place else [], PLACES)
-        is_single = self.kind == "ordered" and MINUS in self.metric
+        is_single = self.kind == ORDERED.name and MINUS in self.metric
         if len(self.presets) == 1 and not is_single:
             raise ValueError(f"a single preset cannot be {self.kind}")
         is_share = MINUS not in self.metric and quantity(self.metric).unit == "%"
-        if self.kind == "far" and not is_share:
+        if self.kind == FAR.name and not is_share:
             raise ValueError("far: expected a recall or rsum")
         if len(self.printed) == 1:
             raise ValueError("printed: expected two values, of both sides")
@@ -329,7 +327,9 @@ class Paper(Strict):
         for claim in self.claims:
             named = [part.table for part in claim.parts if part.table]
             _check_names(f"claim {claim.id}: table", named, self.tables)
-            far = [part for part in claim.parts if part.kind == "far" and part.presets]
+            far = [
+                part for part in claim.parts if part.kind == FAR.name and part.presets
+            ]
             if not all(effects(self, part) for part in far):
                 raise ValueError(f"claim {claim.id}: far: expected printed values")
         return self

@@ -16,12 +16,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchmark.boards.claim_ledger import Again, Finding, Group, LedgerRow, judged_again
+from benchmark.boards.claim_ledger import (
+    Again,
+    ClaimEntry,
+    Group,
+    LedgerRow,
+    judged_again,
+)
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.stats.verdicts import DENIED, Conclusion
+from benchmark.stats.claim_kinds import KINDS, Conclusion
 
 GROUPS = {  # group -> its colour
     Group.REPLICATED: style.COLOURS[2],
@@ -164,29 +170,28 @@ def features_figure(again: Sequence[Again]) -> Figure:
 
 def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
     """A claim with all its findings; `count` claims are in its group."""
-    kind = row.claim.parts[0].kind
-    is_denied = kind in DENIED
+    kind = KINDS[row.claim.parts[0].kind]
     marks = []
     for number, finding in enumerate(row.findings):
         shift = OFFSET * (number - (len(row.findings) - 1) / 2)
-        found = finding_marks(finding, is_denied, markers[finding.place])
+        found = finding_marks(finding, kind.denies, markers[finding.place])
         marks += [replace(mark, shift=shift) for mark in found]
     beside = (
         re.sub(" (with|or) ", r"\n\1 ", row.needs)
         if row.group == Group.UNDECIDED
         else ""
     )
-    low = LIMITS[0] if kind == "not_better" else -1
+    low = LIMITS[0] if kind.is_one_sided else -1
     return Line(
         label=row.claim.statement,
         marks=marks,
         panel=f"{row.group.capitalize()} ({count})",
-        band=(low, 1) if is_denied else None,
+        band=(low, 1) if kind.denies else None,
         beside=beside,
     )
 
 
-def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
+def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mark]:
     """The printed difference, and what was measured; where there is neither a printed
     difference nor a margin, a hollow mark on the side of the difference."""
     compared = finding.compared

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.flags import time_settings
+from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.pages.result_tables import query_seconds, training_seconds
@@ -17,9 +17,9 @@ SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
 
 def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
-    settings: dict[str, list[Row]] = {}
+    settings: dict[tuple[TimeSetting, ...], list[Row]] = {}
     for row in (row for row in board.ranked if not row.is_external):
-        settings.setdefault("; ".join(time_settings(row)), []).append(row)
+        settings.setdefault(tuple(time_settings(row)), []).append(row)
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return

@@ -12,9 +12,10 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
-from benchmark.boards.flags import time_settings
+from benchmark.boards.timing import settings_of, time_settings
 from benchmark.core.departures import sentence
 from benchmark.core.records import Record
+from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
     DAGGER,
     Code,
@@ -114,7 +115,8 @@ def of_all_items(board: Board, way: str) -> Table:
     them; no rows where each query has one such item."""
     metrics = [f"{way}_{metric.name}" for metric in ALL_RANKS]
     rows = [row for row in board.ranked if comparisons.usable(row, metrics[1])]
-    rows = [row for row in rows if (row.played[0].scores.ranks[way].counts > 1).any()]
+    key = RankKey(way)
+    rows = [row for row in rows if (row.played[0].scores.ranks[key].counts > 1).any()]
     columns = {
         METRICS[metric].heading: [
             mean(comparisons.values(row, metric), 1) for row in rows
@@ -165,7 +167,7 @@ def _of_rows(
 def costs(board: Board) -> Table:
     """What the presets cost, those of external scores left out; settings, where there
     are several, by their numbers on the page of the records."""
-    known, lines = flags.settings_of(board.whole or board), []
+    known, lines = settings_of(board.whole or board), []
     times = {"per_image": ("encode an image (ms)", 1e3)}
     times["per_caption"] = ("encode a caption (ms)", 1e3)
     # of localisation with encoding both
@@ -177,7 +179,7 @@ def costs(board: Board) -> Table:
         ]
         memory = max(memories, default=0)
         epochs = sorted({len(o.history) for o in row.played if o.history is not None})
-        numbers = [str(known.index(text) + 1) for text in time_settings(row)]
+        numbers = [str(known.index(setting) + 1) for setting in time_settings(row)]
         line = {
             "preset": row.title,
             "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
@@ -244,7 +246,9 @@ def of_each_row(board: Board) -> Table:
     members."""
     rows, lines = sorted(board.ranked, key=lambda row: row.title), []
     of_all = set(shared_flags(board))
-    are_mixed = any(flags.has_flag(board, row, "G") for row in rows)
+    are_mixed = any(
+        flags.has_flag(board, row, flags.OTHER_TEXT_ENCODER) for row in rows
+    )
     for row in rows:
         letters = flags.letters(flags.row_flags(board, row))
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None

@@ -1,0 +1,151 @@
+"""The kinds of claims. An entry of KINDS is all that there is to say of a kind.
+
+The difference d is positive where the first thing is better; the margin m is what a
+claim counts as no difference. With the interval of d at LEVEL:
+
+    kind         conclusion                        if the interval
+    ordered      no difference beyond the margin   lies within -m and m
+                 holds, reversed                   else lies above zero, below zero *
+    far          no difference beyond the margin   does not reach above m
+                 holds                             lies above m *
+    alike        holds                             lies within -m and m
+                 does not hold: better, worse      lies above m, below -m *
+    not_better   holds                             does not reach above m
+                 does not hold: better             lies above m *
+
+A star marks what asserts a difference: its p must be at most ALPHA after Holm's
+adjustment, too (stats.verdicts). All else is undecided.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Conclusion(StrEnum):
+    """What is concluded on a claim, or on one pair of it."""
+
+    HOLDS = "holds"
+    REVERSED = "reversed"
+    NO_DIFFERENCE = "no difference beyond the margin"
+    BETTER = "does not hold: better"  # than the claim says: it claims no difference
+    WORSE = "does not hold: worse"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """What a paper prints of a difference, and what the levels are here."""
+
+    difference: float  # printed, positive: the first is better; 0: none is printed
+    points: float  # of the metric that nobody would call a difference
+    share: float  # of the better printed value that the difference is
+    level: float | None  # the better score here; None: it is no recall
+    most: float  # a margin is no larger
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimKind:
+    """What a claim of this kind asserts of a difference."""
+
+    name: str  # in the files of claims
+    verb: str  # between the titles of two rows
+    sign: str  # in `rematch judge --claim`; "": such claims need printed values
+    denies: bool  # whether it claims that there is no difference beyond the margin
+    is_one_sided: bool  # whether only a difference in favour of the first counts
+    from_zero: bool  # whether it asserts any difference; False: one beyond the margin
+    above: Conclusion  # where the interval lies above the bound
+    below: Conclusion  # where it lies below
+    margin: Callable[[Effect], float]
+
+    @property
+    def within(self) -> Conclusion:
+        """The conclusion where no difference reaches beyond the margin."""
+        return Conclusion.HOLDS if self.denies else Conclusion.NO_DIFFERENCE
+
+    def bound(self, margin: float) -> float:
+        """Beyond it lies what a conclusion with a star asserts."""
+        return 0.0 if self.from_zero else margin
+
+    def is_true_of(self, difference: float, margin: float) -> bool:
+        """Whether a claim of this kind holds of a true difference."""
+        size = difference
+        if self.denies and not self.is_one_sided:
+            size = abs(difference)
+        return size < margin if self.denies else size > margin
+
+
+def _half_of_printed(effect: Effect) -> float:
+    """A difference that is claimed is one of at least half of what the paper prints,
+    but of no more than a point per recall: effects that the paper found large are not
+    "none" when they are half as large."""
+    half = abs(effect.difference) / 2 or effect.points
+    return min(half, effect.points or half, effect.most)
+
+
+def _half_of_printed_share(effect: Effect) -> float:
+    """What is far behind lacks at least half of the printed share of the better
+    score."""
+    return effect.share / 2 * effect.level
+
+
+def _twice_the_printed(effect: Effect) -> float:
+    """A difference that is denied is one of more than a point per recall or, where the
+    paper prints more and calls it none, of more than twice that."""
+    return min(max(effect.points, 2 * abs(effect.difference)), effect.most)
+
+
+def _twice_the_printed_gain(effect: Effect) -> float:
+    """The same, where only a gain of the first is denied."""
+    gain = max(0.0, effect.difference)
+    return min(max(effect.points, 2 * gain), effect.most)
+
+
+ORDERED = ClaimKind(
+    name="ordered",
+    verb="beats",
+    sign=">",
+    denies=False,
+    is_one_sided=False,
+    from_zero=True,
+    above=Conclusion.HOLDS,
+    below=Conclusion.REVERSED,
+    margin=_half_of_printed,
+)
+FAR = ClaimKind(
+    name="far",
+    verb="is far above",
+    sign="",
+    denies=False,
+    is_one_sided=True,
+    from_zero=False,
+    above=Conclusion.HOLDS,
+    below=Conclusion.HOLDS,
+    margin=_half_of_printed_share,
+)
+ALIKE = ClaimKind(
+    name="alike",
+    verb="is like",
+    sign="=",
+    denies=True,
+    is_one_sided=False,
+    from_zero=False,
+    above=Conclusion.BETTER,
+    below=Conclusion.WORSE,
+    margin=_twice_the_printed,
+)
+NOT_BETTER = ClaimKind(
+    name="not_better",
+    verb="does not beat",
+    sign="not better than",
+    denies=True,
+    is_one_sided=True,
+    from_zero=False,
+    above=Conclusion.BETTER,
+    below=Conclusion.WORSE,
+    margin=_twice_the_printed_gain,
+)
+KINDS = {kind.name: kind for kind in (ORDERED, FAR, ALIKE, NOT_BETTER)}
+# the kinds that a user of `rematch judge` can claim, by their sign
+SIGNS = {kind.sign: kind for kind in KINDS.values() if kind.sign}
