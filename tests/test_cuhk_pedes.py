@@ -197,7 +197,7 @@ FAULTS = [
     ("captions", "A man.", "captions", "list", "'A man.'"),
     ("captions", [], "captions", "at least one", "none"),
     ("captions", ["A man.", " "], "captions[1]", "a sentence", "' '"),
-    ("captions", ["A\nman."], "captions[0]", "one line without tabs", "'A\\nman.'"),
+    ("captions", ["A\nman."], "captions[0]", "without tabs", "'A\\nman.'"),
     ("id", True, "id", "int", "True"),
 ]
 
@@ -222,5 +222,5 @@ def test_person_in_two_splits(raw):
         "[5] Market/2_c1s1.jpg: id 2",
         "test, but train in reid_raw.json: [3] cam_a/2_45",
     )
-    with refused(where, "one split per person", found):
+    with refused(where, "per person", found):
         cuhk_pedes.read(raw)

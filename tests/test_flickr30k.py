@@ -207,7 +207,7 @@ def test_features_without_pictures(captions):
     assert "7 of 7 images have features but no picture." in tables.notes
     assert len(flickr30k.inventory(captions, Options(annotations="precomp"))) == 9
     do = "place flickr30k-images/ or flickr30k-images.zip in the raw folder, and dataset_flickr30k"
-    with refused(expected="a picture", found="nothing", do=do):
+    with refused(expected="an image", found="nothing", do=do):
         flickr30k.pictures(captions, Options(annotations="precomp"))("")
 
 

@@ -64,7 +64,7 @@ BAD_JSONL = {  # line -> where (after the number), expected, found
     "{": ("", "JSON", "something else"),
     "[1]": ("", "an object", "'[1]'"),
     '{"caption": "A."}': (": image", "a string", "None"),
-    '{"image": "x.png"}': (": caption", "either caption or captions", "neither"),
+    '{"image": "x.png"}': (": caption", "caption or captions", "neither"),
     '{"image": "x.png", "caption": "A.", "captions": []}': (
         ": caption",
         "either caption",
@@ -129,5 +129,5 @@ def test_a_number_of_images_for_val_and_test(tmp_path):
         with refused("folder: option"):
             Options(**options)
     write(tmp_path, "all.jsonl", jsonl(*ROWS))
-    with refused("option test", found="splits in the annotations"):
+    with refused("option test", found="splits"):
         folder.read(tmp_path, Options(val=1, test=1))

@@ -170,7 +170,5 @@ def test_features_without_pictures(captions):
     assert ids[tables.images["split"] == "test"].tolist() == STEMS["testall"]
     assert set(tables.images["file"]) == {""}
     assert "9 of 9 images have features but no picture." in tables.notes
-    with refused(
-        expected="a picture", found="nothing", do="place train2014/ and val2014/"
-    ):
+    with refused(expected="an image", found="nothing", do="val2014/"):
         mscoco.pictures(captions, Options(annotations="precomp"))("")

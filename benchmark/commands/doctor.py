@@ -106,7 +106,7 @@ def dataset_lacks(dataset: raw_files.RawDataset) -> str:
         names = [remote.name for remote in raw_files.downloads(card, raw)]
         if names:
             lines.append(f"fetch downloads {', '.join(names)}")
-    lines += raw_files.marked(raw_files.checklist(card, raw))
+    lines += raw_files.checklist(card, raw)
     return "\n  ".join(lines)
 
 

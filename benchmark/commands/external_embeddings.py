@@ -110,7 +110,7 @@ def _fits(rows: Rows, names: Sequence[Sequence[str]]) -> bool:
     if not rows.ids:
         return len(rows.values) == len(names[0])
     for ids in rows.ids.values():
-        if (embedding_files.found(ids, "", names) >= 0).any():
+        if (embedding_files.rows_of_items(ids, "", names) >= 0).any():
             return True
     return False
 

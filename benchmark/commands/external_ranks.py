@@ -123,7 +123,9 @@ def _in_order(
     """The ranks as text, in the order of the test queries. Raises UserError unless each
     has one row."""
     queries = query_names[0]
-    places = embedding_files.found(rows["query"].tolist(), ID_OF[way], query_names)
+    places = embedding_files.rows_of_items(
+        rows["query"].tolist(), ID_OF[way], query_names
+    )
     is_missing = places < 0
     if is_missing.any() or len(rows) != len(queries):
         actual = f"{len(rows)} rows"

@@ -54,19 +54,17 @@ def whole(first: str) -> str:
 
 
 JSON_LINES = {
-    "half a character in a caption": line(caption="A \ud800 b."),
-    "a zero byte in an image": line(image="a\0.png"),
+    "half a character": line(caption="A \ud800 b."),
+    "zero byte": line(image="a\0.png"),
     "lists in lists": '{"image": "a.png", "caption": '
     + "[" * 100_000
     + "]" * 100_000
     + "}",
     "a long image": line(image="x" * LONG + ".png"),
-    "a long number as an id": '{"image": "a.png", "caption": "A.", "id": '
-    + "9" * LONG
-    + "}",
+    "long numeric id": '{"image": "a.png", "caption": "A.", "id": ' + "9" * LONG + "}",
     "a caption of 200,000 words": line(caption="word " * 200_000),
     "NaN": '{"image": "a.png", "caption": "A.", "id": NaN}',
-    "control characters in an image": line(image="\x1b[2J\x07.png"),
+    "control characters": line(image="\x1b[2J\x07.png"),
     **{f"the path {path!r}": line(image=path) for path in PATHS},
 }
 
@@ -80,9 +78,9 @@ def test_a_hostile_line_of_json(case):
 HEAD = "image,caption,split\n"
 ROWS = "b.png,B.,val\nc.png,C.,test\n"
 CSV = {
-    "a field of a million characters": HEAD + f"a.png,{'x' * 1_000_000},train\n" + ROWS,
-    "a quote that never closes": HEAD + 'a.png,"A.,train\n' + ROWS * 20_000,
-    "a zero byte in an image": HEAD + "a\0.png,A.,train\n" + ROWS,
+    "million characters": HEAD + f"a.png,{'x' * 1_000_000},train\n" + ROWS,
+    "unclosed quote": HEAD + 'a.png,"A.,train\n' + ROWS * 20_000,
+    "zero byte": HEAD + "a\0.png,A.,train\n" + ROWS,
     "100,000 columns": "x," * 100_000 + "\n",
     "a path outside": HEAD + "../outside/secret.txt,A.,train\n" + ROWS,
 }
@@ -140,7 +138,7 @@ def test_what_is_no_file_in_the_place_of_my_annotations(name, put):
 ENTITY = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
 XML = {
     "entities": f"{ENTITY}<annotation>&b;</annotation>",
-    "a file by an entity": '<!DOCTYPE a [<!ENTITY a SYSTEM "outside/secret.txt">]><a>&a;</a>',
+    "file entity": '<!DOCTYPE a [<!ENTITY a SYSTEM "outside/secret.txt">]><a>&a;</a>',
     "elements in elements": "<a>" * 200_000 + "</a>" * 200_000,
 }
 
@@ -159,9 +157,9 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 YAML = {
     "a billion laughs": LAUGHS,
-    "an alias of itself": "a: &a [*a]",
+    "recursive alias": "a: &a [*a]",
     "an object of Python": "a: !!python/object/apply:os.system ['touch sprung']",
-    "nested to a hundred levels": "a: " + "[" * 200 + "]" * 200,
+    "hundred levels": "a: " + "[" * 200 + "]" * 200,
     # The loader's C code would crash of these.
     "brackets": "a: " + "[" * 200_000 + "]" * 200_000,
     "dashes": "- " * 200_000 + "a",
