@@ -105,30 +105,6 @@ def test_feature_sets_are_those_that_the_cells_read():
     }
 
 
-@pytest.mark.parametrize(
-    ("settings", "slug"),
-    [
-        (ImageEncoder(), "mobilenet_v2_224_g6_flip"),
-        (ImageEncoder(flip=False, grid=7), "mobilenet_v2_224_g7"),
-        (
-            ImageEncoder(standardise=True, pixels=256),
-            "mobilenet_v2_224_g6_flip_std_p256",
-        ),
-        (SentenceEncoder(), ""),
-        (SentenceEncoder(size=6000), "6000"),
-        (SentenceEncoder(centres=8, standardise=True), "c8_std"),
-        (SentenceEncoder(hidden=512), "h512"),
-        (SentenceEncoder(weights="infersent1.pkl"), "infersent1-pkl"),
-        (
-            SentenceEncoder(weights="x/MiniLM-L6-v2", masked=False),
-            "minilm-l6-v2_unmasked",
-        ),
-    ],
-)
-def test_other_settings_have_another_folder(settings, slug):
-    assert settings.slug == slug
-
-
 def test_features_of_a_network_may_stand_beside_it_and_more_regions_be_needed(staged):
     image = ImageEncoder(
         network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64

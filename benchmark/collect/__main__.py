@@ -56,19 +56,19 @@ def _collected(
     if kept and kept.costs and is_same(result.record, kept.record):
         costs = kept.costs
     else:
-        with corrected_by(
-            f"python -m benchmark.evaluate {cell.key} --season {params.season}"
-        ):
+        again = f"python -m benchmark.evaluate {cell.key} --season {params.season}"
+        with corrected_by(again):
             costs = results.read_cell_costs(Path(cell.costs), folder / RECORD)
     return replace(result, costs=costs)
 
 
 def is_same(record: Record, other: Record) -> bool:
     """Whether two records tell of equal results: older ones name fewer files."""
-    both = record.files.keys() & other.files.keys()
-    are_equal = all(record.files[name] == other.files[name] for name in both)
-    facts = [each.model_dump(exclude={"files"}) for each in (record, other)]
-    return are_equal and facts[0] == facts[1]
+    for name in record.files.keys() & other.files.keys():
+        if record.files[name] != other.files[name]:
+            return False
+    facts = record.model_dump(exclude={"files"})
+    return facts == other.model_dump(exclude={"files"})
 
 
 if __name__ == "__main__":

@@ -44,14 +44,16 @@ class Pairing:
         """What is wrong where they do not."""
         if not self.partners:
             return (
-                f"true regions score {self.true:.3g} on average, proposals that do not fit "
-                f"{self.other:.3g}: is a target of the loss wrong?"
+                f"true regions score {self.true:.3g} on average, proposals that do not "
+                f"fit {self.other:.3g}: is a target of the loss wrong?"
             )
-        numbers = enumerate(self.partners[:SHOWN], 1)
-        pairs = ", ".join(f"image {n} with caption {c + 1}" for n, c in numbers)
+        pairs = []
+        for image, caption in enumerate(self.partners[:SHOWN]):
+            pairs.append(f"image {image + 1} with caption {caption + 1}")
         return (
-            f"true pairs score {self.true:.3g} on average, others up to {self.other:.3g}, "
-            f"as {pairs}: is a target of the loss, its sign or that of the score wrong?"
+            f"true pairs score {self.true:.3g} on average, others up to "
+            f"{self.other:.3g}, as {', '.join(pairs)}: is a target of the loss, its "
+            f"sign or that of the score wrong?"
         )
 
 
@@ -95,8 +97,11 @@ class Training:
     def moved(self) -> set[str]:
         """Names of the parameters that are no longer as they began."""
         name_of = {x: name for name, x in self.model.named_parameters()}
-        pairs = zip(self.trained, self.start, strict=True)
-        return {name_of[now] for now, before in pairs if not now.equal(before)}
+        moved = set()
+        for parameter, start in zip(self.trained, self.start, strict=True):
+            if not parameter.equal(start):
+                moved.add(name_of[parameter])
+        return moved
 
 
 def learned(trial: Trial, phases: list[Phase]) -> tuple[Training, Pairing]:
@@ -160,9 +165,8 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
 
 
 def _rows(captions: Captions, rows: slice) -> Captions:
-    return replace(
-        captions, values=captions.values[rows], lengths=captions.lengths[rows]
-    )
+    values, lengths = captions.values[rows], captions.lengths[rows]
+    return replace(captions, values=values, lengths=lengths)
 
 
 def side_names(
@@ -182,5 +186,8 @@ def _parameters_behind(model: nn.Module, encoding: tuple[Tensor, ...]) -> set[st
         return set()
     parameters = list(trained.values())
     gradients = torch.autograd.grad(sum(ends), parameters, allow_unused=True)
-    pairs = zip(trained, gradients, strict=True)
-    return {name for name, gradient in pairs if gradient is not None}
+    behind = set()
+    for name, gradient in zip(trained, gradients, strict=True):
+        if gradient is not None:
+            behind.add(name)
+    return behind

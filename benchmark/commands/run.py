@@ -138,8 +138,9 @@ def settings_of(dataset: str) -> DatasetSettings:
 def show(cell: Cell | Fusion, record: Record) -> None:
     """Print the metrics of a cell, or why it has none."""
     print(f"{cell.folder}/{RECORD}: {record.status} {record.reason}".rstrip())
-    names = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
-    of_queries = [name for name in names if METRICS[name].of_queries]
+    of_queries = []
+    for way in ("i2t", "t2i", "p2r"):
+        of_queries += [name for name in table_metrics(way) if METRICS[name].of_queries]
     for name in (*of_queries, *SHOWN):
         if name in record.metrics:
             print(f"{name:10} {record.metrics[name]:.2f}")

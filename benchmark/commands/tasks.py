@@ -127,8 +127,8 @@ def run_all(
             over[name] = failure
             bar.update()
             if failure:
-                how = "skipped" if failure.is_skipped else "failed"
-                bar.write(f"{name}: {how}: {failure.reason}", file=sys.stderr)
+                verdict = "skipped" if failure.is_skipped else "failed"
+                bar.write(f"{name}: {verdict}: {failure.reason}", file=sys.stderr)
 
         def start(name: str) -> None:
             lost = [need for need in tasks[name].needs if over[need]]
@@ -139,18 +139,12 @@ def run_all(
             else:
                 end(name, None)
 
-        def next_ready() -> str | None:
-            for name in ahead:
-                if over.keys() >= set(tasks[name].needs):
-                    return name
-            return None
-
         try:
             while ahead or running:
-                name = next_ready() if len(running) < jobs else None
-                if name is not None:
-                    ahead.remove(name)
-                    start(name)
+                ready = [name for name in ahead if over.keys() >= {*tasks[name].needs}]
+                if ready and len(running) < jobs:
+                    ahead.remove(ready[0])
+                    start(ready[0])
                     continue
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     name = running.pop(future)

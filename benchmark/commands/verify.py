@@ -72,9 +72,9 @@ def main(arguments: argparse.Namespace) -> int:
     rows = [("cell", "committed", "new", "")]
     identical = 0
     for cell in cells:
-        made = folder / cell.folder
-        is_there = results.has_record(made)
-        new = results.read_cell(made, cell.inside) if is_there else None
+        of_cell = folder / cell.folder
+        was_run = results.has_record(of_cell)
+        new = results.read_cell(of_cell, cell.inside) if was_run else None
         failure = failures.get(pipeline.evaluation_of(params, cell.key))
         compared = comparison(committed[cell.key], new, failure)
         identical += compared.is_identical
@@ -127,8 +127,9 @@ def check_raw_files(committed: list[Record]) -> None:
         if all(r.manifest_sha256 == dataset.manifest_sha256 for r in records):
             continue
         found = f"other files ({' '.join(notes)})" if notes else "other files"
-        do = "other images give other numbers: make yours with `rematch play`"
-        raise UserError(dataset.folder, "the files of the committed results", found, do)
+        expected = "the files of the committed results"
+        advice = "other images give other numbers: make yours with `rematch play`"
+        raise UserError(dataset.folder, expected, found, advice)
 
 
 @dataclass(frozen=True)

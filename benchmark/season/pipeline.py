@@ -71,8 +71,8 @@ def write_digests(params: Params) -> None:
     contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
     is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
     if _on_disk(path) != contents[path] or not is_same:
-        do = f"run: rematch season {params.season}"
-        raise UserError(path, "the stages of the season file", "others", do)
+        advice = f"run: rematch season {params.season}"
+        raise UserError(path, "the stages of the season file", "others", advice)
     _write(path.with_name(CELLS), contents[path.with_name(CELLS)])
 
 
@@ -113,20 +113,27 @@ def edited(params: Params) -> set[str]:
     or with other digests and settings: what `write_pipelines` would make stale."""
     pipelines = _pipelines(params)
     settings = _setting_files(params) | {READERS: _reader_digests()}
-    on_disk = {path: _on_disk(path) for path in settings}
+    on_disk = {file: _on_disk(file) for file in settings}
     names = set()
     for path, stages in pipelines.items():
         written = _spelt_out_on_disk(_on_disk(path).get("stages", {}))
         for stage in _spelt_out(stages):
             is_same = written.get(stage.name) == _from_root(stage.in_dvc)
-            for file, keys in stage.settings.items():
-                if (known := settings.get(Path(file))) is None:
-                    continue
-                before = on_disk[Path(file)]
-                is_same &= all(_at(known, key) == _at(before, key) for key in keys)
-            if not is_same:
+            if not is_same or _settings_differ(stage, settings, on_disk):
                 names.add(stage.name)
     return names
+
+
+def _settings_differ(
+    stage: Stage, settings: dict[Path, dict], on_disk: dict[Path, dict]
+) -> bool:
+    """Whether a stage reads another value in one of the files that are written."""
+    for name, keys in stage.settings.items():
+        file = Path(name)
+        for key in keys if file in settings else ():
+            if _at(settings[file], key) != _at(on_disk[file], key):
+                return True
+    return False
 
 
 def _spelt_out_on_disk(stages: dict[str, dict]) -> dict[str, dict]:
@@ -231,10 +238,9 @@ def _write(path: Path, content: dict) -> None:
     # without anchors where the same list stands twice
     plain = json.loads(json.dumps(content))
     # short lists on a line
-    style = {"default_flow_style": None if "stages" in content else False}
-    text = WRITTEN + yaml.dump(
-        plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style
-    )
+    flow = None if "stages" in content else False
+    style = {"default_flow_style": flow, "sort_keys": False, "width": 100}
+    text = WRITTEN + yaml.dump(plain, Dumper=yaml.CSafeDumper, **style)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
 
@@ -251,38 +257,33 @@ def shared_settings(params: Params) -> dict[str, dict]:
     others.pop(params.season, None)
     content = {}
     for group, known in _settings(params).items():
-        used = {key: season for season, cells in others.items() for key in cells[group]}
-        kept = {
-            key: value for key, value in before.get(group, {}).items() if key in used
-        }
-        for key in kept.keys() & known.keys():
-            if kept[key] != known[key]:
-                where, expected = (
-                    f"{SHARED}: {key}",
-                    f"the settings that season {used[key]} has",
-                )
-                do = "give the dataset another name in the season file, and its reader"
-                raise UserError(
-                    where, expected, f"others in season {params.season}", do
-                )
-        content[group] = dict(sorted((kept | known).items()))
+        user_of: dict[str, str] = {}  # key -> a season that has it
+        for season, cells in others.items():
+            user_of |= dict.fromkeys(cells[group], season)
+        settings = dict(known)
+        for key, value in before.get(group, {}).items():
+            if key not in user_of:
+                continue
+            if known.get(key, value) != value:
+                where = f"{SHARED}: {key}"
+                expected = f"the settings that season {user_of[key]} has"
+                found = f"others in season {params.season}"
+                advice = "rename the dataset in the season file, and name its reader"
+                raise UserError(where, expected, found, advice)
+            settings[key] = value
+        content[group] = dict(sorted(settings.items()))
     return content
 
 
 def _settings(params: Params) -> dict[str, dict]:
     """What other seasons must agree about with a season."""
-    return {
-        "datasets": {
-            key: settings.model_dump(
-                include={"reader", "source", "options"}, exclude_none=True
-            )
-            for key, settings in params.datasets.items()
-        },
-        "feature_sets": {
-            key: each.model_dump(mode="json", exclude_none=True)
-            for key, each in params.feature_sets.items()
-        },
-    }
+    shared = {"reader", "source", "options"}
+    datasets, feature_sets = {}, {}
+    for key, settings in params.datasets.items():
+        datasets[key] = settings.model_dump(include=shared, exclude_none=True)
+    for key, settings in params.feature_sets.items():
+        feature_sets[key] = settings.model_dump(mode="json", exclude_none=True)
+    return {"datasets": datasets, "feature_sets": feature_sets}
 
 
 def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
@@ -389,12 +390,13 @@ def _own_code(params: Params) -> list[str]:
     for path in named:
         imported.update(code_files(Path(path)))
     imported -= {Path(path).resolve() for path in named}
-    root, beside = Path.cwd().resolve(), []
+    root = Path.cwd().resolve()
+    others = []
     for file in imported:
         if file.parent != methods.FOLDER.resolve():
             is_inside = file.is_relative_to(root)
-            beside.append(str(file.relative_to(root) if is_inside else file))
-    return named + sorted(beside)
+            others.append(str(file.relative_to(root) if is_inside else file))
+    return named + sorted(others)
 
 
 # DVC can repeat a stage for each cell, but not with more inputs: those are stages of

@@ -130,7 +130,9 @@ def in_order(
 ) -> dict[str, tuple[str, ...]]:
     """Some stages and those that write the files that they need, each after its needs
     -> the names of these."""
-    maker = {path: name for name, stage in stages.items() for path in stage.outputs}
+    maker: dict[str, str] = {}  # of a path, by name
+    for name, stage in stages.items():
+        maker |= dict.fromkeys(stage.outputs, name)
     ordered: dict[str, tuple[str, ...]] = {}
 
     def makers(path: str) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import chdir
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,41 +46,48 @@ def main(arguments: argparse.Namespace) -> None:
 def train_cell(params: Params, cell: Cell) -> None:
     """Train a cell; write its checkpoint and, beside it, its history, and elsewhere
     what it cost. A cell whose dataset lacks what its method takes, one whose loss
-    diverges and one whose method raises leave a checkpoint that says so. What a kill
-    left of the same training is gone on from.
+    diverges and one whose method raises leave a checkpoint that says so. A training of
+    the same identity that was killed is resumed.
     """
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
         # now: a change during the training is noticed
         identity = checkpoints.identity_of(cell)
         scratch = _scratch(cell, identity, device)
-        progress, starts_alike = Progress(), False
         try:
             with chdir("."):  # back, wherever the method went
-                checkpoint, progress, starts_alike = _trained(
-                    cell, identity, scratch, device
-                )
+                training = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
-            checkpoint = Checkpoint(
-                identity=identity, **checkpoints.outcome(error, cell.folder)
-            )
+            reason = checkpoints.outcome(error, cell.folder)
+            training = Training(Checkpoint(identity=identity, **reason))
+        checkpoint = training.checkpoint
         checkpoints.save(Path(cell.checkpoint), checkpoint)
-        history = {"history": columns_of(progress.history)}
-        if starts_alike:
+        history = {"history": columns_of(training.progress.history)}
+        if training.starts_alike:
             history["starts_alike"] = True
         write_json(Path(cell.history), history)
-        cost = provenance(device, {"training": progress.seconds}, cell.precision)
+        seconds = {"training": training.progress.seconds}
+        cost = provenance(device, seconds, cell.precision)
         results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
         # not before all of it is there
         shutil.rmtree(scratch.parent, ignore_errors=True)
         checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
 
 
+@dataclass(frozen=True)
+class Training:
+    """How a training ended."""
+
+    checkpoint: Checkpoint
+    progress: Progress = field(default_factory=Progress)
+    starts_alike: bool = False  # with every seed, from the same weights
+
+
 def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
-    """Folder of the state that a killed training of the same identity goes on from, on
+    """Folder of the state that a killed training of the same identity resumes from, on
     a device of the same kind; those of others are removed."""
-    of = json.dumps(identity | {"device": kind(device)}, sort_keys=True)
-    name = hashlib.sha256(of.encode()).hexdigest()[:16]
+    facts = json.dumps(identity | {"device": kind(device)}, sort_keys=True)
+    name = hashlib.sha256(facts.encode()).hexdigest()[:16]
     scratch = Path(".scratch") / cell.folder / name
     for other in scratch.parent.glob("*"):
         if other != scratch:
@@ -90,77 +97,74 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 def _trained(
     cell: Cell, identity: dict, scratch: Path, device: torch.device
-) -> tuple[Checkpoint, Progress, bool]:
-    """And whether every seed of the method starts from the same weights. Raises
-    NotApplicableError where the dataset or the start cannot give what is needed."""
+) -> Training:
+    """Raises NotApplicableError where the dataset or the start cannot give what is
+    needed."""
     start = checkpoints.load(Path(cell.start)) if cell.start else None
     if start and start.status != "ok":
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
     if method.takes.task == "localisation":
-        train, validate, sizes, vocabulary = phrase_data(cell, device)
+        data = phrase_data(cell, device)
     else:
-        train, validate, sizes, vocabulary = retrieval_data(
-            cell, method.takes, start, device
-        )
+        data = retrieval_data(cell, method.takes, start, device)
     phases = method.module.recipe(method.config)
-    check_batches(cell, phases, train.owners)
+    check_batches(cell, phases, data.train.owners)
 
     def build() -> nn.Module:
         parts = {}
         if method.takes.word_vectors:
-            parts["word_vectors"] = inputs.word_vectors(cell, vocabulary)
+            parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)
         if method.takes.image == "pixels":
             parts["image_network"] = inputs.image_network(cell)
-        return method.module.Model(method.config, sizes, **parts)
+        return method.module.Model(method.config, data.sizes, **parts)
 
     model, starts_alike = begun(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
     if method.takes.fit:
-        model.fit(train.pairs())
+        model.fit(data.train.pairs())
     run = Run(
         model=model,
         phases=phases,
-        train=train,
-        validate=validate,
+        train=data.train,
+        validate=data.validate,
         seed=cell.seed,
         autocast=cell.precision == "bfloat16",
         scratch=scratch,
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
-    ended = {}
+    failure = {}
     try:
         run.play()
-        reached = Checkpoint(sizes=sizes, state=run.best_state)
+        reached = Checkpoint(sizes=data.sizes, state=run.best_state)
         run.check_reloaded(checkpoints.model_of(reached, cell, method, device))
     except NotApplicableError:
         raise
     except OF_A_METHOD as error:
-        ended = checkpoints.outcome(error, cell.folder)
+        failure = checkpoints.outcome(error, cell.folder)
     checkpoint = Checkpoint(
         identity=identity,
-        words=vocabulary.words if vocabulary else None,
-        sizes=sizes,
+        words=data.vocabulary.words if data.vocabulary else None,
+        sizes=data.sizes,
         parameters=sum(x.numel() for x in run.model.parameters()),
         state=run.best_state,
         epoch=run.selected(),
-        **ended,
+        **failure,
     )
-    return checkpoint, run.progress, starts_alike
+    return Training(checkpoint, run.progress, starts_alike)
 
 
 # Data ---------------------------------------------------------------------------------
 
 
-# the training split, how a model is validated, sizes, a vocabulary if any
-TrainingData = tuple[
-    inputs.SplitInputs | inputs.PhraseInputs,
-    Callable[[nn.Module], dict[str, float]],
-    Sizes,
-    Vocabulary | Dictionary | None,
-]
+@dataclass(frozen=True, kw_only=True)
+class TrainingData:
+    train: inputs.SplitInputs | inputs.PhraseInputs
+    validate: Callable[[nn.Module], dict[str, float]]  # a model -> recalls and rsum
+    sizes: Sizes
+    vocabulary: Vocabulary | Dictionary | None = None  # of methods that take words
 
 
 def retrieval_data(
@@ -174,40 +178,37 @@ def retrieval_data(
         vocabulary = inputs.vocabulary_from(takes, start.words)
     else:
         vocabulary = inputs.vocabulary_for(data, cell, takes)
-    train, validation = (
-        inputs.split_inputs(data, cell, takes, name, vocabulary, device)
-        for name in ("train", "val")
-    )
-    classes = data.split("train").group_of_image
-    if takes.clusters:  # k-means clusters of the images take the place of the groups
-        count = round(takes.clusters * (int(classes.max()) + 1))
-        classes = cluster(
-            inputs.image_features(data, cell, "pooled", "train"), count, cell.seed
-        )
-    image_size = train.images.shape[-1]
-    if takes.image == "pixels":  # of what the image network makes of them
-        image_size = inputs.image_features(data, cell, "pooled", "train").shape[1]
+    train = inputs.split_inputs(data, cell, takes, "train", vocabulary, device)
+    validation = inputs.split_inputs(data, cell, takes, "val", vocabulary, device)
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
-        scores = model_scores.score(model, validation)
-        return selection.retrieval_recalls(
-            scores, validation.relevant, data.card["ways"]
-        )
+        scores, ways = model_scores.score(model, validation), data.card["ways"]
+        return selection.retrieval_recalls(scores, validation.relevant, ways)
 
+    classes = data.split("train").group_of_image
+    if takes.clusters:  # k-means clusters of the images take the place of the groups
+        count = round(takes.clusters * (int(classes.max()) + 1))
+        pooled = inputs.image_features(data, cell, "pooled", "train")
+        classes = cluster(pooled, count, cell.seed)
+    image_size = train.images.shape[-1]
+    if takes.image == "pixels":  # of what the image network makes of them
+        image_size = inputs.image_features(data, cell, "pooled", "train").shape[1]
     vectors = train.captions.values if train.contexts is None else train.contexts
     text_size = len(vocabulary) if vocabulary else vectors.shape[1]
-    train = replace(train, class_of_image=torch.from_numpy(classes).to(device))
-    sizes = Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1)
-    return train, validate, sizes, vocabulary
+    return TrainingData(
+        train=replace(train, class_of_image=torch.from_numpy(classes).to(device)),
+        validate=validate,
+        sizes=Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1),
+        vocabulary=vocabulary,
+    )
 
 
 def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
     """Phrases and the proposals of their images. Raises as `retrieval_data`."""
     data = prepared_tables.read(cell.dataset)
-    train, validation = (
-        inputs.phrase_inputs(data, cell, name, device) for name in ("train", "val")
-    )
+    train = inputs.phrase_inputs(data, cell, "train", device)
+    validation = inputs.phrase_inputs(data, cell, "val", device)
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
@@ -215,7 +216,7 @@ def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
         return selection.localisation_recalls(scores, validation.ious)
 
     sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
-    return train, validate, sizes, None
+    return TrainingData(train=train, validate=validate, sizes=sizes)
 
 
 def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
@@ -241,20 +242,25 @@ def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
     """Load the weights of `start`. Whole parts may be new, as the image network of
     stage II, or gone, as a classifier that the loss does not use. Raises
     NotApplicableError where a part has other shapes or no part is shared."""
-    own, given = (
-        {k: v.shape for k, v in s.items()} for s in (model.state_dict(), start.state)
-    )
-    parts, of_start = ([name.split(".")[0] for name in names] for names in (own, given))
-    changed = {name.split(".")[0] for name, _ in own.items() ^ given.items()}
-    shared = [part for part in dict.fromkeys(parts) if part in of_start]
+    own = {name: x.shape for name, x in model.state_dict().items()}
+    loaded = {name: x.shape for name, x in start.state.items()}
+    loaded_parts = {_part(name) for name in loaded}
+    parts = dict.fromkeys(map(_part, own))
+    shared = [part for part in parts if part in loaded_parts]
+    changed = {_part(name) for name, _ in own.items() ^ loaded.items()}
     wrong = [part for part in shared if part in changed]
     if wrong or not shared:
         part = wrong[0] if wrong else "any part"
         raise NotApplicableError(
-            f"{cell.start}: expected weights like those of {cell.preset}, found others in {part}; "
-            f"give both presets the same sizes in the season's options"
+            f"{cell.start}: expected weights like those of {cell.preset}, found others "
+            f"in {part}; give both presets the same sizes in the season's options"
         )
     model.load_state_dict(start.state, strict=False)
+
+
+def _part(name: str) -> str:
+    """The part of a model that a parameter is in."""
+    return name.split(".")[0]
 
 
 if __name__ == "__main__":

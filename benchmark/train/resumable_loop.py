@@ -41,6 +41,15 @@ class Progress:
     history: list[dict] = field(default_factory=list)  # one row per epoch
 
 
+@dataclass(frozen=True)
+class _Epoch:
+    """One of the schedule."""
+
+    number: int  # of its phase, from 0
+    phase: Phase
+    rate: float  # learning rate
+
+
 @dataclass(kw_only=True, eq=False)
 class Run:
     """The training of one model by one recipe. `play` trains, and resumes from
@@ -63,13 +72,12 @@ class Run:
     progress: Progress = field(default_factory=Progress)
 
     @cached_property
-    def schedule(self) -> list[tuple[int, Phase, float]]:
-        """Number, phase and learning rate of each epoch."""
-        return [
-            (n, phase, r)
-            for n, phase in enumerate(self.phases)
-            for r in phase.learning_rates
-        ]
+    def schedule(self) -> list["_Epoch"]:
+        epochs = []
+        for number, phase in enumerate(self.phases):
+            for rate in phase.learning_rates:
+                epochs.append(_Epoch(number, phase, rate))
+        return epochs
 
     def play(self) -> None:
         """Play all epochs that are not done yet; each ends with a saved state to resume
@@ -88,13 +96,13 @@ class Run:
         with bar:
             for epoch in range(self.progress.epoch, len(self.schedule)):
                 started = now(self.train.device)
-                number, phase, rate = self.schedule[epoch]
-                if self.optimiser is None or self.schedule[epoch - 1][0] != number:
-                    self.optimiser = optimiser_of(self.model, phase)
-                losses = self._epoch(epoch, phase, rate, bar)
+                planned, before = self.schedule[epoch], self.schedule[epoch - 1]
+                if self.optimiser is None or before.number != planned.number:
+                    self.optimiser = optimiser_of(self.model, planned.phase)
+                losses = self._epoch(epoch, planned.phase, planned.rate, bar)
                 metrics = self._validate(self.model, epoch)
                 self.progress.seconds += now(self.train.device) - started
-                self._end_epoch(epoch, number, rate, losses, metrics)
+                self._end_epoch(epoch, planned, losses, metrics)
 
     def check_reloaded(self, model: nn.Module) -> None:
         """Raises RefusedError where a model that is loaded from `best_state` validates
@@ -103,12 +111,13 @@ class Run:
         history = self.progress.history
         if not history:  # nothing was trained, as in closed form
             history = [{"val_rsum": self._validate(self.model, 0)["rsum"]}]
-        expected = history[(self.selected() or 1) - 1]["val_rsum"]
-        found = self._validate(model, 0)["rsum"]
-        if abs(found - expected) > SAME:
+        trained = history[(self.selected() or 1) - 1]["val_rsum"]
+        loaded = self._validate(model, 0)["rsum"]
+        if abs(loaded - trained) > SAME:
             raise RefusedError(
-                f"a model that is loaded from the checkpoint has validation rsum {found:.1f}, the "
-                f"trained one had {expected:.1f}; scores must follow from parameters and buffers"
+                f"a model that is loaded from the checkpoint has validation rsum "
+                f"{loaded:.1f}, the trained one had {trained:.1f}; scores must follow "
+                f"from parameters and buffers"
             )
 
     def selected(self) -> int | None:
@@ -117,9 +126,9 @@ class Run:
         rsums = [row["val_rsum"] for row in self.progress.history]
         if not rsums:
             return None
-        return (
-            len(rsums) if self.phases[-1].keeps == "last" else selection.selected(rsums)
-        )
+        if self.phases[-1].keeps == "last":
+            return len(rsums)
+        return selection.selected(rsums)
 
     def _epoch(
         self, epoch: int, phase: Phase, rate: float, bar: ProgressBar
@@ -135,9 +144,8 @@ class Run:
         if phase.draws == "images":
             drawn = sampling.image_batches(owners, phase.batch_size, rng)
         else:
-            drawn = sampling.batches(
-                owners, phase.batch_size, phase.captions_per_image, rng
-            )
+            captions = phase.captions_per_image
+            drawn = sampling.batches(owners, phase.batch_size, captions, rng)
         rows = list(drawn)
         pools = [None] * len(rows)
         if phase.pool:
@@ -149,16 +157,13 @@ class Run:
             bar.update(1 / len(rows))
         # without dropout it is another training than its recipe's
         if not self.model.training:
-            raise RefusedError(
-                "the loss leaves the model in evaluation mode: set the mode back"
-            )
+            message = "the loss leaves the model in evaluation mode: set the mode back"
+            raise RefusedError(message)
         return log.means()
 
     def step(self, batch: Batch | RegionBatch, phase: Phase) -> dict[str, Tensor]:
         """One step of the optimiser; the loss of every term that the phase counts."""
-        with torch.autocast(
-            self.train.device.type, torch.bfloat16, enabled=self.autocast
-        ):
+        with self._precision():
             terms = self.model.loss(batch)
             terms = {name: terms[name] for name in phase.terms or terms}
         self.optimiser.zero_grad(set_to_none=True)
@@ -170,24 +175,30 @@ class Run:
 
     def _validate(self, model: nn.Module, epoch: int) -> dict[str, float]:
         model.eval()
-        with torch.autocast(
-            self.train.device.type, torch.bfloat16, enabled=self.autocast
-        ):
+        with self._precision():
             try:
                 return self.validate(model)
             except selection.NotFiniteError as error:
                 raise DivergedError(f"epoch {epoch + 1}: {error}") from error
 
+    def _precision(self) -> torch.autocast:
+        device = self.train.device.type
+        return torch.autocast(device, torch.bfloat16, enabled=self.autocast)
+
     def _end_epoch(
-        self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict
+        self,
+        epoch: int,
+        planned: "_Epoch",
+        losses: dict[str, float],
+        metrics: dict[str, float],
     ) -> None:
         """Add the epoch to the history, keep its weights if they are the best, save the
         state."""
-        row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
-        row |= {"loss": sum(losses.values())} | {
-            f"loss_{k}": v for k, v in losses.items()
-        }
-        row |= {f"val_{k}": v for k, v in metrics.items()}
+        row = {"epoch": epoch + 1, "phase": planned.number + 1}
+        row["learning_rate"] = planned.rate
+        row["loss"] = sum(losses.values())
+        row |= {f"loss_{term}": value for term, value in losses.items()}
+        row |= {f"val_{name}": value for name, value in metrics.items()}
         self.progress.history.append(row)
         self.progress.epoch = epoch + 1
         if self.selected() == epoch + 1:
@@ -200,10 +211,8 @@ class Run:
 
     def _weights(self) -> dict[str, Tensor]:
         """A copy on the host, beside a device that holds them once."""
-        return {
-            k: v.detach().to("cpu", copy=True)
-            for k, v in self.model.state_dict().items()
-        }
+        state = self.model.state_dict()
+        return {name: x.detach().to("cpu", copy=True) for name, x in state.items()}
 
     def _save(self) -> None:
         """The best weights first, and only when they are others: a kill in between
@@ -231,18 +240,16 @@ class Run:
             # on the host: what is loaded takes no memory of a GPU
             state = files.load_tensors(path)
             self.progress = Progress(**json.loads(state["progress"]))
-            self.best_state = files.load_tensors(
-                self.scratch / BEST.format(self.selected())
-            )
+            best = self.scratch / BEST.format(self.selected())
+            self.best_state = files.load_tensors(best)
         except (UserError, FileNotFoundError) as error:
-            self._tell(f"{error}; the training begins again")
+            self._tell(f"{error}; the training starts again")
             self.progress = Progress()
             path.unlink()
             return
         self.model.load_state_dict(state["model"])
-        self.optimiser = optimiser_of(
-            self.model, self.schedule[self.progress.epoch - 1][1]
-        )
+        phase = self.schedule[self.progress.epoch - 1].phase
+        self.optimiser = optimiser_of(self.model, phase)
         self.optimiser.load_state_dict(state["optimiser"])
 
     def _tell(self, line: str) -> None:
@@ -254,7 +261,8 @@ class LossLog:
     methods raise DivergedError for a step that is not finite."""
 
     def __init__(self, epoch: int, rate: float) -> None:
-        self.epoch, self.rate, self.checked = epoch, rate, 0  # steps known to be finite
+        self.epoch, self.rate = epoch, rate
+        self.checked = 0  # steps known to be finite
         self.terms: list[str] = []
         self.steps: list[Tensor] = []
 
@@ -286,8 +294,13 @@ class LossLog:
 
 def columns_of(rows: list[dict]) -> dict[str, list]:
     """A history by columns, one value an epoch; None where a phase lacks a term."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    names: dict[str, None] = {}
+    for row in rows:
+        names |= dict.fromkeys(row)
+    columns = {}
+    for name in names:
+        columns[name] = [row.get(name) for row in rows]
+    return columns
 
 
 def seed_all(seed: int) -> None:
@@ -304,7 +317,8 @@ def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
     models, states = [], []
     for each in ((seed + 1) % 2**31, seed):
         seed_all(each)
-        models.append(list((model := build()).parameters()))
+        model = build()
+        models.append(list(model.parameters()))
         states.append(torch.get_rng_state())
     is_drawn = any(len(first.unique()) > 1 for first in models[0])
     is_one = is_drawn and all(map(torch.equal, *models))
@@ -323,14 +337,15 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
         is_none = getattr(model, start.split(".")[0], 0) is None
         if not is_none and not any(name.startswith(start) for name in named):
             parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in named))
-            raise OptionError(
-                "rates", f"the start of a parameter's name, of {parts}", start
-            )
+            expected = f"the start of a parameter's name, of {parts}"
+            raise OptionError("rates", expected, start)
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in named.items():
-        factor = next(
-            (rate for start, rate in phase.rates if name.startswith(start)), 1.0
-        )
+        factor = 1.0
+        for start, rate in phase.rates:
+            if name.startswith(start):
+                factor = rate
+                break
         # by an earlier phase, not by the method
         was_held = getattr(parameter, HELD, False)
         setattr(parameter, HELD, not factor and (parameter.requires_grad or was_held))

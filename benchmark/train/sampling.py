@@ -32,7 +32,8 @@ def batches(
             continue
         # A random start and consecutive steps around the ring of siblings: while there
         # are enough, this never gives the caption itself, nor a sibling twice.
-        image, rows = image_of_caption[drawn], [drawn]
+        image = image_of_caption[drawn]
+        rows = [drawn]
         ring = np.maximum(count[image] - 1, 1)
         offset = rng.integers(0, ring)
         for step in range(captions_per_image - 1):
@@ -48,8 +49,10 @@ def image_batches(
     captions."""
     order = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
-    first, images = np.cumsum(count) - count, rng.permutation(np.flatnonzero(count))
-    return _cut(order[first[images] + rng.integers(0, count[images])], batch_size)
+    first = np.cumsum(count) - count
+    images = rng.permutation(np.flatnonzero(count))
+    captions = order[first[images] + rng.integers(0, count[images])]
+    return _cut(captions, batch_size)
 
 
 def _cut(drawn: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -66,8 +69,8 @@ def cluster(features_IF: np.ndarray, count: int, seed: int) -> np.ndarray:
     Raises NotApplicableError for more clusters than images."""
     if not 1 <= count <= len(features_IF):
         raise NotApplicableError(
-            f"k-means: expected 1 to {len(features_IF)} clusters, as many as there are training "
-            f"images, found {count}"
+            f"k-means: expected 1 to {len(features_IF)} clusters, at most one for each "
+            f"training image, found {count}"
         )
     with warnings.catch_warnings():
         # fewer distinct images than clusters

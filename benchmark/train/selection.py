@@ -46,9 +46,8 @@ def localisation_recalls(scores_NP: Tensor, ious_NP: Tensor) -> dict[str, float]
     right_NP = ious_NP >= CORRECT_IOU
     ranks_N = _ranks(scores_NP.masked_fill(~is_there_NP, -torch.inf), right_NP)
     lost_N = ~right_NP.any(1)
-    return _recalls(
-        {"p2r": ranks_N.masked_fill(lost_N, max(scores_NP.shape[1], *CUTOFFS))}
-    )
+    miss = max(scores_NP.shape[1], *CUTOFFS)  # a rank beyond every cutoff
+    return _recalls({"p2r": ranks_N.masked_fill(lost_N, miss)})
 
 
 def _check_finite(scores: Tensor) -> None:
@@ -63,9 +62,9 @@ def _ranks(scores_QG: Tensor, relevant_QG: Tensor) -> Tensor:
 
 
 def _recalls(ranks: dict[str, Tensor]) -> dict[str, float]:
-    recalls = {
-        f"{way}_r{k}": 100 * float((ranks_Q < k).double().mean())
-        for way, ranks_Q in ranks.items()
-        for k in CUTOFFS
-    }
+    recalls = {}
+    for way, ranks_Q in ranks.items():
+        for k in CUTOFFS:
+            share = float((ranks_Q < k).double().mean())
+            recalls[f"{way}_r{k}"] = 100 * share
     return recalls | {"rsum": sum(recalls.values())}

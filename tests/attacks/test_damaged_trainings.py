@@ -60,7 +60,7 @@ def test_a_damaged_state_begins_the_training_again(monkeypatch, capsys):
     first = Path(cell.checkpoint).read_bytes()
     flipped(killed_training(monkeypatch))
     train_cell(cell)
-    assert "the training begins again" in capsys.readouterr().err
+    assert "the training starts again" in capsys.readouterr().err
     assert Path(cell.checkpoint).read_bytes() == first
 
 

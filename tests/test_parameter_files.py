@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from benchmark.boards.boards import is_taken, read_trials
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
 from benchmark.season.parameter_files import read_season, season_names, season_path
 from benchmark.season.plugins import PACKAGE_ROOT, method_of
 from benchmark.season.resolving import resolve
+from benchmark.season.tuning import read_trials
 from seasons import committed
 
 START = "title: T\npresets: []\n"
@@ -86,17 +86,13 @@ def test_a_committed_season_scales_alike_what_a_paper_compares(name, monkeypatch
     monkeypatch.chdir(PACKAGE_ROOT)
     trials = read_trials(name)
     for first, second, names in unequal_pairs(committed(name)):
-        tried = [
-            {word.partition("=")[0] for word in trial.options.split()}
-            for cell in (first, second)
-            for trial in trials[trials.preset == cell.preset].itertuples()
-            if is_taken(trial.options, cell)
-        ]
-        assert any(set(names) <= options for options in tried), (
-            first.preset,
-            second.preset,
-            names,
-        )
+        tried = []
+        for cell in (first, second):
+            for trial in trials:
+                if trial.preset == cell.preset and trial.is_taken(cell.options):
+                    tried.append(set(trial.options))
+        pair = first.preset, second.preset
+        assert any(set(names) <= options for options in tried), (pair, names)
 
 
 EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played again

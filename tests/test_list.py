@@ -1,0 +1,33 @@
+"""`list` names what there is to run, for readers and for scripts."""
+
+import json
+
+import pytest
+
+from benchmark.__main__ import main
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+
+def test_lists(capsys):
+    for what, expected in {
+        "methods": {"scan", "two_branch_embedding"},
+        "presets": {"scan_t2i_avg", "two_branch_constraints", "scan_t2i_avg_i2t_lse"},
+        "datasets": {"shapes", "flickr8k", "folder"},
+        "seasons": {"demo", "flickr8k"},
+    }.items():
+        assert main(["list", what, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert expected <= {row["name"] for row in rows}
+        assert main(["list", what]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        named = [line.split()[0] for line in lines if not line.startswith(" ")]
+        assert named == [row["name"] for row in rows]
+
+
+def test_presets_have_the_numbers_that_papers_print(capsys):
+    assert main(["list", "presets", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    (line,) = rows["cca"]["reported"]
+    assert line["table"] == "two_branch/2" and line["place"] == "flickr30k/test"
+    assert line["numbers"]["i2t_r1"] == 36.5 and "rsum" not in line["numbers"]

@@ -1,0 +1,62 @@
+"""`season` keeps folders of this machine, and prints the schema of season files."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from refusals import refused
+
+from benchmark.__main__ import main
+from benchmark.commands import season
+from benchmark.data.raw_files import raw_dataset
+from benchmark.season import parameter_files as files
+from benchmark.season.parameters import Season
+
+DECLARED = {
+    "title": "Mine",
+    "datasets": {"mine": {"reader": "shapes", "image": {"network": "drawn_cnn"}}},
+    "presets": ["vse"],
+    "seeds": [0],
+}
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+
+def activate(*words: str) -> int:
+    Path("try.yaml").write_text(yaml.safe_dump(DECLARED))
+    return main(["season", "try.yaml", *words])
+
+
+def test_the_schema_has_every_key_of_a_season(capsys):
+    assert main(["season", "--schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert set(schema["properties"]) == set(Season.model_fields)
+
+
+def test_a_season_becomes_the_active_one_and_what_its_methods_take_is_noted():
+    assert activate() == 0
+    assert files.active_season() == "try"
+    assert files.read_remembered()
+
+
+def test_folders_are_of_a_dataset_or_a_reader():
+    assert activate("--source", "mine=/a", "--source", "shapes=/b") == 0
+    params = files.resolved("try")
+    assert files.read_local().sources == {"mine": "/a", "shapes": "/b"}
+    for word in ("other=/a", "mine=", "mine"):
+        with refused("--source", expected="mine, shapes", found=word):
+            season.folders_of(params, [word])
+
+
+def test_a_link_to_another_folder_is_removed_so_that_it_is_fetched_anew():
+    for folder in ("first", "second"):
+        Path(folder).mkdir()
+    assert activate("--source", "mine=first") == 0
+    raw = raw_dataset(files.read_params(), "mine")
+    raw.folder.parent.mkdir(parents=True)
+    raw.folder.symlink_to(Path("first").resolve())
+    season.unlink_other_source(raw)
+    assert raw.folder.is_symlink()
+    assert activate("--source", "mine=second") == 0
+    assert not raw.folder.is_symlink()

@@ -1,0 +1,67 @@
+"""`verify` compares all that counts, and runs what cells need."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from benchmark.commands import verify
+from benchmark.commands.tasks import Failure
+from benchmark.commands.verify import Compared
+from benchmark.data import results
+from benchmark.data.rank_keys import I2T
+from benchmark.data.results import CellResult, Ranks, Scores
+from benchmark.season.parameter_files import read_params
+from seasons import ROOT
+
+
+def test_verify_compares_all_that_counts(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    old = results.read_kept("demo", "shapes")["scan_t2i_avg/0"]
+    record = old.record
+    rsum = f"{record.metrics['rsum']:.2f}"
+    assert verify.comparison(old, old, None).is_identical
+    failed = verify.comparison(old, old, Failure("why"))
+    assert failed == Compared(rsum, rsum, problem="why")
+    assert verify.comparison(old, None, None) == Compared(rsum, "-", problem="not run")
+    new = verify.comparison(None, old, None)
+    assert new == Compared("-", rsum, problem="not committed")
+    metrics = record.metrics | {"rsum": record.metrics["rsum"] + 1e-13}
+    history = {name: values[:-1] for name, values in record.history.items()}
+    changed = record.model_copy(update={"metrics": metrics, "history": history})
+    new = replace(old, record=changed)
+    assert verify.comparison(old, new, None).different == ("metrics", "history")
+    # The ranks of all relevant items; where one side knows the best ranks alone, these.
+    first = Ranks(np.array([0, 2, 5]), np.array([2, 1]))
+    for kept, different in (
+        (first, ()),
+        (Ranks.of_best(np.array([0, 5])), ()),
+        (Ranks(np.array([0, 3, 5]), np.array([2, 1])), ("ranks",)),
+        (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), ("ranks",)),
+    ):
+        both = [with_ranks(old, ranks) for ranks in (first, kept)]
+        assert verify.comparison(*both, None).different == different
+
+
+def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
+    """The result with other ranks, whatever its record says of them."""
+    record = result.record.model_copy(update={"files": {}})
+    npz = results.scores_npz(Scores(ranks={I2T: ranks}))
+    return replace(result, record=record, arrays={results.RANKS: npz})
+
+
+def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = read_params("demo")
+    named = verify.tasks_of(params, ["shapes-cyclematch_adaptive-0"])
+    assert list(named)[-1] == "evaluate@shapes-cyclematch_adaptive-0"
+    assert {re.split("[-@]", name)[0] for name in named} == {
+        *("fetch", "prepare", "pretrain", "encode", "train", "evaluate")
+    }
+    done = set()
+    for name, each in named.items():
+        assert done.issuperset(each.needs)
+        done.add(name)
+    everything = verify.tasks_of(params, list(params.everything))
+    assert {f"evaluate@{key}" for key in params.everything} < everything.keys()
+    assert "report" not in everything and "cells" not in everything
