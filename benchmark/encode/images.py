@@ -148,7 +148,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     regions = data.regions
     dataset = raw_dataset(params, feature_set.dataset)
     device = begin(params.device)
-    looker, weights = _looker(params, feature_set, device)
+    encoder, weights = _box_encoder(params, feature_set, device)
     ids = images["image_id"].tolist()
     files = images["file"].tolist()
     card = card_of(feature_set, ids, data) | weights
@@ -160,13 +160,13 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     with scratch_folder(feature_set, card, device) as scratch:
         stored_boxes = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
         for rows, opened in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
-            looker.look_at(opened)
-            boxes = looker.proposed(ids[rows], dataset.folder)
+            encoder.take(opened)
+            boxes = encoder.proposed(ids[rows], dataset.folder)
             named = [rows_of.get(image_id, none) for image_id in ids[rows]]
             both = []
             for proposed, phrases in zip(boxes, named, strict=True):
                 both.append(np.concatenate([proposed, truths[phrases]]))
-            values = looker.described(both)
+            values = encoder.described(both)
             width = values[0].shape[1]
             path = scratch / "proposals.npy"
             of_proposals = array_at(path, (*shape, width), np.float16)
@@ -190,8 +190,9 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
 
 @dataclass
-class Looker:
-    """What proposes boxes in images, and describes what is in boxes."""
+class BoxEncoder:
+    """Proposes boxes in the images that it took last, and describes what is in
+    boxes."""
 
     settings: ProposalEncoder
     network: nn.Module  # describes; the detector itself, or an image network
@@ -199,7 +200,7 @@ class Looker:
     images: list[Image.Image] = field(default_factory=list)
     views: list[faster_rcnn.View] = field(default_factory=list)
 
-    def look_at(self, images: list[Image.Image]) -> None:
+    def take(self, images: list[Image.Image]) -> None:
         self.images = images
         if self.detector is not None:
             self.views = faster_rcnn.views(self.detector, images)
@@ -227,10 +228,10 @@ class Looker:
         return [view.described(corners) for view, corners in pairs]
 
 
-def _looker(
+def _box_encoder(
     params: Params, feature_set: FeatureSet, device: torch.device
-) -> tuple[Looker, dict]:
-    """What a feature set asks for, and where the weights come from."""
+) -> tuple[BoxEncoder, dict]:
+    """That of a feature set, and where its weights come from."""
     settings = feature_set.proposals
     network, origin = _network(params, feature_set.encoder, settings.network)
     weights = {"weights": origin}
@@ -242,7 +243,7 @@ def _looker(
         detector.to(device).transform.min_size = (settings.input_size,)
     if network is not detector:
         network = fused(network, device)
-    return Looker(settings, network, detector), weights
+    return BoxEncoder(settings, network, detector), weights
 
 
 def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dict]:

@@ -51,14 +51,19 @@ def locate(url: str, weights_dir: Path | None) -> Path:
     name = Path(url).name
     if weights_dir:
         return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
+    expected = f"a download from {url}"
     advice = f"place it in a folder and {NAME_FOLDER}"
-    with readable(name, f"a download from {url}", advice):
-        torch.hub.load_state_dict_from_url(
-            url,
-            map_location="cpu",
-            check_hash=True,
-            weights_only=True,
-        )
+    with readable(name, expected, advice):
+        try:
+            torch.hub.load_state_dict_from_url(
+                url,
+                map_location="cpu",
+                check_hash=True,
+                weights_only=True,
+            )
+        except OSError as error:
+            reason = f"no connection ({getattr(error, 'reason', error)})"
+            raise UserError(name, expected, reason, advice) from error
     return Path(torch.hub.get_dir()) / "checkpoints" / name
 
 

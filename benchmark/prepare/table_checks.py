@@ -72,9 +72,9 @@ def check_rows(tables: Tables) -> None:
     blank = captions[captions["text"].str.strip() == ""]
     _refuse(blank, "caption_id", "text", "a caption that is not blank")
     is_used = images["split"].isin(USED)
-    silent = images[is_used & ~images["image_id"].isin(captions["image_id"])]
+    uncaptioned = images[is_used & ~images["image_id"].isin(captions["image_id"])]
     expected = "at least one caption, or the split unused: each image is also a query"
-    _refuse(silent, "image_id", "split", expected, "no caption")
+    _refuse(uncaptioned, "image_id", "split", expected, "no caption")
 
     for column in ("phrase", "chain"):
         blank = regions[column].astype(str).str.strip() == ""
