@@ -229,7 +229,9 @@ class BoxEncoder:
 
 
 def _box_encoder(
-    params: Params, feature_set: FeatureSet, device: torch.device
+    params: Params,
+    feature_set: FeatureSet,
+    device: torch.device,
 ) -> tuple[BoxEncoder, dict]:
     """That of a feature set, and where its weights come from."""
     settings = feature_set.proposals
@@ -261,7 +263,9 @@ def _measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
 
 @contextmanager
 def scratch_folder(
-    feature_set: FeatureSet, card: dict, device: torch.device
+    feature_set: FeatureSet,
+    card: dict,
+    device: torch.device,
 ) -> Iterator[Path]:
     """The scratch folder of a feature set, removed when the block ends well.
 
@@ -298,7 +302,10 @@ def keep_freed_memory() -> None:
 
 
 def chunks(
-    scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int
+    scratch: Path,
+    files: list[str],
+    open_one: Callable[[str], Any],
+    size: int,
 ) -> Iterator[tuple[slice, list[Any]]]:
     """The slices of `files` that are not done yet, at most `size` long, and what
     `open_one` makes of each file.
@@ -327,7 +334,9 @@ def chunks(
 
 
 def _submitted(
-    workers: ThreadPoolExecutor, open_one: Callable[[str], Any], files: list[str]
+    workers: ThreadPoolExecutor,
+    open_one: Callable[[str], Any],
+    files: list[str],
 ) -> list[Future]:
     return [workers.submit(open_one, file) for file in files]
 
@@ -362,7 +371,9 @@ def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Ten
 
 
 def describer(
-    network: nn.Module, settings: ImageEncoder, device: torch.device
+    network: nn.Module,
+    settings: ImageEncoder,
+    device: torch.device,
 ) -> Callable[[list[Image.Image]], dict[str, np.ndarray]]:
     """A function from B images to `pooled` (B, F) and `regions` (B, R, F), float16.
 
@@ -412,7 +423,10 @@ def _rows(grid_BFgg: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def aligned(
-    network: nn.Module, size: int, images: list[Image.Image], boxes: list[np.ndarray]
+    network: nn.Module,
+    size: int,
+    images: list[Image.Image],
+    boxes: list[np.ndarray],
 ) -> list[np.ndarray]:
     """Features (n, CELLS * CELLS * F') float32 of the boxes (n, 4) of every image.
 

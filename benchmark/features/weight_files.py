@@ -192,14 +192,19 @@ def fill(
     """
     difference = _loaded_difference(model, renamed(read_state(path)), optional)
     if difference:
-        others = f"those of another network ({difference})"
-        advice = "get the file of this network, or choose another `network`"
-        raise UserError(path.name, "the weights of this network", others, advice)
+        raise UserError(
+            path.name,
+            expected="the weights of this network",
+            found=f"those of another network ({difference})",
+            do="get the file of this network, or choose another `network`",
+        )
     return {"file": path.name, "sha256": sha256(path)}
 
 
 def _loaded_difference(
-    model: nn.Module, state: dict[str, Tensor], optional: tuple[str, ...]
+    model: nn.Module,
+    state: dict[str, Tensor],
+    optional: tuple[str, ...],
 ) -> str:
     """Load tensors into a network; how they differ from its own, "" if they do not."""
     try:

@@ -151,7 +151,9 @@ def card_of(
 
 
 def counts_of(
-    tables: Tables, images: pd.DataFrame, captions: pd.DataFrame
+    tables: Tables,
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
 ) -> dict[str, dict[str, int]]:
     """split -> images, captions and phrases in it."""
     split_of = images.set_index("image_id")["split"]
@@ -196,7 +198,9 @@ def twins_note(twin: dict[str, int]) -> list[str]:
 
 
 def oddities(
-    images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    black: Iterable[str],
 ) -> list[str]:
     """Notes on what is out of the ordinary, if any: pictures of extreme size or shape
     and those named in `black`; images without captions; captions with markup, that

@@ -95,7 +95,9 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
 
 
 def leakage(
-    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    pictures: Sequence[Picture],
 ) -> dict:
     """The findings for card.json; captions are counted, never quoted.
 
@@ -146,7 +148,9 @@ def leakage(
 
 
 def twins(
-    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    pictures: Sequence[Picture],
 ) -> dict:
     """How many images and captions of test equal, or nearly equal, one of another group
     in test: no method can tell which of them is meant.
