@@ -207,11 +207,10 @@ class BoxEncoder:
 
     def proposed(self, ids: list[str], raw: Path) -> list[np.ndarray]:
         """Boxes (n, 4) in each image, at most `count`."""
-        how = self.settings.how
         count = self.settings.count
-        if how == "rpn":
+        if self.settings.how == "rpn":
             return [view.proposed(count) for view in self.views]
-        if how == "selective_search":
+        if self.settings.how == "selective_search":
             return [selective_search(image, count) for image in self.images]
         boxes = []
         for image_id, image in zip(ids, self.images, strict=True):

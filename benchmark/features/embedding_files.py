@@ -138,7 +138,7 @@ def _stored_rows(path: Path, what: str) -> Rows:
         )
     with files.readable(path, f"a {ending} file", "save it again, or correct the path"):
         rows = READERS[ending](path, what)
-        ids = rows.ids | beside(path)
+        ids = rows.ids | ids_beside(path)
     values = rows.values
     _check_numbers(path, values)
     lengths = values.shape if what in ONE_WAY else values.shape[:1]
@@ -188,7 +188,7 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     return replace(rows, values=values)
 
 
-def beside(path: Path) -> dict[str, list[str]]:
+def ids_beside(path: Path) -> dict[str, list[str]]:
     """The ids in <name>_ids.txt, by the file's name; {} without one. Line ends of any
     system, a byte order mark and blanks at ends of lines do not count."""
     file = path.with_name(f"{path.stem}{BESIDE}")
@@ -268,7 +268,7 @@ def _sources_of_ids(
     """The ids of an axis of `count` rows or columns, by where they stand. Raises
     UserError for ids of other items alone."""
     fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
-    sources = _for(what, fitting)
+    sources = _ids_for(what, fitting)
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
         if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
             sources["the names of the columns"] = rows.columns
@@ -276,13 +276,13 @@ def _sources_of_ids(
         raise UserError(
             rows.path,
             expected=f"ids of {what}",
-            found=f"others alone: {', '.join(fitting)}",
+            found=f"only {', '.join(fitting)}",
             do=f"add a column {what[:-1]}_id",
         )
     return sources
 
 
-def _for(what: str, ids: dict[str, list[str]]) -> dict[str, list[str]]:
+def _ids_for(what: str, ids: dict[str, list[str]]) -> dict[str, list[str]]:
     """Those that may be ids of these items, by their names."""
     return {name: ids[name] for name in ids if role_of(name) in (what, "")}
 
@@ -461,7 +461,7 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
         else:
             raise UserError(
                 path,
-                expected="rows (N, F) and their ids (N,) alone",
+                expected="only rows (N, F) and their ids (N,)",
                 found=f"{name!r}, {array.dtype} {array.shape}",
                 do="leave it out",
             )
@@ -470,7 +470,7 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
         is_of_these = re.compile(ARRAYS[what])
         names = [name for name in names if is_of_these.match(name.casefold())]
         if what in NAMES:
-            ids = _for(what, ids)
+            ids = _ids_for(what, ids)
     if len(names) != 1:
         raise UserError(
             path,
@@ -659,7 +659,7 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
             first = ", ".join(f"{number:g}" for number in column[:3])
             raise UserError(
                 f"{path}: {name}",
-                expected="one number of each row",
+                expected="one number per row",
                 found=f"{first}, ... without a name",
                 do="name all columns: image_id or caption_id, x0, x1, ...",
             )
@@ -748,7 +748,7 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
 def _wrong_column(path: Path, name: str, actual: object) -> UserError:
     return UserError(
         f"{path}: column {name!r}",
-        expected="an id, or one number of each row",
+        expected="an id, or one number per row",
         found=actual,
         do=NAME_COLUMNS,
     )

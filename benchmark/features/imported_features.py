@@ -151,15 +151,15 @@ def _aligned(
             if is_repeated.any():
                 raise UserError(
                     f"{block.path}: image {index[rows[is_repeated.argmax()]]!r}",
-                    expected="once",
-                    found="twice",
+                    expected="one row per image",
+                    found="two",
                     do="remove one, or get the file again",
                 )
             shape = shape or values.shape[1:]
             if values.shape[1:] != shape:
                 raise UserError(
                     f"{block.path}: image {block.names[0]!r}",
-                    expected=f"features {shape} as those before",
+                    expected=f"features of shape {shape}, as before",
                     found=values.shape[1:],
                     do="get features of one size, as with 36 boxes per image",
                 )
@@ -203,7 +203,7 @@ def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
         first, second = ids[index == name].iloc[:2]
         raise UserError(
             source.files[0],
-            expected=f"one image that it may call {name!r}",
+            expected=f"one image named {name!r}",
             found=f"{first!r} and {second!r}",
             do="save the features as .npy beside a list of image ids",
         )
@@ -233,7 +233,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
             found=path.suffix or "no suffix",
             do="unpack it, or correct `features` in the season",
         )
-    ids = embedding_files.beside(path)
+    ids = embedding_files.ids_beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
         rows = _of_npy(path, ids)
@@ -316,7 +316,7 @@ def _array_blocks(arrays: list[Block]) -> Iterator[Block]:
                     raise UserError(
                         f"{array.path}: image {names[differ.argmax()]!r}",
                         expected=f"{each} equal rows one after the other, one per caption",
-                        found="different ones",
+                        found="rows that differ",
                         do="check the order of the file",
                     )
             yield Block(array.path, names, rows[::each])

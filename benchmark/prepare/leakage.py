@@ -66,9 +66,11 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
     faults = [each for each in results if isinstance(each, UserError)]
     if faults:
         first = faults[0]
-        file = files[results.index(faults[0])]
-        found = f"{first.found}{in_all(len(faults))}"
-        raise first.but(where=file, found=found, do=first.do or REPLACE)
+        raise first.but(
+            where=files[results.index(first)],
+            found=f"{first.found}{in_all(len(faults))}",
+            do=first.do or REPLACE,
+        )
     return results
 
 

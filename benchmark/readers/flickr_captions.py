@@ -69,7 +69,7 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
         if not number.isdecimal() or not file or not caption or caption_id in rows:
             raise UserError(
                 f"{path.name}:{row.line}",
-                expected="an image, the number of a caption, once, and the caption",
+                expected="an image, a caption number used once, and the caption",
                 found=f"{row.cells!r:.80}",
                 do=UNCHANGED,
             )
