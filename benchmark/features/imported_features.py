@@ -163,30 +163,45 @@ def _aligned(
                     found=values.shape[1:],
                     do="get features of one size, as with 36 boxes per image",
                 )
-            # The extremes need no copy; those of NaN are NaN, for which no comparison
-            # holds.
-            if len(rows) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
-                bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
-                row = bad.any(1).argmax()
-                raise UserError(
-                    f"{block.path}: image {index[rows[row]]!r}",
-                    expected=f"numbers up to {LARGEST:g}",
-                    found=values[row].ravel()[bad[row].argmax()],
-                    do=GET_AGAIN,
-                )
+            _check_range(block.path, index[rows], values)
             seen[rows] = True
             bar.update(len(rows))
             yield rows, values.astype(np.float32, copy=False)
     if not seen.all():
-        where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
-        expected = f"features in {', '.join(path.name for path in source.files)}"
-        actual = f"those of {seen.sum()} of {len(used)} images"
-        advice = OF_ALL
-        if others:
-            actual += f", and {len(others)} images that the dataset lacks"
-            actual += f", first {others[0]!r}"
-            advice += ", or annotations that name the images in the same way"
-        raise UserError(where, expected, actual, advice)
+        raise _missing(source, used["image_id"][~seen], len(used), others)
+
+
+def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
+    """Raise UserError for what float16 cannot hold."""
+    # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
+    if len(values) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
+        bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
+        row = bad.any(1).argmax()
+        raise UserError(
+            f"{path}: image {names[row]!r}",
+            expected=f"numbers up to {LARGEST:g}",
+            found=values[row].ravel()[bad[row].argmax()],
+            do=GET_AGAIN,
+        )
+
+
+def _missing(
+    source: Source,
+    ids: pd.Series,
+    count: int,
+    others: list[str],
+) -> UserError:
+    """The error for images without features: `ids` of `count`. `others` are those that
+    only the source has."""
+    expected = f"features in {', '.join(path.name for path in source.files)}"
+    actual = f"those of {count - len(ids)} of {count} images"
+    advice = OF_ALL
+    if others:
+        actual += f", and {len(others)} images that the dataset lacks"
+        actual += f", first {others[0]!r}"
+        advice += ", or annotations that name the images in the same way"
+    where = f"{source.files[0].parent}: image {ids.iloc[0]!r}"
+    return UserError(where, expected, actual, advice)
 
 
 def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
