@@ -10,7 +10,6 @@ from PIL import Image
 from refusals import check, refusal
 
 from benchmark.contracts.datasets import Tables, folder
-from benchmark.core import files
 from benchmark.core.command_line import run_stage
 from benchmark.core.files import sha256
 from benchmark.data import prepared_tables
@@ -195,13 +194,3 @@ def test_images_without_pictures_are_not_opened(monkeypatch):
     assert data.images["width"].tolist() == [0, 4, 0]
     assert data.images["height"].tolist() == [0, 3, 0]
     assert data.card["pictures"] == 1
-
-
-def test_kill_between_the_two_renames_loses_nothing(tmp_path):
-    aside = tmp_path / ".mine.old"
-    aside.mkdir()
-    (aside / "card.json").write_text("finished")
-    with pytest.raises(RuntimeError), files.replaced(tmp_path / "mine"):
-        raise RuntimeError
-    assert content(tmp_path / "mine") == {"card.json": b"finished"}
-    assert not aside.exists()

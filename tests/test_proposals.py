@@ -102,32 +102,6 @@ def test_grouping_is_that_of_its_definition(seed):
     assert boxes[-1].tolist() == [0, 0, 20, 24]
 
 
-# Boxes --------------------------------------------------------------------------------
-
-
-def test_iou_is_that_of_counted_pixels():
-    rng = np.random.default_rng(0)
-    a, b = (
-        np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7)
-    )
-    expected = np.zeros((9, 7))
-    for (i, first), (j, second) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
-        masks = np.zeros((2, 13, 13), bool)
-        for mask, (x0, y0, x1, y1) in zip(masks, (first, second), strict=True):
-            mask[y0:y1, x0:x1] = True
-        total = (masks[0] | masks[1]).sum()
-        expected[i, j] = (masks[0] & masks[1]).sum() / total if total else 0
-    ious = iou(a[:, None].astype(np.float32), b.astype(np.float32))
-    np.testing.assert_allclose(ious, expected, atol=1e-6)
-    assert ious.dtype == np.float32 and (expected > 0.2).any()
-
-
-def test_a_box_without_area_has_no_iou_not_even_with_itself():
-    nothing, box = np.zeros((1, 4)), np.array([[0.0, 0, 4, 4]])
-    assert iou(nothing, nothing).tolist() == iou(nothing, box).tolist() == [0]
-    assert iou(np.zeros((0, 4)), box).shape == (0,)
-
-
 # Files --------------------------------------------------------------------------------
 
 

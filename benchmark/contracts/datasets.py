@@ -68,12 +68,14 @@ class Needed:
     @property
     def names(self) -> str:
         """For example "a.zip, or b.txt and c.txt"."""
-        joint = ", or " if any(len(way) > 1 for way in self.ways) else " or "
-        ways = (
-            ", ".join(way[:-1]) + (" and " if way[1:] else "") + way[-1]
-            for way in self.ways
-        )
-        return joint.join(ways)
+        texts, joint = [], " or "
+        for *others, last in self.ways:
+            text = last
+            if others:
+                text = f"{', '.join(others)} and {last}"
+                joint = ", or "
+            texts.append(text)
+        return joint.join(texts)
 
     def __str__(self) -> str:
         return f"{self.names}: {self.what}"
@@ -166,8 +168,10 @@ def load(name: str) -> Dataset:
     Raises UserError for a name that is no module of this folder.
     """
     if name not in names():
-        expected = f"one of {', '.join(names())}"
         raise UserError(
-            "dataset", expected, suggested(name, names()), "correct the name"
+            "dataset",
+            expected=f"one of {', '.join(names())}",
+            found=suggested(name, names()),
+            do="correct the name",
         )
     return import_module(f"{__name__}.{name}")

@@ -305,8 +305,8 @@ def load(name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)  # last: files beside it hide no library
     # loaded anew with it: they may keep a state
-    for known, beside in sys.modules.copy().items():
-        is_beside = os.path.dirname(getattr(beside, "__file__", None) or "") == folder
+    for known, loaded in sys.modules.copy().items():
+        is_beside = os.path.dirname(getattr(loaded, "__file__", None) or "") == folder
         if is_beside and "." not in known and known != "__main__":
             del sys.modules[known]
     # none of a library's

@@ -80,9 +80,12 @@ def pick(device: str) -> torch.device:
     picked = torch.device(device)
     count = torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= count:
-        found = f"{count}, numbered from 0" if count else "none"
-        advice = "use auto or cpu, or another number"
-        raise UserError(f"device {device!r}", "a CUDA device", found, advice)
+        raise UserError(
+            f"device {device!r}",
+            expected="a CUDA device",
+            found=f"{count}, numbered from 0" if count else "none",
+            do="use auto or cpu, or another number",
+        )
     return picked
 
 
@@ -119,7 +122,9 @@ def now(device: torch.device) -> float:
 
 
 def provenance(
-    device: torch.device, seconds: dict[str, float], precision: str
+    device: torch.device,
+    seconds: dict[str, float],
+    precision: str,
 ) -> Provenance:
     """The present process on the present machine. Memory is that since `begin`. Seconds
     keep four significant digits: some are of a whole training, some of one pair."""

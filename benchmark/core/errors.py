@@ -105,10 +105,13 @@ def suggested(name: object, known: Iterable[str]) -> str:
 def entry(group: Mapping[str, T], key: str, what: str) -> T:
     """`group[key]`. Raises UserError that lists what a season has."""
     if key not in group:
-        expected = f"one of {', '.join(group) or '(none)'}"
         near = suggested(key, group)
-        advice = "see the season, or choose another: rematch season NAME"
-        raise UserError(f"{what} {key!r}", expected, f"no such key: {near}", advice)
+        raise UserError(
+            f"{what} {key!r}",
+            expected=f"one of {', '.join(group) or '(none)'}",
+            found=f"no such key: {near}",
+            do="see the season, or choose another: rematch season NAME",
+        )
     return group[key]
 
 
@@ -175,10 +178,13 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     key = ".".join(str(part)[:LONGEST] for part in first["loc"]) or "(top level)"
     place = f"{where}: {key}"
     if first["type"] == "extra_forbidden":
-        expected = f"one of {', '.join(known)}" if known else "a known key"
         near = suggested(first["loc"][-1], known)
-        advice = "correct or remove it"
-        return UserError(place, expected, f"an unknown key: {near}", advice)
+        return UserError(
+            place,
+            expected=f"one of {', '.join(known)}" if known else "a known key",
+            found=f"an unknown key: {near}",
+            do="correct or remove it",
+        )
     if first["type"] == "missing":
         return UserError(place, "a value", "nothing", "add the key")
     if first["type"] == "value_error":  # of a validator of ours

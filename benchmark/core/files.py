@@ -456,6 +456,9 @@ def require_space(path: Path, size: int) -> None:
     """Raises UserError where the disk of `path` has less than `size` bytes left."""
     free = free_below(path)
     if free < size:
-        expected = f"{size / GB:.2f} GB of free space"
-        advice = "free some space, or use a larger disk"
-        raise UserError(path, expected, f"{free / GB:.2f} GB", advice)
+        raise UserError(
+            path,
+            expected=f"{size / GB:.2f} GB of free space",
+            found=f"{free / GB:.2f} GB",
+            do="free some space, or use a larger disk",
+        )

@@ -75,7 +75,10 @@ def leads_outside(file: str) -> bool:
 
 
 def inside(
-    file: str, where: str, do: str, expected: str = "a path inside the folder"
+    file: str,
+    where: str,
+    do: str,
+    expected: str = "a path inside the folder",
 ) -> str:
     """A path in its shortest form, with forward slashes. Raises UserError for one that
     may leave its folder, and for one that no file can have."""

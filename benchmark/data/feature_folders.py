@@ -115,9 +115,12 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
         array = np.load(path, mmap_mode="c", allow_pickle=False)
         dtype = DTYPES.get(name, np.float16)
         if array.dtype != dtype or len(array) != len(ids):
-            expected = f"{len(ids)} rows of {np.dtype(dtype)}"
-            actual = f"{len(array)} of {array.dtype}"
-            raise UserError(path, expected, actual, ENCODE_AGAIN)
+            raise UserError(
+                path,
+                expected=f"{len(ids)} rows of {np.dtype(dtype)}",
+                found=f"{len(array)} of {array.dtype}",
+                do=ENCODE_AGAIN,
+            )
     return array
 
 

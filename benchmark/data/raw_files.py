@@ -133,9 +133,12 @@ class RawDataset:
             try:
                 TypeAdapter(kind).validate_python(value, strict=True)
             except ValidationError as error:
-                named = kind.__name__ if isinstance(kind, type) else str(kind)
-                wrong = repr(value)
-                raise UserError(f"{where}.{key}", named, wrong, advice) from error
+                raise UserError(
+                    f"{where}.{key}",
+                    expected=kind.__name__ if isinstance(kind, type) else str(kind),
+                    found=repr(value),
+                    do=advice,
+                ) from error
         return self.module.Options(**self.options)
 
     @property
@@ -230,9 +233,12 @@ def check_manifest(dataset: RawDataset) -> None:
         raise UserError(dataset.folder, "the raw files", "nothing", advice)
     for key in ("reader", "options"):
         if manifest[key] != getattr(dataset, key):
-            expected = f"{getattr(dataset, key)!r} as in the season"
-            where = f"{dataset.manifest}: {key}"
-            raise UserError(where, expected, repr(manifest[key]), advice)
+            raise UserError(
+                f"{dataset.manifest}: {key}",
+                expected=f"{getattr(dataset, key)!r} as in the season",
+                found=repr(manifest[key]),
+                do=advice,
+            )
     listed = {file["name"]: file["sha256"] for file in manifest["files"]}
     paths = present(dataset, "a file that is in the manifest", advice)
     for name, digest in digests(dataset, paths).items():
@@ -250,7 +256,10 @@ def fetch_advice(dataset: RawDataset) -> str:
 
 def is_there(need: datasets.Needed, raw: Path) -> bool:
     """Whether the folder `raw` has all files of one way to meet the need."""
-    return any(all(_is_filled(raw, name) for name in way) for way in need.ways)
+    for way in need.ways:
+        if all(_is_filled(raw, name) for name in way):
+            return True
+    return False
 
 
 def _is_filled(raw: Path, name: str) -> bool:

@@ -148,7 +148,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     regions = data.regions
     dataset = raw_dataset(params, feature_set.dataset)
     device = begin(params.device)
-    looker, weights = _looker(params, feature_set, device)
+    encoder, weights = _box_encoder(params, feature_set, device)
     ids = images["image_id"].tolist()
     files = images["file"].tolist()
     card = card_of(feature_set, ids, data) | weights
@@ -160,13 +160,13 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     with scratch_folder(feature_set, card, device) as scratch:
         stored_boxes = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
         for rows, opened in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
-            looker.look_at(opened)
-            boxes = looker.proposed(ids[rows], dataset.folder)
+            encoder.take(opened)
+            boxes = encoder.proposed(ids[rows], dataset.folder)
             named = [rows_of.get(image_id, none) for image_id in ids[rows]]
             both = []
             for proposed, phrases in zip(boxes, named, strict=True):
                 both.append(np.concatenate([proposed, truths[phrases]]))
-            values = looker.described(both)
+            values = encoder.described(both)
             width = values[0].shape[1]
             path = scratch / "proposals.npy"
             of_proposals = array_at(path, (*shape, width), np.float16)
@@ -190,8 +190,9 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
 
 @dataclass
-class Looker:
-    """What proposes boxes in images, and describes what is in boxes."""
+class BoxEncoder:
+    """Proposes boxes in the images that it took last, and describes what is in
+    boxes."""
 
     settings: ProposalEncoder
     network: nn.Module  # describes; the detector itself, or an image network
@@ -199,18 +200,17 @@ class Looker:
     images: list[Image.Image] = field(default_factory=list)
     views: list[faster_rcnn.View] = field(default_factory=list)
 
-    def look_at(self, images: list[Image.Image]) -> None:
+    def take(self, images: list[Image.Image]) -> None:
         self.images = images
         if self.detector is not None:
             self.views = faster_rcnn.views(self.detector, images)
 
     def proposed(self, ids: list[str], raw: Path) -> list[np.ndarray]:
         """Boxes (n, 4) in each image, at most `count`."""
-        how = self.settings.how
         count = self.settings.count
-        if how == "rpn":
+        if self.settings.how == "rpn":
             return [view.proposed(count) for view in self.views]
-        if how == "selective_search":
+        if self.settings.how == "selective_search":
             return [selective_search(image, count) for image in self.images]
         boxes = []
         for image_id, image in zip(ids, self.images, strict=True):
@@ -227,10 +227,12 @@ class Looker:
         return [view.described(corners) for view, corners in pairs]
 
 
-def _looker(
-    params: Params, feature_set: FeatureSet, device: torch.device
-) -> tuple[Looker, dict]:
-    """What a feature set asks for, and where the weights come from."""
+def _box_encoder(
+    params: Params,
+    feature_set: FeatureSet,
+    device: torch.device,
+) -> tuple[BoxEncoder, dict]:
+    """That of a feature set, and where its weights come from."""
     settings = feature_set.proposals
     network, origin = _network(params, feature_set.encoder, settings.network)
     weights = {"weights": origin}
@@ -242,7 +244,7 @@ def _looker(
         detector.to(device).transform.min_size = (settings.input_size,)
     if network is not detector:
         network = fused(network, device)
-    return Looker(settings, network, detector), weights
+    return BoxEncoder(settings, network, detector), weights
 
 
 def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dict]:
@@ -260,7 +262,9 @@ def _measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
 
 @contextmanager
 def scratch_folder(
-    feature_set: FeatureSet, card: dict, device: torch.device
+    feature_set: FeatureSet,
+    card: dict,
+    device: torch.device,
 ) -> Iterator[Path]:
     """The scratch folder of a feature set, removed when the block ends well.
 
@@ -297,7 +301,10 @@ def keep_freed_memory() -> None:
 
 
 def chunks(
-    scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int
+    scratch: Path,
+    files: list[str],
+    open_one: Callable[[str], Any],
+    size: int,
 ) -> Iterator[tuple[slice, list[Any]]]:
     """The slices of `files` that are not done yet, at most `size` long, and what
     `open_one` makes of each file.
@@ -326,7 +333,9 @@ def chunks(
 
 
 def _submitted(
-    workers: ThreadPoolExecutor, open_one: Callable[[str], Any], files: list[str]
+    workers: ThreadPoolExecutor,
+    open_one: Callable[[str], Any],
+    files: list[str],
 ) -> list[Future]:
     return [workers.submit(open_one, file) for file in files]
 
@@ -361,7 +370,9 @@ def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Ten
 
 
 def describer(
-    network: nn.Module, settings: ImageEncoder, device: torch.device
+    network: nn.Module,
+    settings: ImageEncoder,
+    device: torch.device,
 ) -> Callable[[list[Image.Image]], dict[str, np.ndarray]]:
     """A function from B images to `pooled` (B, F) and `regions` (B, R, F), float16.
 
@@ -411,7 +422,10 @@ def _rows(grid_BFgg: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def aligned(
-    network: nn.Module, size: int, images: list[Image.Image], boxes: list[np.ndarray]
+    network: nn.Module,
+    size: int,
+    images: list[Image.Image],
+    boxes: list[np.ndarray],
 ) -> list[np.ndarray]:
     """Features (n, CELLS * CELLS * F') float32 of the boxes (n, 4) of every image.
 

@@ -67,9 +67,12 @@ def encode(
     """
     size = 2 * settings.hidden
     if settings.size not in (None, size):
-        expected = f"{size}, two directions of `hidden` units"
-        advice = "leave it out, or set `hidden`"
-        raise UserError("bilstm_max: size", expected, settings.size, advice)
+        raise UserError(
+            "bilstm_max: size",
+            expected=f"{size}, two directions of `hidden` units",
+            found=settings.size,
+            do="leave it out, or set `hidden`",
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         encoder = Encoder(words.vectors.shape[1], settings.hidden).eval()

@@ -130,12 +130,15 @@ def _stored_rows(path: Path, what: str) -> Rows:
     """The numbers of a file as it has them, and its ids."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        expected = f"one of {', '.join(READERS)}"
-        advice = "save it with numpy.save, or with its ids with numpy.savez"
-        raise UserError(path, expected, ending or "no ending", advice)
+        raise UserError(
+            path,
+            expected=f"one of {', '.join(READERS)}",
+            found=ending or "no ending",
+            do="save it with numpy.save, or with its ids with numpy.savez",
+        )
     with files.readable(path, f"a {ending} file", "save it again, or correct the path"):
         rows = READERS[ending](path, what)
-        ids = rows.ids | beside(path)
+        ids = rows.ids | ids_beside(path)
     values = rows.values
     _check_numbers(path, values)
     lengths = values.shape if what in ONE_WAY else values.shape[:1]
@@ -185,7 +188,7 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     return replace(rows, values=values)
 
 
-def beside(path: Path) -> dict[str, list[str]]:
+def ids_beside(path: Path) -> dict[str, list[str]]:
     """The ids in <name>_ids.txt, by the file's name; {} without one. Line ends of any
     system, a byte order mark and blanks at ends of lines do not count."""
     file = path.with_name(f"{path.stem}{BESIDE}")
@@ -256,23 +259,30 @@ def places(
 
 
 def _sources_of_ids(
-    rows: Rows, forms: Sequence[Sequence[str]], what: str, axis: int, count: int
+    rows: Rows,
+    forms: Sequence[Sequence[str]],
+    what: str,
+    axis: int,
+    count: int,
 ) -> dict[str, list[str]]:
     """The ids of an axis of `count` rows or columns, by where they stand. Raises
     UserError for ids of other items alone."""
     fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
-    sources = _for(what, fitting)
+    sources = _ids_for(what, fitting)
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
         if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
             sources["the names of the columns"] = rows.columns
     if fitting and not sources and axis == 0:
-        others = f"others alone: {', '.join(fitting)}"
-        advice = f"add a column {what[:-1]}_id"
-        raise UserError(rows.path, f"ids of {what}", others, advice)
+        raise UserError(
+            rows.path,
+            expected=f"ids of {what}",
+            found=f"only {', '.join(fitting)}",
+            do=f"add a column {what[:-1]}_id",
+        )
     return sources
 
 
-def _for(what: str, ids: dict[str, list[str]]) -> dict[str, list[str]]:
+def _ids_for(what: str, ids: dict[str, list[str]]) -> dict[str, list[str]]:
     """Those that may be ids of these items, by their names."""
     return {name: ids[name] for name in ids if role_of(name) in (what, "")}
 
@@ -284,9 +294,12 @@ def _refuse_repeated(path: Path, values: np.ndarray, ids: list[str]) -> None:
         before = first[name]
         if before != row and (values[row] != values[before]).any():
             apart = np.abs(values[row] - values[before]).max()
-            repeated = f"{name!r} twice, with numbers that differ by up to {apart:.2g}"
-            advice = "keep one row of each id, or correct the ids"
-            raise UserError(path, "every id once", repeated, advice)
+            raise UserError(
+                path,
+                expected="every id once",
+                found=f"{name!r} twice, with numbers that differ by up to {apart:.2g}",
+                do="keep one row of each id, or correct the ids",
+            )
 
 
 def _first_places(names: Sequence[str]) -> dict[str, int]:
@@ -298,7 +311,11 @@ def _first_places(names: Sequence[str]) -> dict[str, int]:
 
 
 def _first_of_each(
-    path: Path, values: np.ndarray, repeats: np.ndarray, wanted: str, order: str
+    path: Path,
+    values: np.ndarray,
+    repeats: np.ndarray,
+    wanted: str,
+    order: str,
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
     UserError where they are not equal."""
@@ -346,7 +363,9 @@ def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
 
 
 def rows_of_items(
-    ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]
+    ids: Sequence[str],
+    where: str,
+    forms: Sequence[Sequence[str]],
 ) -> np.ndarray:
     """The first row of each item (n,), -1 for none, under the names that most are found
     by. `where` is the name of the column in which the ids stand."""
@@ -415,9 +434,12 @@ def _tensors(path: Path, what: str) -> Rows:
         tensors = {"rows": tensors}
     for name, tensor in tensors.items():
         if tensor.layout != torch.strided or tensor.is_quantized:
-            actual = f"{name!r}, {tensor.layout}, {tensor.dtype}"
-            advice = "save x.to_dense(), or x.dequantize()"
-            raise UserError(path, "a dense tensor", actual, advice)
+            raise UserError(
+                path,
+                expected="a dense tensor",
+                found=f"{name!r}, {tensor.layout}, {tensor.dtype}",
+                do="save x.to_dense(), or x.dequantize()",
+            )
         # one number stands for many
         if tensor.numel() > tensor.untyped_storage().nbytes():
             raise ValueError("a tensor that is larger than what it holds")
@@ -437,19 +459,25 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
         elif array.ndim in (2, 3) and array.dtype.kind in NUMBERS:
             values[name] = array
         else:
-            expected = "rows (N, F) and their ids (N,) alone"
-            actual = f"{name!r}, {array.dtype} {array.shape}"
-            raise UserError(path, expected, actual, "leave it out")
+            raise UserError(
+                path,
+                expected="only rows (N, F) and their ids (N,)",
+                found=f"{name!r}, {array.dtype} {array.shape}",
+                do="leave it out",
+            )
     names = list(values)
     if len(names) > 1:  # the others have ids of their own
         is_of_these = re.compile(ARRAYS[what])
         names = [name for name in names if is_of_these.match(name.casefold())]
         if what in NAMES:
-            ids = _for(what, ids)
+            ids = _ids_for(what, ids)
     if len(names) != 1:
-        actual = ", ".join(values) or "none"
-        advice = "save it in a file of its own"
-        raise UserError(path, "one array of numbers", actual, advice)
+        raise UserError(
+            path,
+            expected="one array of numbers",
+            found=", ".join(values) or "none",
+            do="save it in a file of its own",
+        )
     return Rows(path=path, values=values[names[0]], ids=ids)
 
 
@@ -589,7 +617,9 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
 
 
 def _with_names(
-    path: Path, table: pd.DataFrame, names: Sequence[str]
+    path: Path,
+    table: pd.DataFrame,
+    names: Sequence[str],
 ) -> dict[str, np.ndarray | pd.Series]:
     """The columns, as numbers where all of them are some."""
     if len(set(names)) < len(names):
@@ -601,7 +631,8 @@ def _with_names(
 
 
 def _without_names(
-    path: Path, table: pd.DataFrame
+    path: Path,
+    table: pd.DataFrame,
 ) -> dict[str, np.ndarray | pd.Series]:
     """The same of a table without names: the first column of text is the ids."""
     columns = {f"column {n}": table[n] for n in table}
@@ -626,9 +657,12 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
         is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
         if is_counter or (is_long and is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
-            actual = f"{first}, ... without a name"
-            advice = "name all columns: image_id or caption_id, x0, x1, ..."
-            raise UserError(f"{path}: {name}", "one number of each row", actual, advice)
+            raise UserError(
+                f"{path}: {name}",
+                expected="one number per row",
+                found=f"{first}, ... without a name",
+                do="name all columns: image_id or caption_id, x0, x1, ...",
+            )
 
 
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
@@ -671,10 +705,12 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     elif len(lengths) > 1:
         actual = f"lists of {min(lengths)} to {max(lengths)} numbers"
     if actual:
-        where = f"{path}: column {name!r}"
-        expected = "all numbers of each row"
-        advice = "save the array with numpy.save, or the column of lists as .parquet"
-        raise UserError(where, expected, actual, advice)
+        raise UserError(
+            f"{path}: column {name!r}",
+            expected="all numbers of each row",
+            found=actual,
+            do="save the array with numpy.save, or the column of lists as .parquet",
+        )
     return np.array(rows, object)
 
 
@@ -710,9 +746,12 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
 
 
 def _wrong_column(path: Path, name: str, actual: object) -> UserError:
-    where = f"{path}: column {name!r}"
-    expected = "an id, or one number of each row"
-    return UserError(where, expected, actual, NAME_COLUMNS)
+    return UserError(
+        f"{path}: column {name!r}",
+        expected="an id, or one number per row",
+        found=actual,
+        do=NAME_COLUMNS,
+    )
 
 
 def _first_cell(array: np.ndarray) -> str:

@@ -132,7 +132,8 @@ def encode(
 
 
 def _word_counts(
-    captions: Sequence[Sequence[str]], words: Words
+    captions: Sequence[Sequence[str]],
+    words: Words,
 ) -> tuple[np.ndarray, csr_matrix]:
     """Ids (V,) of the words of tokenised captions, and their counts (C, V), over the
     root of each caption's length."""
@@ -146,7 +147,9 @@ def _word_counts(
 
 
 def _projection(
-    counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None
+    counts_CV: csr_matrix,
+    gradients_VF: np.ndarray,
+    size: int | None,
 ) -> PCA:
     """Principal components, `size` of them, of the Fisher vectors of captions to fit
     to."""
@@ -249,7 +252,10 @@ def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
 
 
 def maximisation(
-    x_NE: np.ndarray, order_EN: np.ndarray, posterior_NK: np.ndarray, old: Mixture
+    x_NE: np.ndarray,
+    order_EN: np.ndarray,
+    posterior_NK: np.ndarray,
+    old: Mixture,
 ) -> Mixture:
     """The most likely priors, and family, location and scale of every component and
     dimension.

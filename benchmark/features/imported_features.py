@@ -70,7 +70,9 @@ class Source:
 
 
 def import_features(
-    feature_set: FeatureSet, data: Prepared, dataset: RawDataset
+    feature_set: FeatureSet,
+    data: Prepared,
+    dataset: RawDataset,
 ) -> None:
     """Write pooled.npy (I, F) and, if the source has regions, regions.npy (I, R, F).
 
@@ -125,7 +127,9 @@ def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _aligned(
-    source: Source, used: pd.DataFrame, title: str
+    source: Source,
+    used: pd.DataFrame,
+    title: str,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows of the image table (n,) with their features, float32; every image exactly
     once.
@@ -145,37 +149,59 @@ def _aligned(
             rows, values = rows[rows >= 0], block.values[rows >= 0]
             is_repeated = seen[rows] | pd.Index(rows).duplicated()
             if is_repeated.any():
-                where = f"{block.path}: image {index[rows[is_repeated.argmax()]]!r}"
-                advice = "remove one, or get the file again"
-                raise UserError(where, "once", "twice", advice)
+                raise UserError(
+                    f"{block.path}: image {index[rows[is_repeated.argmax()]]!r}",
+                    expected="one row per image",
+                    found="two",
+                    do="remove one, or get the file again",
+                )
             shape = shape or values.shape[1:]
             if values.shape[1:] != shape:
-                where = f"{block.path}: image {block.names[0]!r}"
-                expected = f"features {shape} as those before"
-                advice = "get features of one size, as with 36 boxes per image"
-                raise UserError(where, expected, values.shape[1:], advice)
-            # The extremes need no copy; those of NaN are NaN, for which no comparison
-            # holds.
-            if len(rows) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
-                bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
-                row = bad.any(1).argmax()
-                where = f"{block.path}: image {index[rows[row]]!r}"
-                number = values[row].ravel()[bad[row].argmax()]
-                expected = f"numbers up to {LARGEST:g}"
-                raise UserError(where, expected, number, GET_AGAIN)
+                raise UserError(
+                    f"{block.path}: image {block.names[0]!r}",
+                    expected=f"features of shape {shape}, as before",
+                    found=values.shape[1:],
+                    do="get features of one size, as with 36 boxes per image",
+                )
+            _check_range(block.path, index[rows], values)
             seen[rows] = True
             bar.update(len(rows))
             yield rows, values.astype(np.float32, copy=False)
     if not seen.all():
-        where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
-        expected = f"features in {', '.join(path.name for path in source.files)}"
-        actual = f"those of {seen.sum()} of {len(used)} images"
-        advice = OF_ALL
-        if others:
-            actual += f", and {len(others)} images that the dataset lacks"
-            actual += f", first {others[0]!r}"
-            advice += ", or annotations that name the images in the same way"
-        raise UserError(where, expected, actual, advice)
+        raise _missing(source, used["image_id"][~seen], len(used), others)
+
+
+def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
+    """Raise UserError for what float16 cannot hold."""
+    # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
+    if len(values) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
+        bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
+        row = bad.any(1).argmax()
+        raise UserError(
+            f"{path}: image {names[row]!r}",
+            expected=f"numbers up to {LARGEST:g}",
+            found=values[row].ravel()[bad[row].argmax()],
+            do=GET_AGAIN,
+        )
+
+
+def _missing(
+    source: Source,
+    ids: pd.Series,
+    count: int,
+    others: list[str],
+) -> UserError:
+    """The error for images without features: `ids` of `count`. `others` are those that
+    only the source has."""
+    expected = f"features in {', '.join(path.name for path in source.files)}"
+    actual = f"those of {count - len(ids)} of {count} images"
+    advice = OF_ALL
+    if others:
+        actual += f", and {len(others)} images that the dataset lacks"
+        actual += f", first {others[0]!r}"
+        advice += ", or annotations that name the images in the same way"
+    where = f"{source.files[0].parent}: image {ids.iloc[0]!r}"
+    return UserError(where, expected, actual, advice)
 
 
 def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
@@ -190,10 +216,12 @@ def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
     if not index.is_unique:
         name = index[index.duplicated()][0]
         first, second = ids[index == name].iloc[:2]
-        expected = f"one image that it may call {name!r}"
-        both = f"{first!r} and {second!r}"
-        advice = "save the features as .npy beside a list of image ids"
-        raise UserError(source.files[0], expected, both, advice)
+        raise UserError(
+            source.files[0],
+            expected=f"one image named {name!r}",
+            found=f"{first!r} and {second!r}",
+            do="save the features as .npy beside a list of image ids",
+        )
     return index
 
 
@@ -214,10 +242,13 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in embedding_files.READERS:
-        expected = f"a folder, .tsv, {', '.join(embedding_files.READERS)}"
-        advice = "unpack it, or correct `features` in the season"
-        raise UserError(path, expected, path.suffix or "no suffix", advice)
-    ids = embedding_files.beside(path)
+        raise UserError(
+            path,
+            expected=f"a folder, .tsv, {', '.join(embedding_files.READERS)}",
+            found=path.suffix or "no suffix",
+            do="unpack it, or correct `features` in the season",
+        )
+    ids = embedding_files.ids_beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
         rows = _of_npy(path, ids)
@@ -254,9 +285,12 @@ def _of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
     rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
     sidecar, names = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
     if len(names) != len(rows.values):
-        expected = f"{len(rows.values)} image ids, one per row of {path.name}"
-        advice = "write them in the order of the rows"
-        raise UserError(path.with_name(sidecar), expected, len(names), advice)
+        raise UserError(
+            path.with_name(sidecar),
+            expected=f"{len(rows.values)} image ids, one per row of {path.name}",
+            found=len(names),
+            do="write them in the order of the rows",
+        )
     return rows
 
 
@@ -294,10 +328,12 @@ def _array_blocks(arrays: list[Block]) -> Iterator[Block]:
                 bits = rows.view(np.uint8).reshape(len(names), each, -1)
                 differ = (bits != bits[:, :1]).any(axis=(1, 2))
                 if differ.any():
-                    where = f"{array.path}: image {names[differ.argmax()]!r}"
-                    expected = f"{each} equal rows one after the other, one per caption"
-                    advice = "check the order of the file"
-                    raise UserError(where, expected, "different ones", advice)
+                    raise UserError(
+                        f"{array.path}: image {names[differ.argmax()]!r}",
+                        expected=f"{each} equal rows one after the other, one per caption",
+                        found="rows that differ",
+                        do="check the order of the file",
+                    )
             yield Block(array.path, names, rows[::each])
 
 
@@ -318,9 +354,12 @@ def _parsed_line(line: bytes, where: str) -> tuple[str, np.ndarray]:
         raise too_large(where, LONGEST_ROW)
     fields = line.rstrip(b"\r\n").split(b"\t")
     if len(fields) not in (len(TSV_FIELDS), LXMERT):
-        expected = f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}"
-        advice = f"keep these columns, or LXMERT's {LXMERT}"
-        raise UserError(where, expected, len(fields), advice)
+        raise UserError(
+            where,
+            expected=f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}",
+            found=len(fields),
+            do=f"keep these columns, or LXMERT's {LXMERT}",
+        )
     expected = "numbers, and in `features` float32 values of every box as base64"
     with readable(where, expected, GET_AGAIN):
         name = _number(fields[0].decode())
@@ -341,14 +380,20 @@ def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Pa
     feats = matrix(path, "feats", "(F, N)")
     orders = [*path.parent.glob("dataset*.json")] or [*raw.glob("dataset*.json")]
     if len(orders) != 1:
-        expected = "one dataset*.json beside it, for the order of its columns"
-        advice = f"place it there, or write the image ids into {path.stem}_ids.txt"
-        raise UserError(path, expected, len(orders), advice)
+        raise UserError(
+            path,
+            expected="one dataset*.json beside it, for the order of its columns",
+            found=len(orders),
+            do=f"place it there, or write the image ids into {path.stem}_ids.txt",
+        )
     entries = karpathy.read(orders[0], orders[0].name).entries
     if len(entries) != feats.shape[1] or not feats.size:
-        expected = f"{len(entries)} columns, one per image of {orders[0].name}"
-        advice = "place the JSON that belongs to it beside it"
-        raise UserError(path, expected, feats.shape[1], advice)
+        raise UserError(
+            path,
+            expected=f"{len(entries)} columns, one per image of {orders[0].name}",
+            found=feats.shape[1],
+            do="place the JSON that belongs to it beside it",
+        )
     stems = [PurePosixPath(entry.file).stem for entry in entries]
     ids = {"filename": stems, "cocoid": [str(entry.cocoid) for entry in entries]}
     return embedding_files.Rows(path=path, values=feats.T, ids=ids), orders[0]

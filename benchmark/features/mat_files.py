@@ -25,7 +25,10 @@ LOGICAL = "logical"  # true and false
 
 
 def matrix(
-    path: Path, name: str, shape: str, kinds: tuple[str, ...] = REAL
+    path: Path,
+    name: str,
+    shape: str,
+    kinds: tuple[str, ...] = REAL,
 ) -> np.ndarray:
     """The variable `name`, a matrix of numbers of one of `kinds`; messages tell its
     `shape`.
@@ -51,9 +54,12 @@ def matrix(
         except MatReadError as error:
             raise ValueError(error) from error
     listed = [f"{other} {kind} {size}" for other, size, kind in variables]
-    expected = f"a variable `{name}` of numbers {shape}"
-    advice = "get the file again, or save it with this name"
-    raise UserError(path, expected, ", ".join(listed) or "none", advice)
+    raise UserError(
+        path,
+        expected=f"a variable `{name}` of numbers {shape}",
+        found=", ".join(listed) or "none",
+        do="get the file again, or save it with this name",
+    )
 
 
 def _shape_and_kind(variables: list[tuple], name: str) -> tuple[tuple[int, ...], str]:

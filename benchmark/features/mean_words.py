@@ -24,9 +24,12 @@ def encode(
     """
     size = words.vectors.shape[1]
     if settings.size not in (None, size):
-        expected = f"{size}, that of the word vectors"
-        advice = "leave it out, or choose other words"
-        raise UserError("mean_words: size", expected, settings.size, advice)
+        raise UserError(
+            "mean_words: size",
+            expected=f"{size}, that of the word vectors",
+            found=settings.size,
+            do="leave it out, or choose other words",
+        )
     tokens = list(map(tokenise, captions))
     means = np.zeros((len(captions), size), dtype=np.float32)
     for c, row in enumerate(tokens):

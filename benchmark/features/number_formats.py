@@ -170,9 +170,12 @@ def _are_packed_alike(first: WholeNumbers, second: WholeNumbers) -> bool:
 
 
 def _unlike(actual: str) -> UserError:
-    expected = "bits that are packed alike"
-    advice = "pack all files in one way"
-    return UserError("--numbers bits", expected, actual, advice)
+    return UserError(
+        "--numbers bits",
+        expected="bits that are packed alike",
+        found=actual,
+        do="pack all files in one way",
+    )
 
 
 def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:

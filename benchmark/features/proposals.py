@@ -115,7 +115,10 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
 
 
 def read_boxes(
-    folder: Path, image_id: str, size: tuple[int, int], count: int
+    folder: Path,
+    image_id: str,
+    size: tuple[int, int],
+    count: int,
 ) -> np.ndarray:
     """Boxes (n, 4) float32, n <= `count`, by falling score; in the file's order without
     scores.
@@ -137,9 +140,12 @@ def read_boxes(
         path = other
         boxes, scores = _of_mat(path)
     else:
-        expected = f"the boxes of every image, in this file or in {other.name}"
-        advice = "place them there, or correct `boxes` of the season's proposals"
-        raise UserError(path, expected, "neither", advice)
+        raise UserError(
+            path,
+            expected=f"the boxes of every image, in this file or in {other.name}",
+            found="neither",
+            do="place them there, or correct `boxes` of the season's proposals",
+        )
     if len(scores) != len(boxes):
         expected = f"{len(boxes)}, one per box"
         raise UserError(f"{path}: scores", expected, len(scores), SAVE_AGAIN)
@@ -149,10 +155,12 @@ def read_boxes(
     if len(bad):
         width, height = size
         corners = ", ".join(f"{corner:g}" for corner in boxes[bad[0]])
-        expected = f"x0 < x1 and y0 < y1 in an image of {width} x {height} pixels"
-        rows = f"{corners} ({len(bad)} such rows in all)"
-        advice = "check that the boxes are of this image and in its pixels"
-        raise UserError(f"{path}: row {bad[0] + 1}", expected, rows, advice)
+        raise UserError(
+            f"{path}: row {bad[0] + 1}",
+            expected=f"x0 < x1 and y0 < y1 in an image of {width} x {height} pixels",
+            found=f"{corners} ({len(bad)} such rows in all)",
+            do="check that the boxes are of this image and in its pixels",
+        )
     order = np.argsort(-scores, kind="stable")[:count]
     return inside[order].astype(np.float32)
 
@@ -178,7 +186,9 @@ def _of_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(
-    where: str, values: np.ndarray | None, columns: tuple[int, ...]
+    where: str,
+    values: np.ndarray | None,
+    columns: tuple[int, ...],
 ) -> np.ndarray:
     """`values` as float64: (n,) if `columns` is empty, else (n, c) with c one of
     `columns`."""

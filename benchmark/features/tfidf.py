@@ -45,14 +45,20 @@ def encode(
     try:
         weights = vectorizer.fit_transform(train)
     except ValueError as error:  # empty vocabulary
-        expected = "words in the training captions"
-        advice = "check the captions of the dataset"
-        raise UserError("tfidf", expected, "none", advice) from error
+        raise UserError(
+            "tfidf",
+            expected="words in the training captions",
+            found="none",
+            do="check the captions of the dataset",
+        ) from error
     most = min(weights.shape)
     if settings.size is not None and settings.size > most:
-        expected = f"at most {most}, the smaller number of training captions and words"
-        advice = "lower it or leave it out"
-        raise UserError("tfidf: size", expected, settings.size, advice)
+        raise UserError(
+            "tfidf: size",
+            expected=f"at most {most}, the smaller number of training captions and words",
+            found=settings.size,
+            do="lower it or leave it out",
+        )
     svd = TruncatedSVD(settings.size or min(SIZE, most), random_state=SEED).fit(weights)
     vectors = svd.transform(vectorizer.transform(captions))
     facts = {

@@ -74,9 +74,12 @@ def _model(network: str) -> nn.Module:
 
     name = network.removeprefix("timm_")
     if not timm.is_model(name):
-        near = suggested(name, timm.list_models())
-        advice = "choose one of timm.list_models()"
-        raise UserError("network", "a network of timm", near, advice)
+        raise UserError(
+            "network",
+            expected="a network of timm",
+            found=suggested(name, timm.list_models()),
+            do="choose one of timm.list_models()",
+        )
     return timm.create_model(name, pretrained=False)
 
 
@@ -87,9 +90,12 @@ def _wrapped(network: str, model: nn.Module, size: int = 1) -> Network:
     with torch.no_grad():
         shape = tuple(model.eval()(torch.zeros(1, *facts["input_size"])).shape)
     if len(shape) != 4 or shape[1] != model.num_features:
-        where = f"network {network}"
-        advice = "choose a convolutional network"
-        raise UserError(where, "a feature map (B, F, h, w)", shape, advice)
+        raise UserError(
+            f"network {network}",
+            expected="a feature map (B, F, h, w)",
+            found=shape,
+            do="choose a convolutional network",
+        )
     wrapped = Network(model, None, size)
     for name in ("mean", "std"):
         setattr(wrapped, name, torch.tensor(facts[name]).view(1, 3, 1, 1))

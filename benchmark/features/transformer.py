@@ -47,9 +47,12 @@ def encode(
     """
     ends, size, blocks, facts = contexts(texts, settings)
     if settings.size not in (None, size):
-        expected = f"{size}, that of its layers"
-        advice = "leave it out, or choose other weights"
-        raise UserError("transformer: size", expected, settings.size, advice)
+        raise UserError(
+            "transformer: size",
+            expected=f"{size}, that of its layers",
+            found=settings.size,
+            do="leave it out, or choose other weights",
+        )
     vectors = np.zeros((len(ends), size), np.float32)
     for rows, states in blocks:
         vectors[rows] = states.mean(1).numpy()
@@ -134,10 +137,12 @@ def _loaded(folder: Path) -> tuple:
         _check_loaded(model, loading["missing_keys"])
     # of any type: what the bytes of three files make a library raise
     except Exception as error:
-        reason = f"something else ({' '.join(str(error).split()):.300})"
-        expected = "an encoder like BERT"
-        advice = "get the folder again"
-        raise UserError(folder, expected, reason, advice) from error
+        raise UserError(
+            folder,
+            expected="an encoder like BERT",
+            found=f"something else ({' '.join(str(error).split()):.300})",
+            do="get the folder again",
+        ) from error
     return model.eval(), tokenizer
 
 

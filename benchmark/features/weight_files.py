@@ -51,14 +51,19 @@ def locate(url: str, weights_dir: Path | None) -> Path:
     name = Path(url).name
     if weights_dir:
         return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
+    expected = f"a download from {url}"
     advice = f"place it in a folder and {NAME_FOLDER}"
-    with readable(name, f"a download from {url}", advice):
-        torch.hub.load_state_dict_from_url(
-            url,
-            map_location="cpu",
-            check_hash=True,
-            weights_only=True,
-        )
+    with readable(name, expected, advice):
+        try:
+            torch.hub.load_state_dict_from_url(
+                url,
+                map_location="cpu",
+                check_hash=True,
+                weights_only=True,
+            )
+        except OSError as error:
+            reason = f"no connection ({getattr(error, 'reason', error)})"
+            raise UserError(name, expected, reason, advice) from error
     return Path(torch.hub.get_dir()) / "checkpoints" / name
 
 
@@ -187,14 +192,19 @@ def fill(
     """
     difference = _loaded_difference(model, renamed(read_state(path)), optional)
     if difference:
-        others = f"those of another network ({difference})"
-        advice = "get the file of this network, or choose another `network`"
-        raise UserError(path.name, "the weights of this network", others, advice)
+        raise UserError(
+            path.name,
+            expected="the weights of this network",
+            found=f"those of another network ({difference})",
+            do="get the file of this network, or choose another `network`",
+        )
     return {"file": path.name, "sha256": sha256(path)}
 
 
 def _loaded_difference(
-    model: nn.Module, state: dict[str, Tensor], optional: tuple[str, ...]
+    model: nn.Module,
+    state: dict[str, Tensor],
+    optional: tuple[str, ...],
 ) -> str:
     """Load tensors into a network; how they differ from its own, "" if they do not."""
     try:

@@ -39,7 +39,9 @@ LONGEST = 1 << 20  # characters of a line of a .txt, bytes of a word of a .bin
 
 
 def words(
-    corpus: Sequence[Sequence[str]], settings: WordVectors, keep: set[str]
+    corpus: Sequence[Sequence[str]],
+    settings: WordVectors,
+    keep: set[str],
 ) -> tuple[Words, dict]:
     """Words with their vectors, in alphabetical order, and facts for the card.
 
@@ -60,14 +62,18 @@ def words(
 
 
 def _trained(
-    corpus: Sequence[Sequence[str]], size: int
+    corpus: Sequence[Sequence[str]],
+    size: int,
 ) -> tuple[dict[str, np.ndarray], dict]:
     """word -> vector, trained on the corpus; and facts for the card."""
     count = sum(map(len, corpus))
     if count == 0:
-        expected = "words in the training captions"
-        advice = "check the captions, or name a file of vectors in the season's `words`"
-        raise UserError("word2vec", expected, "none", advice)
+        raise UserError(
+            "word2vec",
+            expected="words in the training captions",
+            found="none",
+            do="check the captions, or name a file of vectors in the season's `words`",
+        )
     epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
     # One worker: with more, gensim's updates race and two runs differ.
     model = Word2Vec(
@@ -103,7 +109,10 @@ def _read(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
 
 
 def _binary(
-    file: BinaryIO, path: Path, size: int, keep: set[str]
+    file: BinaryIO,
+    path: Path,
+    size: int,
+    keep: set[str],
 ) -> dict[str, np.ndarray]:
     """The vectors of `keep` in a word2vec .bin.
 
@@ -136,7 +145,10 @@ def _binary(
 
 
 def _text(
-    content: BinaryIO, path: Path, size: int, keep: set[str]
+    content: BinaryIO,
+    path: Path,
+    size: int,
+    keep: set[str],
 ) -> dict[str, np.ndarray]:
     """The vectors of `keep` in a GloVe .txt.
 

@@ -93,14 +93,19 @@ def _recorded(dataset: raw_files.RawDataset) -> dict[str, str]:
 
 
 def _check_recorded(
-    dataset: raw_files.RawDataset, digests: dict[str, str], recorded: dict[str, str]
+    dataset: raw_files.RawDataset,
+    digests: dict[str, str],
+    recorded: dict[str, str],
 ) -> None:
     """Raise ChecksumError for a file of which an earlier fetch had other bytes."""
     for file, digest in digests.items():
         if digest != recorded.get(file, digest):
-            expected = f"sha256 {recorded[file]}, which the first fetch recorded"
-            advice = f"to take another release, delete {dataset.manifest}"
-            raise ChecksumError(dataset.folder / file, expected, digest, advice)
+            raise ChecksumError(
+                dataset.folder / file,
+                expected=f"sha256 {recorded[file]}, which the first fetch recorded",
+                found=digest,
+                do=f"to take another release, delete {dataset.manifest}",
+            )
 
 
 def _manifest(dataset: raw_files.RawDataset, digests: dict[str, str]) -> dict:
@@ -125,16 +130,22 @@ def link(folder: Path, source: Path) -> None:
     """Make `folder` a link to `source`. A real folder with files in it is never
     replaced."""
     if not os.path.isdir(source):  # also of a name that no folder can have
-        expected = "the folder that holds the raw files"
-        advice = "name another folder with --source"
-        raise UserError(source, expected, "no folder", advice)
+        raise UserError(
+            source,
+            expected="the folder that holds the raw files",
+            found="no folder",
+            do="name another folder with --source",
+        )
     if folder.exists() and folder.resolve() == source.resolve():
         return
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
-            expected = f"an empty folder, to become a link to {source}"
-            advice = "move its files away, or fetch without a source"
-            raise UserError(folder, expected, "files", advice)
+            raise UserError(
+                folder,
+                expected=f"an empty folder, to become a link to {source}",
+                found="files",
+                do="move its files away, or fetch without a source",
+            )
         folder.rmdir()
     with atomic(folder) as part:
         part.symlink_to(source.resolve(), target_is_directory=True)
@@ -174,7 +185,10 @@ class _AttemptError(Exception):
     """An attempt that gave no whole file; `is_final` if later ones would not either."""
 
     def __init__(
-        self, reason: str, is_final: bool = False, is_checksum: bool = False
+        self,
+        reason: str,
+        is_final: bool = False,
+        is_checksum: bool = False,
     ) -> None:
         super().__init__(reason)
         self.is_final = is_final
@@ -182,7 +196,11 @@ class _AttemptError(Exception):
 
 
 def download(
-    remote: RemoteFile, target: Path, *, attempts: int = 5, pause: float = 1.0
+    remote: RemoteFile,
+    target: Path,
+    *,
+    attempts: int = 5,
+    pause: float = 1.0,
 ) -> None:
     """Bring `remote` to `target`, whole and verified.
 
@@ -299,7 +317,10 @@ def _release_served(response: requests.Response) -> str:
 
 
 def _append(
-    response: requests.Response, part: Path, offset: int, total: int | None
+    response: requests.Response,
+    part: Path,
+    offset: int,
+    total: int | None,
 ) -> None:
     """Write the bytes of a response behind those of the part."""
     bar = ProgressBar(
@@ -316,7 +337,9 @@ def _append(
 
 
 def _start_over(
-    response: requests.Response, part: Path, checksum: str | None
+    response: requests.Response,
+    part: Path,
+    checksum: str | None,
 ) -> int | None:
     """Empty the part; how many bytes the server now sends, if it tells. Refuses what
     cannot be the file: an error, a web page, nothing, and content that may be

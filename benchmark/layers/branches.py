@@ -36,7 +36,10 @@ def nonlinear_branch(
 
 
 def joint(
-    product_size: int, layers: int, first_size: int, last_size: int
+    product_size: int,
+    layers: int,
+    first_size: int,
+    last_size: int,
 ) -> nn.Sequential:
     """Paper 002, Section 4.3: from a product of two branches to a score, with ReLU
     between the FC layers. Between three layers there are `first_size` and `last_size`

@@ -42,7 +42,9 @@ def hardest_triplets(
 
 @in_float32
 def hinges(
-    scores_BB: Tensor, negative_BB: Tensor, margin: float
+    scores_BB: Tensor,
+    negative_BB: Tensor,
+    margin: float,
 ) -> tuple[Tensor, Tensor]:
     """VSE++: [margin + s(wrong pair) - s(right pair)]+, 0 for what is no negative.
 
@@ -56,7 +58,11 @@ def hinges(
 
 
 def text_neighbourhood(
-    d_BB: Tensor, ids: Tensor, margin: float, k: int, pairs: int | None = None
+    d_BB: Tensor,
+    ids: Tensor,
+    margin: float,
+    k: int,
+    pairs: int | None = None,
 ) -> Tensor:
     """Paper 002, fourth term of Eq. 6, from Eq. 5: every pair of texts of one id, and
     their triplets with the texts of others. d_BB[b, c] is d(text b, text c); `pairs` is

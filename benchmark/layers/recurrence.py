@@ -30,7 +30,9 @@ def states(network: nn.GRU, words_CWE: Tensor, captions: Captions) -> Tensor:
 
 
 def last_states(
-    network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions
+    network: nn.GRU | nn.LSTM,
+    words_CWE: Tensor,
+    captions: Captions,
 ) -> Tensor:
     """Hidden states (directions, C, D) of a batch-first network after the last word
     that each direction reads."""

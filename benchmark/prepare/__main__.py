@@ -151,7 +151,9 @@ def card_of(
 
 
 def counts_of(
-    tables: Tables, images: pd.DataFrame, captions: pd.DataFrame
+    tables: Tables,
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
 ) -> dict[str, dict[str, int]]:
     """split -> images, captions and phrases in it."""
     split_of = images.set_index("image_id")["split"]
@@ -196,7 +198,9 @@ def twins_note(twin: dict[str, int]) -> list[str]:
 
 
 def oddities(
-    images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    black: Iterable[str],
 ) -> list[str]:
     """Notes on what is out of the ordinary, if any: pictures of extreme size or shape
     and those named in `black`; images without captions; captions with markup, that
@@ -208,15 +212,15 @@ def oddities(
     extreme = []
     for row in images[is_extreme & (images["file"] != "")].itertuples():
         extreme.append(f"{row.file} ({row.width} x {row.height})")
-    silent = images[~images["image_id"].isin(captions["image_id"])]
-    names_of_silent = silent["file"].where(silent["file"] != "", silent["image_id"])
+    uncaptioned = images[~images["image_id"].isin(captions["image_id"])]
+    files, ids = uncaptioned["file"], uncaptioned["image_id"]
     repeats = captions[captions.duplicated(["image_id", "text"])]
     notes = {
         f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "
         f"{LONGEST} times the other": extreme,
         f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
         "in a 16-bit file are: scale them)": black,
-        "images have no caption": names_of_silent,
+        "images have no caption": files.where(files != "", ids),
         "images have the same caption more than once": repeats["image_id"].unique(),
     }
     notes |= odd_words(captions[captions["split"].isin(USED)])
@@ -233,12 +237,12 @@ def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     words = texts.map(tokenise)
     is_trained = captions["split"] == "train"
     known = set(chain.from_iterable(words[is_trained]))
-    is_strange = ~is_trained & words.map(known.isdisjoint)
+    is_unknown = ~is_trained & words.map(known.isdisjoint)
     signs = texts.map(signs_in)
     is_joined = (signs > SIGNS) & (words.map(len) * SIGNS <= signs)
     return {
         f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
-        "captions": ids[is_strange],
+        "captions": ids[is_unknown],
         "captions have no word (signs or emoji alone)": ids[~words.map(bool)],
         "captions are in a script without spaces, and nearly one word each (the reader folder's "
         "option tokeniser separates them)": ids[is_joined],

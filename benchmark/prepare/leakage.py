@@ -66,9 +66,11 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
     faults = [each for each in results if isinstance(each, UserError)]
     if faults:
         first = faults[0]
-        file = files[results.index(faults[0])]
-        found = f"{first.found}{in_all(len(faults))}"
-        raise first.but(where=file, found=found, do=first.do or REPLACE)
+        raise first.but(
+            where=files[results.index(first)],
+            found=f"{first.found}{in_all(len(faults))}",
+            do=first.do or REPLACE,
+        )
     return results
 
 
@@ -95,7 +97,9 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
 
 
 def leakage(
-    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    pictures: Sequence[Picture],
 ) -> dict:
     """The findings for card.json; captions are counted, never quoted.
 
@@ -146,7 +150,9 @@ def leakage(
 
 
 def twins(
-    images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    pictures: Sequence[Picture],
 ) -> dict:
     """How many images and captions of test equal, or nearly equal, one of another group
     in test: no method can tell which of them is meant.

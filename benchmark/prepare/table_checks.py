@@ -32,9 +32,12 @@ def check_tables(tables: Tables, card: Card) -> None:
     splits_of_group = used.groupby("group", sort=False)["split"].unique()
     divided = splits_of_group[splits_of_group.map(len) > 1]
     if len(divided):
-        several = f"{' and '.join(divided.iloc[0])}{in_all(len(divided))}"
-        where = f"group {divided.index[0]!r}"
-        raise UserError(where, "one split per group", several, "correct the splits")
+        raise UserError(
+            f"group {divided.index[0]!r}",
+            expected="one split per group",
+            found=f"{' and '.join(divided.iloc[0])}{in_all(len(divided))}",
+            do="correct the splits",
+        )
 
 
 def _check_counts(what: str, expected: dict[str, int], splits: pd.Series) -> None:
@@ -72,9 +75,9 @@ def check_rows(tables: Tables) -> None:
     blank = captions[captions["text"].str.strip() == ""]
     _refuse(blank, "caption_id", "text", "a caption that is not blank")
     is_used = images["split"].isin(USED)
-    silent = images[is_used & ~images["image_id"].isin(captions["image_id"])]
+    uncaptioned = images[is_used & ~images["image_id"].isin(captions["image_id"])]
     expected = "at least one caption, or the split unused: each image is also a query"
-    _refuse(silent, "image_id", "split", expected, "no caption")
+    _refuse(uncaptioned, "image_id", "split", expected, "no caption")
 
     for column in ("phrase", "chain"):
         blank = regions[column].astype(str).str.strip() == ""
@@ -116,7 +119,11 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
 
 
 def _refuse(
-    offenders: pd.DataFrame, key: str, column: str, expected: str, found: str = ""
+    offenders: pd.DataFrame,
+    key: str,
+    column: str,
+    expected: str,
+    found: str = "",
 ) -> None:
     """Raise if there are offenders: the first is named by its `key`, all are counted.
     Without `found`, the value of `column` is what is found."""

@@ -82,7 +82,10 @@ def _check_member(info: ZipInfo, archive: Path) -> None:
 
 
 def read_member(
-    zipped: ZipFile, info: ZipInfo, where: object, most: int | None = None
+    zipped: ZipFile,
+    info: ZipInfo,
+    where: object,
+    most: int | None = None,
 ) -> bytes:
     """The bytes of a member. Raises UserError for more than `most` or than it can
     honestly be, and what files.DAMAGED lists."""

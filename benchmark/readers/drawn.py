@@ -105,7 +105,9 @@ def families(
 
 
 def opener(
-    name: str, draw: Callable[..., Image.Image], scenes: Mapping[str, tuple]
+    name: str,
+    draw: Callable[..., Image.Image],
+    scenes: Mapping[str, tuple],
 ) -> OpenPicture:
     """A function that draws the picture of a file again. `scenes` has what `draw` takes
     for each file of the dataset."""
@@ -113,10 +115,12 @@ def opener(
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             first, *_, last = scenes
-            where = f"{name}: file of an image"
-            expected = f"{first} to {last}"
-            advice = "use a file of Tables.images read with the same options"
-            raise UserError(where, expected, repr(file), advice)
+            raise UserError(
+                f"{name}: file of an image",
+                expected=f"{first} to {last}",
+                found=repr(file),
+                do="use a file of Tables.images read with the same options",
+            )
         return draw(*scenes[file])
 
     return open_picture

@@ -55,18 +55,24 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
     text, torn = TORN_LINE.subn(r"\1|\2", text)
     table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
     if sorted(table.columns) != sorted(TABLE):
-        expected = f"the columns {', '.join(TABLE)}"
-        found = ", ".join(table.columns)
-        raise UserError(f"{path.name}:1", expected, found, UNCHANGED)
+        raise UserError(
+            f"{path.name}:1",
+            expected=f"the columns {', '.join(TABLE)}",
+            found=", ".join(table.columns),
+            do=UNCHANGED,
+        )
     places = [table.columns.index(column) for column in TABLE]
     rows: dict[str, tuple[str, str]] = {}
     for row in table.rows:
         file, number, caption = (row.cells[place] for place in places)
         caption_id = f"{file}#{number}"
         if not number.isdecimal() or not file or not caption or caption_id in rows:
-            where = f"{path.name}:{row.line}"
-            expected = "an image, the number of a caption, once, and the caption"
-            raise UserError(where, expected, f"{row.cells!r:.80}", UNCHANGED)
+            raise UserError(
+                f"{path.name}:{row.line}",
+                expected="an image, a caption number used once, and the caption",
+                found=f"{row.cells!r:.80}",
+                do=UNCHANGED,
+            )
         rows[caption_id] = file, caption
     captions = pd.DataFrame(rows.values(), columns=["file", "text"])
     captions.insert(0, "caption_id", list(rows))
@@ -74,7 +80,9 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
 
 
 def listed(
-    lists: Mapping[str, tuple[Path, str]], image_of: Callable[[str], str], expected: str
+    lists: Mapping[str, tuple[Path, str]],
+    image_of: Callable[[str], str],
+    expected: str,
 ) -> dict[str, str]:
     """image -> split, in the order of the lists of images.
 
@@ -89,9 +97,12 @@ def listed(
             image = image_of(line.strip())
             if not image or image in split_of:
                 fault = f"already in {split_of[image]}" if image else "unknown image"
-                where = f"{name}:{number}"
-                actual = f"{line!r:.80}: {fault}"
-                raise UserError(where, expected, actual, UNCHANGED)
+                raise UserError(
+                    f"{name}:{number}",
+                    expected=expected,
+                    found=f"{line!r:.80}: {fault}",
+                    do=UNCHANGED,
+                )
             split_of[image] = split
     return split_of
 

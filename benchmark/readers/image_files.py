@@ -141,9 +141,12 @@ class Folder:
         name = inside_folder(file, f"{self.path}: {file!r:.200}", "correct its name")
         real = os.path.realpath(self.path / name)
         if not real.startswith(f"{self.real.rstrip(os.sep)}{os.sep}"):
-            expected = "an image in this folder"
-            advice = "place a copy of it there"
-            raise UserError(self.path / name, expected, f"a link to {real}", advice)
+            raise UserError(
+                self.path / name,
+                expected="an image in this folder",
+                found=f"a link to {real}",
+                do="place a copy of it there",
+            )
         return self.path / name
 
     def __call__(self, file: str) -> Image.Image:
@@ -193,7 +196,11 @@ Store = Folder | Archive
 
 
 def find(
-    raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]
+    raw: Path,
+    *,
+    archive: str,
+    inside: str,
+    folders: tuple[str, ...],
 ) -> Store | None:
     """The archive of the raw folder, else the first of the folders; None if none of
     them has an image."""
@@ -205,7 +212,12 @@ def find(
 
 
 def needed(
-    raw: Path, *, archive: str, inside: str, folders: tuple[str, ...], do: str
+    raw: Path,
+    *,
+    archive: str,
+    inside: str,
+    folders: tuple[str, ...],
+    do: str,
 ) -> Store:
     """As `find`. Raises UserError, which says what to do, where there is no image."""
     store = find(raw, archive=archive, inside=inside, folders=folders)

@@ -96,13 +96,19 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
     for row, image in enumerate(checked(_File, data, path.name).images):
         entry = _entry(image, f"{path.name}: images[{row}]")
         if splits and entry.split not in splits:
-            where = f"{entry.where}: split"
-            expected = f"one of {', '.join(splits)}"
-            raise UserError(where, expected, repr(entry.split), UNCHANGED)
+            raise UserError(
+                f"{entry.where}: split",
+                expected=f"one of {', '.join(splits)}",
+                found=repr(entry.split),
+                do=UNCHANGED,
+            )
         if entry.file in seen:
-            where = f"{entry.where}: filename"
-            repeated = f"{entry.file!r} again"
-            raise UserError(where, "every file once", repeated, UNCHANGED)
+            raise UserError(
+                f"{entry.where}: filename",
+                expected="every file once",
+                found=f"{entry.file!r} again",
+                do=UNCHANGED,
+            )
         seen.add(entry.file)
         entries.append(entry)
     if not entries:

@@ -30,7 +30,10 @@ def gather(keys: dict[Key, None], value: object, path: Key = ()) -> None:
 
 
 def gather_unread(
-    keys: dict[Key, None], record: dict, known: Container[str], path: Key = ()
+    keys: dict[Key, None],
+    record: dict,
+    known: Container[str],
+    path: Key = (),
 ) -> None:
     """As `gather`, but for what is under the known keys of a record."""
     for key in record:

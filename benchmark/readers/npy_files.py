@@ -47,7 +47,9 @@ def mapped(path: Path) -> np.ndarray:
 
 
 def arrays_of(
-    path: Path, names: Container[str] | None = None, most: int | None = None
+    path: Path,
+    names: Container[str] | None = None,
+    most: int | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, or those of some names, each of at most so many
     bytes."""

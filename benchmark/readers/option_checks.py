@@ -14,7 +14,10 @@ def check_number(dataset: str, option: str, value: object, least: int) -> None:
 
 
 def check_choice(
-    dataset: str, option: str, value: object, choices: Iterable[str]
+    dataset: str,
+    option: str,
+    value: object,
+    choices: Iterable[str],
 ) -> None:
     """`value` must be one of `choices`."""
     choices = tuple(choices)

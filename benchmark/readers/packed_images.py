@@ -139,7 +139,8 @@ def _keys_of(column: pa.Field) -> list[tuple[str, ...]]:
 
 
 def parquet_records(
-    path: Path, is_wanted: Callable[[str], bool]
+    path: Path,
+    is_wanted: Callable[[str], bool],
 ) -> Iterator[tuple[str, dict, str]]:
     """The rows of a parquet file: values of the columns that are wanted, None for the
     others; and the number of the row, from 0, "" where the file has no images. The
@@ -163,16 +164,25 @@ def parquet_records(
 
 
 def _check_columns(
-    path: Path, images: list[str], others: list[str], wanted: list[str]
+    path: Path,
+    images: list[str],
+    others: list[str],
+    wanted: list[str],
 ) -> None:
     if len(images) > 1:
-        several = ", ".join(images)
-        advice = "leave the others out"
-        raise UserError(path.name, "one column of images", several, advice)
+        raise UserError(
+            path.name,
+            expected="one column of images",
+            found=", ".join(images),
+            do="leave the others out",
+        )
     if not wanted:
-        named = ", ".join([*images, *others][:NAMED]) or "none"
-        advice = "name the columns image and caption"
-        raise UserError(path.name, "a column of captions", named, advice)
+        raise UserError(
+            path.name,
+            expected="a column of captions",
+            found=", ".join([*images, *others][:NAMED]) or "none",
+            do="name the columns image and caption",
+        )
 
 
 def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:
@@ -219,7 +229,10 @@ class Page(NamedTuple):
 
 
 def pages(
-    path: Path, table: pq.ParquetFile, names: Container[str], group: int | None = None
+    path: Path,
+    table: pq.ParquetFile,
+    names: Container[str],
+    group: int | None = None,
 ) -> list[Page]:
     """The pages of some leaves, of one row group or of all, as their own headers have
     them: what reads them goes by these, and not by the sums in the footer."""

@@ -68,9 +68,12 @@ def layout(folder: Path) -> list[Part]:
         ids = _ids(ids_file, images)
         for image_id in ids:
             if image_id in seen:
-                where = f"{folder.name}: id {image_id!r}"
-                both = f"{seen[image_id]} and {split}"
-                raise UserError(where, "one split per image", both, AGAIN)
+                raise UserError(
+                    f"{folder.name}: id {image_id!r}",
+                    expected="one split per image",
+                    found=f"{seen[image_id]} and {split}",
+                    do=AGAIN,
+                )
             seen[image_id] = split
         advice = "place a whole copy beside the captions"
         with readable(_short(ims), "a whole NumPy array", advice):
@@ -115,9 +118,12 @@ def _captions(path: Path) -> list[str]:
             where = f"{_short(path)}:{number}"
             raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
     if not captions or len(captions) % EACH:
-        expected = f"{EACH} lines per image"
-        count = f"{len(captions)} lines"
-        raise UserError(_short(path), expected, count, AGAIN)
+        raise UserError(
+            _short(path),
+            expected=f"{EACH} lines per image",
+            found=f"{len(captions)} lines",
+            do=AGAIN,
+        )
     return captions
 
 

@@ -87,9 +87,12 @@ def _places(heads: list[str], where: str) -> dict[str, int]:
             break
         places[role] = place
     if len(places) < len(heads) or not places.keys() >= set(ROLES):
-        expected = "the columns query-id, corpus-id and score, separated by tabs"
-        advice = "name them so, each once, in the first line"
-        raise UserError(where, expected, ", ".join(heads), advice)
+        raise UserError(
+            where,
+            expected="the columns query-id, corpus-id and score, separated by tabs",
+            found=", ".join(heads),
+            do="name them so, each once, in the first line",
+        )
     return places
 
 

@@ -35,7 +35,10 @@ def segmenter(name: str) -> Callable[[str], str]:
     try:
         words = getattr(import_module(name), LIBRARIES[name])
     except (ImportError, AttributeError) as error:
-        reason = f"none that can be imported ({error})"
-        advice = f"run: pip install {name}"
-        raise UserError(where, f"the library {name}", reason, advice) from error
+        raise UserError(
+            where,
+            expected=f"the library {name}",
+            found=f"none that can be imported ({error})",
+            do=f"run: pip install {name}",
+        ) from error
     return lambda text: " ".join(" ".join(words(text)).split())

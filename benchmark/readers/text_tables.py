@@ -150,7 +150,10 @@ def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
 
 
 def _fault_of(
-    line: int, cells: list[str], columns: list[str], layout: Layout
+    line: int,
+    cells: list[str],
+    columns: list[str],
+    layout: Layout,
 ) -> UserError | None:
     """The error for a row with other cells than the columns, or with their names."""
     if len(cells) == len(columns):
@@ -206,7 +209,10 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
 
 
 def _refuse_enclosed_rows(
-    table: Table, several: list[Row], lines: list[str], layout: Layout
+    table: Table,
+    several: list[Row],
+    lines: list[str],
+    layout: Layout,
 ) -> None:
     """Set the fault of a table in which a field encloses a row.
 

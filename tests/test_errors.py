@@ -1,11 +1,18 @@
-"""Wrong names: the known one that is most like them, and the keys that are valid in
-their place."""
+"""Mistakes that a user can correct: their line and its fields, the known name that is
+most like a wrong one, and the keys that are valid in a place."""
 
 import pytest
 from refusals import refused
 
 from benchmark.__main__ import main
-from benchmark.core.errors import checked, suggested
+from benchmark.core.errors import (
+    UserError,
+    checked,
+    corrected_by,
+    printable,
+    redone_by,
+    suggested,
+)
 from benchmark.season.parameters import Season
 
 MINE = {
@@ -72,3 +79,31 @@ def test_the_valid_keys_are_those_of_the_place():
     ):
         with refused(*told):
             checked(Season, MINE | change, "s.yaml")
+
+
+# Fields -------------------------------------------------------------------------------
+
+
+def test_the_line_is_made_of_the_fields():
+    error = UserError("a.csv", "numbers", "text", "correct it")
+    assert str(error) == "a.csv: expected numbers, found text; correct it"
+    error = error.but(within="pets", redo="fetch")
+    line = "pets: a.csv: expected numbers, found text; correct it and fetch again"
+    assert str(error) == line
+    assert str(error.but(do="")).endswith("; fetch again")
+    assert str(UserError("a", "b", "c")) == "a: expected b, found c"
+
+
+def test_errors_below_get_other_fields_and_keep_the_rest():
+    with refused("pets: a", "b", "c") as caught, redone_by("init", within="pets"):
+        raise UserError("a", "b", "c", "do it")
+    assert (caught.value.do, caught.value.redo) == ("do it", "init")
+    with refused("a", "b", "c", "run: x") as caught, corrected_by("x"):
+        raise UserError("a", "b", "c", "do it", redo="fetch")
+    assert caught.value.redo == ""
+
+
+def test_a_line_is_one_line_that_a_terminal_shows():
+    assert printable("a\n b\x1b[0m\u202e") == "a b\\x1b[0m\\u202e"
+    long = str(UserError("x" * 700, "b", "y" * 700))
+    assert "x" * 400 + "... (700" in long and len(long) < 1000

@@ -147,19 +147,19 @@ MALFORMED = {
     "precomp, another size in one split": (
         made.scan_folder,
         lambda: change_npy(RAW / "f30k_precomp/dev_ims.npy", lambda x: x[:, :2]),
-        (f"dev_ims.npy: image '{VAL[0]}'", "features (3, 2) as those", "(2, 2)"),
+        (f"dev_ims.npy: image '{VAL[0]}'", "shape (3, 2)", "(2, 2)"),
     ),
     "precomp, rows of captions that differ": (
         made.vsepp_folder,
         lambda: change_npy(
             RAW / "f30k_precomp/train_ims.npy", lambda x: x + np.eye(len(x))[7, :, None]
         ),
-        (f"train_ims.npy: image '{TRAIN[1]}'", "5 equal rows", "different ones"),
+        (f"train_ims.npy: image '{TRAIN[1]}'", "5 equal rows", "differ"),
     ),
     "tsv, an image twice": (
         made.tsv_folder,
         lambda: write_tsv(RAW / "trainval/x.tsv", USED[:1]),
-        (f"x.tsv: image '{USED[0]}'", "once", "twice"),
+        (f"x.tsv: image '{USED[0]}'", "one row", "two"),
     ),
     "mat, two orders": (
         made.mat_with_json,
@@ -201,5 +201,5 @@ def test_malformed_features_are_refused_and_an_older_folder_stays(case):
 def test_two_images_that_a_tsv_gives_one_name_are_refused():
     images = images_of()
     images.loc[3, "file"] = f"copy/COCO_{images['image_id'][0]}.jpg"
-    with refused("boxes_36.tsv", "one image that it may call '1000'", "'1000' and "):
+    with refused("boxes_36.tsv", "one image named '1000'", "'1000' and "):
         load(made.tsv_file(), images)

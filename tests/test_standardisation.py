@@ -1,14 +1,9 @@
-"""Features: zero mean and unit deviation per channel, whatever the blocks; folders are
-read for the dataset, encoder and items of their card alone."""
-
-import json
-from pathlib import Path
+"""Zero mean and unit deviation per channel, whatever the blocks."""
 
 import numpy as np
 import pytest
-from refusals import refused
 
-from benchmark.data.feature_folders import as_float16, read_array, sha256_of_items
+from benchmark.data.feature_folders import as_float16
 from benchmark.features import standardisation
 from benchmark.features.standardisation import Standardiser, write_standardised
 
@@ -54,51 +49,3 @@ def test_a_file_is_standardised_by_the_rows_that_count(tmp_path, monkeypatch, bl
         standardised[kept], as_float16(expected)[kept], atol=2e-3
     )
     assert not standardised[~kept].any() and standardised[kept][:, 0].any()
-
-
-# Folders ------------------------------------------------------------------------------
-
-IDS = ["a", "b", "c"]
-
-
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    path = tmp_path / "tiny"
-    path.mkdir()
-    card = {
-        "dataset": "pets",
-        "encoder": "tiny",
-        "items": 3,
-        "items_sha256": sha256_of_items(IDS),
-    }
-    (path / "card.json").write_text(json.dumps(card))
-    np.save(path / "pooled.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
-    return path
-
-
-def test_features_come_back_as_written(folder):
-    array = read_array(folder, "pooled", "pets", IDS)
-    assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
-    array[0, 0] = 9  # copy-on-write
-    assert np.load(folder / "pooled.npy")[0, 0] == 0
-
-
-@pytest.mark.parametrize(
-    ("key", "wrong", "right"),
-    [
-        ("dataset", "cars", "pets"),
-        ("encoder", "big", "tiny"),
-        ("items_sha256", "0", sha256_of_items(IDS)),
-    ],
-)
-def test_features_of_something_else_are_refused(folder, key, wrong, right):
-    path = folder / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: wrong}))
-    with refused(f"{path}: {key}", right, wrong, "dvc repro"):
-        read_array(folder, "pooled", "pets", IDS)
-
-
-def test_values_beyond_float16_are_clipped():
-    clipped = as_float16(np.array([1.5, 7e4, -1e9, np.nan], np.float32))
-    assert clipped.dtype == np.float16
-    assert clipped[:3].tolist() == [1.5, 65504, -65504] and np.isnan(clipped[3])

@@ -1,0 +1,59 @@
+"""Text and members of zip and tar archives, read in place."""
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from refusals import refused
+
+from benchmark.readers import archives
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+TEXT = "é one\r\ntwo\u2028still two\n"
+
+
+def loose() -> Path:
+    Path("a.txt").write_bytes(TEXT.encode())
+    return Path("a.txt")
+
+
+def zipped() -> Path:
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return Path("a.zip")
+
+
+def tarred(*folders: str) -> Path:
+    with tarfile.open("a.tar.gz", "w:gz") as archive:
+        for folder in folders or ("in",):
+            info = tarfile.TarInfo(f"{folder}/a.txt")
+            info.size = len(TEXT.encode())
+            archive.addfile(info, io.BytesIO(TEXT.encode()))
+    return Path("a.tar.gz")
+
+
+@pytest.mark.parametrize("make", [loose, zipped, tarred])
+def test_lines_are_those_of_the_text_wherever_it_lies(make):
+    assert archives.lines(make(), "a.txt") == ["é one", "two\u2028still two"]
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_a_member_that_is_not_there_is_refused(make):
+    with refused(make(), found="n"):
+        archives.text(make(), "b.txt")
+
+
+def test_a_name_in_two_folders_is_refused():
+    with refused("a.tar.gz", "a.txt", "2"):
+        archives.text(tarred("in", "out"), "a.txt")
+
+
+def test_a_member_lies_where_its_extent_says():
+    with tarfile.open("b.tar", "w") as archive:
+        archive.add(loose())
+    content = Path("b.tar").read_bytes()
+    members = archives.tar_members(io.BytesIO(content), Path("b.tar"))
+    start, size = members["a.txt"]
+    assert content[start : start + size] == TEXT.encode()

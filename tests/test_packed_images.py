@@ -1,0 +1,75 @@
+"""Images in tar and parquet files."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from refusals import refused
+
+from benchmark.readers import packed_images
+from benchmark.readers.packed_images import Packed
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+TABLE = Path("a.parquet")
+
+
+def png(value: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (3, 2), (value, 0, 0)).save(file, "PNG")
+    return file.getvalue()
+
+
+def value_of(name: str) -> int:
+    return int(np.asarray(Packed(Path("."))(name))[0, 0, 0])
+
+
+def write_table(images: list) -> None:
+    columns = {"image": images, "caption": ["one", "two", "three"]}
+    pq.write_table(pa.table(columns), TABLE, row_group_size=2)
+
+
+STRUCTS = [{"bytes": png(n), "path": f"{n}.png"} for n in range(3)]
+
+
+@pytest.mark.parametrize("images", [[png(n) for n in range(3)], STRUCTS])
+def test_an_image_is_found_by_its_row(images):
+    write_table(images)
+    assert [value_of(f"a.parquet/{row}") for row in range(3)] == [0, 1, 2]
+    assert packed_images.columns(TABLE) == (["image"], ["caption"])
+
+
+def test_records_have_the_wanted_columns_and_the_paths_of_images():
+    write_table(STRUCTS)
+    rows = list(packed_images.parquet_records(TABLE, "caption".__eq__))
+    assert [number for _, _, number in rows] == ["0", "1", "2"]
+    assert rows[2][1] == {"image": "2.png", "caption": "three"}
+    with refused("a.parquet", "captions", "image, caption"):
+        list(packed_images.parquet_records(TABLE, "text".__eq__))
+
+
+def test_keys_of_structs_and_of_lists_of_structs():
+    rows = [{"split": "test", "sentences": [{"raw": "A."}]}]
+    pq.write_table(pa.Table.from_pylist([{"image": STRUCTS[0], "facts": rows}]), TABLE)
+    keys = packed_images.keys_of_columns(TABLE)
+    assert set(keys) == {
+        ("image",),
+        ("facts", "split"),
+        ("facts", "sentences", "raw"),
+    }
+
+
+def test_an_image_is_found_in_a_tar():
+    with tarfile.open("a.tar", "w") as archive:
+        for n in range(2):
+            info = tarfile.TarInfo(f"in/{n}.png")
+            info.size = len(png(n))
+            archive.addfile(info, io.BytesIO(png(n)))
+    assert list(packed_images.members(Path("a.tar"))) == ["in/0.png", "in/1.png"]
+    assert value_of("a.tar/in/1.png") == 1
+    with refused("a.tar/in/2.png", found="nothing"):
+        value_of("a.tar/in/2.png")

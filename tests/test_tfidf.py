@@ -1,0 +1,25 @@
+"""Tf-idf vectors of captions, fitted to the training captions."""
+
+import numpy as np
+from made_captions import CAPTIONS, IS_TRAIN, WORDS
+
+from benchmark.features import tfidf
+from benchmark.season.parameters import SentenceEncoder
+
+
+def vectors(captions: list[str], size: int | None = None) -> np.ndarray:
+    settings = SentenceEncoder(size=size)
+    return tfidf.encode(captions, IS_TRAIN, WORDS, settings)[0]
+
+
+def test_captions_of_the_same_words_are_equal_and_all_directions_keep_lengths():
+    captions = [*CAPTIONS[:-2], "w03 w07 w07", "w07, w03; w07!"]
+    whole = vectors(captions, 20)
+    assert whole.shape == (50, 20)
+    np.testing.assert_allclose(whole[-1], whole[-2], atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, rtol=1e-5)
+
+
+def test_other_captions_change_nothing():
+    changed = [*CAPTIONS[:40], *["w00"] * 10]
+    np.testing.assert_array_equal(vectors(CAPTIONS)[:40], vectors(changed)[:40])
