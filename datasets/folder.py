@@ -1,33 +1,35 @@
 """Anyone's own pictures and captions: a folder with one annotation file in it, or one
 of the layouts in which people share such data.
 
-    .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
-            optional "split", "group", and "id" (default: the image's path). Lines with the same
-            image are merged.
-    .csv    (.tsv, .txt) one row per caption; columns image, caption and, optionally, split and
-            group, separated by commas, semicolons, tabs or |; or Flickr's a.jpg#0, tab, caption
-    .json   a list of such objects as in .jsonl (BLIP), {"a.jpg": ["...", "..."]}, Karpathy's
-            format, COCO's captions, or TextCaps
+    .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or
+            "caption": "..."; optional "split", "group", and "id" (default: the image's
+            path). Lines with the same image are merged.
+    .csv    (.tsv, .txt) one row per caption; columns image, caption and, optionally,
+            split and group, separated by commas, semicolons, tabs or |; or Flickr's
+            a.jpg#0, tab, caption
+    .json   a list of such objects as in .jsonl (BLIP), {"a.jpg": ["...", "..."]},
+            Karpathy's format, COCO's captions, or TextCaps
 
 Where none lies beside the images:
 
-    metadata.csv, .jsonl  in each of several folders named after splits, with files in that folder
-    .parquet              columns of images (structs with `bytes`, or bytes) and captions
-    .tar                  WebDataset: 000.jpg with 000.txt (a caption a line) or 000.json
+    metadata.csv, .jsonl  in each of several folders named after splits, with files in
+                          that folder
+    .parquet              columns of images (structs with `bytes`, or bytes), captions
+    .tar                  WebDataset: 000.jpg with 000.txt (a caption a line) or .json
     .txt                  beside each image: a.jpg and a.txt, a caption a line
-    corpus, queries       as .jsonl or .tsv, the one of images, the other of captions, and
-                          qrels/test.tsv: which of them belong together, in columns query-id,
-                          corpus-id and score
+    corpus, queries       as .jsonl or .tsv, the one of images, the other of captions,
+                          and qrels/test.tsv: which of them belong together, in columns
+                          query-id, corpus-id and score
 
 The split is that of the lines, else the last word of a file's path that names one. The
 other words of a path do not count. An image in a tar or parquet file is called as its
 line says, else by the path of the file and its member, or its row from 0.
 
-`NAMES` lists what else the image, the caption and the split may be called, in any case.
-More captions may stand in numbered columns (caption_0, caption_1) or as a list in a
-cell; a caption may be an object with a text, whose split and group are those of its
-image. Keys that are not read are named in the notes, at every depth. Two keys for one
-thing are refused unless they agree.
+`readers.key_names` lists what else the image, the caption and the split may be called,
+in any case. More captions may stand in numbered columns (caption_0, caption_1) or as a
+list in a cell; a caption may be an object with a text, whose split and group are those
+of its image. Keys that are not read are named in the notes, at every depth. Two keys
+for one thing are refused unless they agree.
 
 Paths are relative to the folder. A picture that is not there may have its name in
 another Unicode form or case, or all of them may be in one folder below; where that is
@@ -69,9 +71,9 @@ CARD = Card(
     licence="unknown",
     split="as annotated, else by hash of the path",
     may_publish=False,
-    obtain="place the pictures and one annotation file (.jsonl, .csv, .tsv, .txt, or .json as a "
-    "list, Karpathy's, COCO's or TextCaps') in one folder, or one of the layouts of "
-    "docs/datasets.md",
+    obtain="place the pictures and one annotation file (.jsonl, .csv, .tsv, .txt, or "
+    ".json as a list, Karpathy's, COCO's or TextCaps') in one folder, or one of the "
+    "layouts of docs/datasets.md",
 )
 
 # attributes of an image, on which lines must agree
@@ -144,8 +146,8 @@ def read_for_score(raw: Path, options: Options = Options()) -> Tables:
     numbers, _ = pd.Series(files).factorize()
     if annotations.is_regrouped or (numbers[1:] < numbers[:-1]).any():
         notes.append(
-            "Captions of one image are not all in consecutive rows: without ids, rows are "
-            "taken image by image, in the order of the images."
+            "Captions of one image are not all in consecutive rows: without ids, rows "
+            "are taken image by image, in the order of the images."
         )
     return _tables(annotations, images.assign(split=split), notes, options)
 
@@ -357,8 +359,9 @@ def _numbers_that_mislead(images: pd.DataFrame) -> list[str]:
         return []
     first = others.iloc[0]
     return [
-        f"Ids of images in the annotations are numbers of other files ({first['file']} has "
-        f"{first['own_id']}): vectors for `score --dataset` must name images by their files."
+        "Ids of images in the annotations are numbers of other files "
+        f"({first['file']} has {first['own_id']}): vectors for `score --dataset` must "
+        "name images by their files."
     ]
 
 
@@ -372,7 +375,8 @@ def _tables(
     if options.tokeniser:
         captions["text"] = captions["text"].map(segmenter(options.tokeniser))
         notes.append(
-            f"Captions are the words that {options.tokeniser} finds, with spaces between."
+            f"Captions are the words that {options.tokeniser} finds, with spaces "
+            "between."
         )
     return Tables(
         images=_called(images, "imgid")[["image_id", "file", "split", "group"]],
@@ -449,7 +453,8 @@ def _splits(
             raise UserError("folder: option val", "none", "a split val", "remove val")
         known = hash_splits.with_taken(known, groups, {"val": options.val})
         notes.append(
-            f"The annotations have no val: {options.val} of train, by the sha256 of paths."
+            f"The annotations have no val: {options.val} of train, by the sha256 of "
+            "paths."
         )
     return known.tolist(), notes
 

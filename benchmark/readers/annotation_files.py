@@ -1,9 +1,12 @@
 """Annotation files of text: JSON, JSON lines and tables become records.
 
-.jsonl  an object per line
-.json   a list of objects, {"a.jpg": ["...", "..."]}, Karpathy's format, COCO's captions,
-        TextCaps; or lines as in .jsonl
-others  a table with a first line that names the columns, or Flickr's a.jpg#0, tab, caption
+    .jsonl  an object per line
+    .json   a list of objects, {"a.jpg": ["...", "..."]}, Karpathy's format, COCO's
+            captions, TextCaps; or lines as in .jsonl
+    others  a table with a first line that names the columns, or Flickr's lines of
+            a.jpg#0, tab, caption
+
+Where a file has two names for one thing, nothing is guessed.
 """
 
 import csv

@@ -32,9 +32,13 @@ SHARED = ("split", "group")  # of an image, which its captions may also state
 # the number of a caption among those of its image: a.jpg#0; Flickr30k's table
 NUMBERS = ("#", "comment_number")
 NUMBERED_IMAGE = re.compile(rf"(?P<file>{IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
-LIST = re.compile(  # texts, written as one: a list, a tuple, or COCO's {"raw": text}
-    r"""\s*(?:\[\s*['"\[{].*\]|\(\s*['"].*['"]\s*,?\s*\)|\{\s*['"]\w+['"]\s*:.*\})\s*""",
-    re.DOTALL,
+LIST = re.compile(  # texts, written as one
+    r"""\s*(?:
+        \[\s*['"\[{].*\]  # a list
+        |\(\s*['"].*['"]\s*,?\s*\)  # a tuple
+        |\{\s*['"]\w+['"]\s*:.*\}  # COCO's {"raw": text}
+    )\s*""",
+    re.DOTALL | re.VERBOSE,
 )
 
 

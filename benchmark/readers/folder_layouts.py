@@ -1,9 +1,9 @@
-"""The layouts in which people share images and captions, and which of them a folder has.
+"""The layouts in which people share images and captions, and which a folder has.
 
 A reader makes entries of the files that its layout found:
 
     of_text          one annotation file beside the images, or above them
-    of_splits        metadata.csv or .jsonl in each of several folders named after splits
+    of_splits        metadata.csv or .jsonl in each folder named after a split
     of_parquet       Hugging Face's tables, with images in a column
     of_tars          WebDataset: 000.jpg with 000.txt or 000.json
     of_texts_beside  a.jpg and a.txt

@@ -180,7 +180,10 @@ def _dealt(
         if alone:
             expected = f"{alone[0]}, too, as others of its captions belong to {first}"
             actual = reader_notes.listed(owners)
-            advice = "judge all captions of a group right for all of it, or each for one image"
+            advice = (
+                "judge all captions of a group right for all of it, or each for one "
+                "image"
+            )
             raise UserError(f"{where}: {caption}", expected, actual, advice)
         image = min(group, key=lambda image: len(dealt[image]))
         dealt[image] += captions.items[caption].captions
