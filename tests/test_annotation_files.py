@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from layouts import noted
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
@@ -43,7 +44,7 @@ def test_karpathy(tmp_path):
     assert tables.images["file"].tolist() == ["val2014/a.jpg", "b.jpg", "c.jpg"]
     assert tables.images["split"].tolist() == ["train", "val", "test"]
     assert tables.captions["text"].tolist() == ["One.", "Two."] * 3
-    assert tables.notes == ("1 images of the split restval are used for training.",)
+    assert len(tables.notes) == 1 and noted(tables, "1 images", "restval", "training")
 
 
 GOOD = json.dumps({"image": "a.png", "captions": ["One."], "split": "train"})
@@ -51,7 +52,7 @@ BAD_JSONL = {  # line -> where (after the number), expected, found
     "{": ("", "JSON", "something else"),
     "[1]": ("", "an object", "'[1]'"),
     '{"caption": "A."}': (": image", "a string", "None"),
-    '{"image": "x.png"}': (": caption", "either caption or captions", "neither"),
+    '{"image": "x.png"}': (": caption", "caption or captions", "neither"),
     '{"image": "x.png", "caption": "A.", "captions": []}': (
         ": caption",
         "either caption",

@@ -38,5 +38,5 @@ def test_a_number_of_images_for_val_and_test(tmp_path):
         with refused("folder: option"):
             Options(**options)
     write(tmp_path, ROWS)
-    with refused("option test", found="splits in the annotations"):
+    with refused("option test", found="annotations"):
         folder.read(tmp_path, Options(val=1, test=1))

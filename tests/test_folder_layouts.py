@@ -324,15 +324,12 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
         "img_id": names,
     }
     pq.write_table(pa.table(table), tmp_path / "mine.parquet")
-    left = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
-    note = folder.read(tmp_path).notes[-1]
-    assert note.startswith("mine.parquet: not used: ")
-    assert set(note.partition("not used: ")[2].removesuffix(".").split(", ")) == set(
-        left
-    )
-    assert "read mine.parquet: image, sentences.raw; not used: the key" in folder.told(
-        tmp_path
-    )
+    unused = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
+    name, _, keys = folder.read(tmp_path).notes[-1].partition(": not used: ")
+    assert name == "mine.parquet"
+    assert sorted(keys.removesuffix(".").split(", ")) == sorted(unused)
+    used, _, _ = folder.told(tmp_path).partition("; not used: the key ")
+    assert used == "read mine.parquet: image, sentences.raw"
     (tmp_path / "mine.parquet").unlink()
     members = {}
     for name in names:
@@ -341,14 +338,14 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
         members[f"{name}.png"] = image_of(drawn, name)["bytes"]
         members[f"{name}.cls"] = b"1"
     tar(tmp_path / "a.tar", members)
-    assert "a.tar: not used: .cls, meta.split." in folder.read(tmp_path).notes
+    assert layouts.noted(folder.read(tmp_path), "a.tar: ", ": .cls, meta.split.")
 
 
 def test_folders_of_metadata_without_a_split_are_told(project, drawn):
     image_folder_csv(project, drawn)
     (project / "more").mkdir()
     write_table(project / "more/metadata.csv", [{"file_name": "a.png", "text": "A."}])
-    assert folder.read(project).notes[-1].endswith("are not read: more/metadata.csv.")
+    assert layouts.noted(folder.read(project), "1 files", ": more/metadata.csv.")
 
 
 def test_images_and_texts_without_each_other_are_told(tmp_path):
@@ -363,31 +360,26 @@ def test_images_and_texts_without_each_other_are_told(tmp_path):
         "lost.txt",
     ):
         (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
-    assert (
-        "1 images have no .txt beside them and are left out: d.png."
-        in folder.read(tmp_path).notes
-    )
-    told = folder.told(tmp_path)
-    assert told.startswith("read a.txt and 2 more files: caption; not used: ")
-    assert "the files d.png, lost.txt" in told
+    assert layouts.noted(folder.read(tmp_path), "1 images", ".txt", ": d.png.")
+    used, _, unused = folder.told(tmp_path).partition("; not used: ")
+    assert used == "read a.txt and 2 more files: caption"
+    assert unused.endswith(" d.png, lost.txt")
     (tmp_path / "a.jpg").write_bytes(b"")
-    with refused("a.txt", "one image of this name", "a.jpg and a.png"):
+    with refused("a.txt", "one image", "a.jpg and a.png"):
         folder.read(tmp_path)
 
 
 def test_two_layouts_in_one_folder_are_refused(tmp_path, drawn):
     parquet(tmp_path, drawn)
     tars_of_texts(tmp_path, drawn)
-    with refused("", "one kind of annotations", "data/test-00000-of-00001.parquet"):
+    with refused("", "one kind", "data/test-00000-of-00001.parquet"):
         folder.read(tmp_path)
     name = "mine-test-000000.tar"
     tables = folder.read(tmp_path, folder.Options(captions=name))
     assert set(tables.images["split"]) == {"test"}
     # An annotation file outweighs them: it may describe what one has unpacked.
     (tmp_path / "all.csv").write_text("image,caption\na.png,A.\nb.png,B.\nc.png,C.\n")
-    assert folder.told(tmp_path).startswith(
-        "read all.csv: image, caption; not used: the files"
-    )
+    assert folder.told(tmp_path).startswith("read all.csv: image, caption; not used: ")
 
 
 def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):

@@ -28,7 +28,6 @@ from benchmark.readers.key_names import (
 from benchmark.readers.nested_keys import Key
 from benchmark.readers.text_tables import CORRECT, IMAGE_NAME
 
-SHARED = ("split", "group")  # of an image, which its captions may also state
 # the number of a caption among those of its image: a.jpg#0; Flickr30k's table
 NUMBERS = ("#", "comment_number")
 NUMBERED_IMAGE = re.compile(rf"(?P<file>{IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
@@ -162,10 +161,14 @@ def entry(
         raise UserError(f"{where}: image", expected, actual, CORRECT)
     sentences = _sentences(record, seen)
     _check_sentences(sentences, where)
-    _check_owner(image, facts, sentences, seen)
-    split = _shared("split", split, sentences, seen)
+    roles = _roles_of(sentences)  # of most files none: the steps below take time
+    if roles & {"image", "image_id"}:
+        _check_owner(image, facts, sentences, seen)
+    if "split" in roles:
+        split = _shared("split", split, sentences, seen)
     check_text(split or "", f"{where}: split", CORRECT, LONGEST_PATH)
-    group = _shared("group", group, sentences, seen)
+    if "group" in roles:
+        group = _shared("group", group, sentences, seen)
     check_text(group or "", f"{where}: group", CORRECT, LONGEST_PATH)
     named_file = _path(file or image, where)
     captions = _captions(record, sentences, seen)
@@ -254,6 +257,14 @@ def _own_id(
 
 
 # Facts of captions --------------------------------------------------------------------
+
+
+def _roles_of(sentences: list[Sentence]) -> set[str]:
+    """What the keys beside the texts say."""
+    roles: set[str] = set()
+    for sentence in sentences:
+        roles.update(map(role_of, sentence.facts))
+    return roles
 
 
 def _check_sentences(sentences: list[Sentence], where: str) -> None:

@@ -217,7 +217,7 @@ def _split_files(raw: Path) -> list[str]:
 
 
 def _metadata_files(raw: Path) -> list[str]:
-    names = folder_files.below(raw)
+    names = folder_files.ending_in(raw, METADATA)
     return [name for name in names if PurePosixPath(name).name.lower() in METADATA]
 
 

@@ -18,37 +18,36 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
     depend on the other groups; only if a split would be empty, the group whose hash is
     nearest to it moves there.
     """
-    position = {group: _position(group) for group in groups}
-    split_of = {group: _split_at(place) for group, place in position.items()}
+    split_of = {group: _split_at(_position(group)) for group in groups}
     notes = [
         "The annotations name no split: 80/10/10 percent by the sha256 of the path "
         "(of the group, where one is named)."
     ]
-    empty = [split for split in SHARES if split not in split_of.values()]
-    for split in empty:
-        members = list(split_of.values())
-        largest = max(SHARES, key=members.count)
-        candidates = [group for group in split_of if split_of[group] == largest]
-        split_of[_nearest(candidates, position, split)] = split
+    empty = SHARES.keys() - set(split_of.values())
+    for split in sorted(empty, key=list(SHARES).index):
+        split_of[_nearest(split_of, split)] = split
     if empty:
-        count = len(empty)
         notes.append(
-            f"{count} moved to a neighbouring split, which would have been empty."
+            f"{len(empty)} moved to a neighbouring split, which would have been empty."
         )
     return [split_of[group] for group in groups], notes
 
 
 def _split_at(position: float) -> str:
+    """The split with this part of the hash's range."""
     for split, (_, end) in SHARES.items():
         if position < end:
             return split
     raise AssertionError(position)
 
 
-def _nearest(groups: list[str], position: Mapping[str, float], split: str) -> str:
-    """The group whose hash is nearest to the middle of a split."""
+def _nearest(split_of: Mapping[str, str], split: str) -> str:
+    """The group of the largest split whose hash is nearest to the middle of `split`."""
+    members = list(split_of.values())
+    largest = max(SHARES, key=members.count)
+    candidates = [group for group, other in split_of.items() if other == largest]
     middle = sum(SHARES[split]) / 2
-    return min(groups, key=lambda group: abs(position[group] - middle))
+    return min(candidates, key=lambda group: abs(_position(group) - middle))
 
 
 def with_taken(
@@ -65,9 +64,8 @@ def with_taken(
     in_train = set(groups[known == "train"])
     order = sorted(in_train, key=_position, reverse=True)
     if len(order) <= sum(numbers.values()):
-        backwards = list(reversed(numbers))
-        least = " + ".join(str(numbers[split]) for split in backwards)
-        where = f"folder: option {' and '.join(backwards)}"
+        where = f"folder: option {' and '.join(reversed(numbers))}"
+        least = " + ".join(map(str, reversed(numbers.values())))
         expected = f"more than {least} images or groups in train"
         raise UserError(where, expected, len(order), "lower the option")
     split_of, start = {}, 0

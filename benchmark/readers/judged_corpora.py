@@ -57,21 +57,19 @@ def files(raw: Path) -> list[str]:
     """The corpus, the queries and the judgements; [] for another layout."""
     sides = []
     for side in SIDES:
-        names = [name for name in _names(side) if is_file(raw / name)]
-        sides += names[:1]
+        for name in (f"{side}.jsonl", f"{side}.tsv"):
+            if is_file(raw / name):
+                sides.append(name)
+                break
     judged = sorted(f"qrels/{path.name}" for path in raw.glob("qrels/[!.]*.tsv"))
     is_whole = len(sides) == len(SIDES) and judged
     return [*sides, *judged] if is_whole else []
 
 
-def _names(side: str) -> tuple[str, str]:
-    return f"{side}.jsonl", f"{side}.tsv"
-
-
 def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """The images with the captions that belong to them; the images are the side without
     texts."""
-    corpus, queries = (_side(raw, name, seen) for name in files[:2])
+    corpus, queries = _side(raw, files[0], seen), _side(raw, files[1], seen)
     are_images_queries = queries.texts < corpus.texts
     images, captions = corpus, queries
     if are_images_queries:
@@ -201,7 +199,7 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
     is_json = name.endswith(".jsonl")
     for record in json_lines(text, name) if is_json else _tabbed(text, name):
         facts = record.facts
-        key = next((column for column in ITEM_IDS if column in facts), "_id")
+        key = "id" if "id" in facts and "_id" not in facts else "_id"
         value = facts.get(key)
         item_id = str(value)
         if type(value) not in (str, int) or item_id in items:
