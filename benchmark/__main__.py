@@ -70,15 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 0
-    if (
-        argv
-        and argv[0] not in VERBS
-        and (near := get_close_matches(argv[0], VERBS, n=1))
-    ):
-        parser.error(f"no verb {argv[0]!r}: did you mean {near[0]}?")
-    parser.add_argument(
-        "verb", metavar="VERB", choices=VERBS, help="VERB --help tells more"
-    )
+    near = get_close_matches(argv[0], VERBS, n=1)
+    if near:
+        parser.error(f"unknown verb {argv[0]!r}: did you mean {near[0]}?")
+    about = "rematch VERB --help says more"
+    parser.add_argument("verb", metavar="VERB", choices=VERBS, help=about)
     parser.parse_args(argv)
     return 0
 
@@ -91,19 +87,16 @@ def _all_verbs() -> str:
 
 def _line(verb: str) -> str:
     path = Path(__file__).parent.parent / f"{_module(verb).replace('.', '/')}.py"
-    about = (
-        ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    ).split("\n\n")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    about = (ast.get_docstring(tree) or "").split("\n\n")[0]
     sentence = " ".join(about.split()).partition(". ")[0].rstrip(".")
     return f"  {verb:9}{shorten(sentence, WIDTH, placeholder=' ...')}"
 
 
 def _module(verb: str) -> str:
-    return (
-        f"benchmark.commands.{verb}"
-        if verb in COMMANDS
-        else f"benchmark.{verb}.__main__"
-    )
+    if verb in COMMANDS:
+        return f"benchmark.commands.{verb}"
+    return f"benchmark.{verb}.__main__"
 
 
 if __name__ == "__main__":

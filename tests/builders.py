@@ -12,6 +12,7 @@ from benchmark.core.files import npz_of
 from benchmark.core.records import Costs, Provenance, Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.scoring import VERSION
 from benchmark.scoring import metrics as metrics_of
@@ -164,12 +165,10 @@ def measured(ranks: Mapping[str, np.ndarray]) -> dict:
     p2r."""
     metrics = {}
     for direction, ranks_Q in ranks.items():
-        best = Ranks.of_best(ranks_Q)
-        if direction.endswith("_fold"):
-            within = metrics_of.rank_metrics(direction.removesuffix("_fold"), best)
-            metrics |= {f"fold_{name}": value for name, value in within.items()}
-        else:
-            metrics |= metrics_of.rank_metrics(direction, best)
+        key = RankKey.read(direction)
+        of_ranks = metrics_of.rank_metrics(key.direction, Ranks.of_best(ranks_Q))
+        prefix = "fold_" if key.is_of_folds else ""
+        metrics |= {f"{prefix}{name}": value for name, value in of_ranks.items()}
     for prefix, directions in {
         "": ("i2t", "t2i", "p2r"),
         "fold_": ("i2t", "t2i"),
@@ -185,7 +184,7 @@ def keep_ranks(
 ) -> None:
     """Let a cell have the best rank of each query by direction; `facts` are histograms
     and replicates."""
-    best = {direction: Ranks.of_best(ranks_Q) for direction, ranks_Q in ranks.items()}
+    best = {RankKey.read(name): Ranks.of_best(of) for name, of in ranks.items()}
     outcome.kept.arrays[results.RANKS] = results.scores_npz(Scores(ranks=best, **facts))
 
 

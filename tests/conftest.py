@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.core import numerics
+from benchmark.core.files import read_json, write_json
 
 assert numerics.current().mode == numerics.PORTABLE, (
     "numpy was imported before this package"
@@ -15,6 +16,22 @@ assert numerics.current().mode == numerics.PORTABLE, (
 @pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def external_season(
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A season that was run, for rows from elsewhere."""
+    from report_seasons import draw_nothing, enter_played_season
+
+    params = enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
+    for dataset in params.datasets:
+        card = Path(f"data/cards/{dataset}/card.json")
+        write_json(card, read_json(card) | {"ways": ["i2t", "t2i"], "folds": 1})
+    draw_nothing(monkeypatch)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -8,21 +8,21 @@ from benchmark.stats.verdicts import Size
 CLAIM = papers()["scan"].claims[0]
 
 
-def compared(**facts: object) -> claim_ledger.Compared:
+def compared(**facts: object) -> claim_ledger.VerdictEntry:
     """2 points of 4 that are printed."""
     known = {"first": "A", "second": "B", "metric": "rsum", "decimals": 1}
     known["conclusion"] = Conclusion.HOLDS
     known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
     known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
-    return claim_ledger.Compared(**(known | facts))
+    return claim_ledger.VerdictEntry(**(known | facts))
 
 
 def judged(
     conclusion: str, claim: str = CLAIM.id, /, **facts: object
-) -> claim_ledger.Finding:
+) -> claim_ledger.ClaimEntry:
     is_run = conclusion != Conclusion.NOT_RUN
     part = {"conclusion": Conclusion(conclusion)} | facts
-    return claim_ledger.Finding(
+    return claim_ledger.ClaimEntry(
         paper="scan",
         id=claim,
         conclusion=Conclusion(conclusion),
@@ -34,11 +34,11 @@ def judged(
     )
 
 
-def places(rows: dict[str, tuple[float, list[int]]]) -> list[claim_ledger.Place]:
+def places(rows: dict[str, tuple[float, list[int]]]) -> list[claim_ledger.RowEntry]:
     """title -> mean and ranks of rivals; the interval is ten points to both sides."""
     facts = {"flags": {"extra input": "x", "best early": "y"}}
     return [
-        claim_ledger.Place(
+        claim_ledger.RowEntry(
             title=title, mean=mean, rivals=own, low=mean - 10, high=mean + 10, **facts
         )
         for title, (mean, own) in rows.items()
@@ -58,7 +58,7 @@ def made() -> claim_ledger.Made:
 
 
 def season(
-    name: str, *claims: claim_ledger.Finding, **facts: object
+    name: str, *claims: claim_ledger.ClaimEntry, **facts: object
 ) -> claim_ledger.SeasonClaims:
     """Its dataset is its own unless the facts name one."""
     leader = claim_ledger.Leader(
@@ -85,7 +85,7 @@ def season(
     )
 
 
-def row(*claims: claim_ledger.Finding) -> claim_ledger.LedgerRow:
+def row(*claims: claim_ledger.ClaimEntry) -> claim_ledger.LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(

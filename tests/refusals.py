@@ -32,8 +32,8 @@ def check(
     do: object = "",
 ) -> None:
     """Every field of the error contains its text, and the line of the error is one
-    line."""
-    assert str(where) in error.where, error
+    line. `where` may begin with what the item is within."""
+    assert str(where) in f"{error.within}: {error.where}", error
     assert str(expected) in error.expected, error
     assert str(found) in error.found, error
     assert str(do) in error.do, error
@@ -59,5 +59,5 @@ def outcome(stage: ModuleType, *words: object) -> UserError | None:
         stage.main(parser.parse_args([str(word) for word in words]))
     except UserError as error:
         assert len(str(error).splitlines()) == 1
-        return type(error)(error.where, error.expected, error.found, error.do)
+        return error.but()
     return None

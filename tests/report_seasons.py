@@ -22,6 +22,7 @@ from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import npz_of, read_json, write_json
 from benchmark.core.records import Costs, Provenance, Record
 from benchmark.data import results
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import BINS, CellResult, Histograms
 from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
@@ -202,7 +203,8 @@ def play(
     edges = np.linspace(scores.min(), scores.max(), BINS + 1)
     counted = [np.histogram(scores[of], edges)[0] for of in (relevant, ~relevant)]
     histograms = Histograms(edges, *counted)
-    kept = results.Scores(ranks=ranks, histograms=histograms, replicates=replicates)
+    by_key = {RankKey(way): of_way for way, of_way in ranks.items()}
+    kept = results.Scores(ranks=by_key, histograms=histograms, replicates=replicates)
     seconds = {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 3e-6}
     costs, facts = Costs(scoring=cost(machine, **seconds)), {}
     if "correlation_after" in of_model(cell, rng):

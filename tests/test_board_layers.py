@@ -20,9 +20,10 @@ from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.board_layers import Judged, board_layers
 from benchmark.boards.boards import Board, read_boards
-from benchmark.boards.claim_ledger import Finding, SeasonClaims
+from benchmark.boards.claim_ledger import ClaimEntry, SeasonClaims
 from benchmark.core.files import read_json
 from benchmark.data import results
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
@@ -125,7 +126,7 @@ def test_ranks_that_were_kept_under_a_layer_decide(board):
         [np.arange(count) + query for query, count in enumerate(counts)]
     )
     kept = results.Scores(
-        ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)}
+        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): Ranks(places, counts)}
     )
     found = replace(outcome, of_layer=kept).by(layer, "friends")
     assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
@@ -134,7 +135,9 @@ def test_ranks_that_were_kept_under_a_layer_decide(board):
     ]
     # Those of other judgements do not count.
     other = Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
-    kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": other})
+    kept = results.Scores(
+        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): other}
+    )
     again = replace(outcome, of_layer=kept).by(layer, "friends").record.metrics
     assert again == outcome.by(layer, "friends").record.metrics
 
@@ -230,7 +233,7 @@ def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
                 for of in (layer.own, layer.here)
             ]
             for verdict, gap in zip((own, here), gaps, strict=True):
-                assert verdict.pairs[0].difference == pytest.approx(gap)
+                assert verdict.verdicts[0].difference == pytest.approx(gap)
             assert (
                 np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
             )
@@ -263,7 +266,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         "crowd": ("holds", "reversed", True),
         "experts": ("holds", "undecided", False),
     }
-    finding = Finding(**facts, layers=said)
+    finding = ClaimEntry(**facts, layers=said)
     data = {
         "dataset": "d",
         "title": "D",

@@ -7,14 +7,14 @@ from pathlib import Path
 import builders
 import pytest
 
-from benchmark.boards.claims import Verdict
+from benchmark.boards.claims import ClaimTest
 from benchmark.papers.printed_tables import OWN, Claim, title_of
 from benchmark.report.pages import claim_tables
 from benchmark.report.tables import Table
 from benchmark.stats.claim_kinds import KINDS, Conclusion
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Flag, Limit, Pair, Rule, Size
+from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict
 
 ROOT = Path(__file__).parent.parent
 HALF = 1.25  # of an interval
@@ -23,7 +23,7 @@ KNOWN = SeedPart((3, 3), 1e-12, 0.0, 1e9, is_own=False)  # trainings that hardly
 
 def pair(
     first: str, second: str, conclusion: str = "holds", /, **facts: object
-) -> Pair:
+) -> Verdict:
     """A difference of 2.25 points, with an interval from 1 to 3.5."""
     # of a 50, of b 51, of c 52, and a deviation of 0.5
     level = 50.0 + "abc".index(first)
@@ -45,7 +45,7 @@ def pair(
         ),
         is_of_these_trainings=not is_known,
     )
-    return Pair(
+    return Verdict(
         comparison=comparison,
         rule=Rule(kind=KINDS[facts.get("kind", "ordered")], margin=0.5),
         printed=facts.get("printed", 4.3),
@@ -60,7 +60,7 @@ def pair(
     )
 
 
-def verdict(*pairs: Pair, **facts: object) -> Verdict:
+def verdict(*pairs: Verdict, **facts: object) -> ClaimTest:
     """With a part for each pair; without pairs one, that a beats b, was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
@@ -76,7 +76,7 @@ def verdict(*pairs: Pair, **facts: object) -> Verdict:
         {"presets": [x for x in (of.first, of.second) if x], "metric": of.metric}
         for of in compared
     ] or [["a", "b"]]
-    return Verdict(claim=Claim(**(given | facts)), pairs=list(pairs), **of_verdict)
+    return ClaimTest(claim=Claim(**(given | facts)), verdicts=list(pairs), **of_verdict)
 
 
 def rows(table: Table) -> list[dict]:

@@ -13,10 +13,10 @@ from made_ranks import played as mapped
 from made_ranks import prepare
 from scipy import stats
 
-from benchmark.boards import boards, claims, comparisons
+from benchmark.boards import boards, claim_entries, claims, comparisons
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import Finding
-from benchmark.boards.claims import Verdict, metric_at, verdicts
+from benchmark.boards.claim_ledger import ClaimEntry
+from benchmark.boards.claims import ClaimTest, claim_tests, metric_at
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
 from benchmark.core.departures import Aspect, Departure
@@ -92,17 +92,17 @@ def judge(
     *made: Claim,
     tables: dict[str, Table] | None = None,
     paper: str = "paper",
-) -> list[Verdict]:
+) -> list[ClaimTest]:
     """The verdicts of a board on these claims of a paper, and on no other."""
     numbered = [
         claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)
     ]
     of_paper = {paper: Paper(paper=ABOUT, tables=tables or {}, claims=numbered)}
     monkeypatch.setattr(claims, "papers", lambda: of_paper)
-    return verdicts(on)
+    return claim_tests(on)
 
 
-def blocks(verdict: Verdict) -> str:
+def blocks(verdict: ClaimTest) -> str:
     """The letters of the flags that keep it from being decided, or run."""
     return "".join(flag.letter for flag in verdict.flags if flag.blocks)
 
@@ -291,7 +291,7 @@ def test_what_blocks_leaves_a_claim_undecided_and_says_why(
 ):
     (verdict,) = claimed(on, claim("a", "b", **facts))
     assert (verdict.conclusion, verdict.on_test_set) == ("undecided", "undecided")
-    assert (blocks(verdict), verdict.pairs[0].limit) == (letter, None)
+    assert (blocks(verdict), verdict.verdicts[0].limit) == (letter, None)
     assert reason in verdict.reason
 
 
@@ -318,7 +318,7 @@ def test_of_equal_ranks_nothing_is_concluded_and_more_seeds_would_not_help(
         "identical results",
         "M",
     )
-    assert same.pairs[0].limit is None
+    assert same.verdicts[0].limit is None
     assert blocks(apart) == ""
 
 
@@ -332,14 +332,14 @@ def test_seeds_and_evened_settings_that_differ_are_said(claimed):
 
 
 class TestSeveralParts:
-    def judge(self, own, **values: list[float]) -> Verdict:
+    def judge(self, own, **values: list[float]) -> ClaimTest:
         results = board(*(played(name, levels) for name, levels in values.items()))
         return own(results, claim(*values))[0]
 
     def test_one_that_was_not_run_is_named_and_the_others_are_judged(self, claimed):
         results = board(played("a", around(14)), played("b", around(12)))
         (verdict,) = claimed(results, claim("a", "b", "c", "a"))
-        assert (verdict.conclusion, len(verdict.pairs), blocks(verdict)) == (
+        assert (verdict.conclusion, len(verdict.verdicts), blocks(verdict)) == (
             "holds",
             1,
             "",
@@ -442,7 +442,7 @@ class TestControls:
                 "undecided",
                 "undecided",
             )
-            assert blocks(verdict) == "" and verdict.pairs[0].limit is not None
+            assert blocks(verdict) == "" and verdict.verdicts[0].limit is not None
 
 
 def compared_as(
@@ -471,11 +471,13 @@ def test_what_does_not_count_is_shown_and_neither_counted_nor_adjusted_with(
         *(played(x, around(of, 0.5)) for x, of in levels.items()), reader="flickr8k"
     )
     verdicts = claimed(results, claim("a", "b"), claim("a", "c"))
-    assert verdicts[0].pairs[0].adjusted_p == pytest.approx(2 * verdicts[0].pairs[0].p)
+    assert verdicts[0].verdicts[0].adjusted_p == pytest.approx(
+        2 * verdicts[0].verdicts[0].p
+    )
     assert sum(claims.counts(verdicts).values()) == 2
     verdicts = claimed(results, claim("a", "b"), claim("a", "c", **facts))
     assert [verdict.is_counted for verdict in verdicts] == [True, False]
-    for (pair,) in (verdict.pairs for verdict in verdicts):
+    for (pair,) in (verdict.verdicts for verdict in verdicts):
         assert pair.adjusted_p == pair.p and pair.conclusion == "holds"
     assert sum(claims.counts(verdicts).values()) == 1
 
@@ -487,11 +489,11 @@ def test_a_single_preset_is_tested_on_a_difference_of_metrics(claimed):
     )
     made = claim("a", metric="mean_matched - mean_unmatched", printed=[0.9, 0.2])
     (verdict,) = claimed(board(preset), made)
-    assert (verdict.conclusion, verdict.pairs[0].comparison.second) == ("holds", "")
-    assert verdict.pairs[0].comparison.difference == pytest.approx(0.4)
-    assert verdict.pairs[0].printed == pytest.approx(0.7)
+    assert (verdict.conclusion, verdict.verdicts[0].comparison.second) == ("holds", "")
+    assert verdict.verdicts[0].comparison.difference == pytest.approx(0.4)
+    assert verdict.verdicts[0].printed == pytest.approx(0.7)
     expected = stats.ttest_1samp(around(0.4, 0.01), 0).confidence_interval(0.95)
-    assert verdict.pairs[0].comparison.interval == pytest.approx(tuple(expected))
+    assert verdict.verdicts[0].comparison.interval == pytest.approx(tuple(expected))
 
 
 def test_a_sentence_about_a_dataset_is_the_same_comparison_elsewhere(claimed):
@@ -528,7 +530,7 @@ def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(cla
 def test_a_claim_that_was_not_run_says_why(claimed):
     def lack(made: Claim, *rows: boards.Row) -> str:
         (verdict,) = claimed(board(*rows), made)
-        assert (verdict.conclusion, verdict.on_test_set, verdict.pairs) == (
+        assert (verdict.conclusion, verdict.on_test_set, verdict.verdicts) == (
             "not run",
         ) * 2 + ([],)
         assert blocks(verdict) == "R"
@@ -609,14 +611,14 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
     ]
     verdicts = own(results, *made, tables=tables)
     assert [of.conclusion for of in verdicts] == ["holds", "reversed", "reversed"]
-    pairs = [of.pairs[0] for of in verdicts]
+    pairs = [of.verdicts[0] for of in verdicts]
     assert [of.comparison.metric for of in pairs] == ["fold_rsum", "rsum", "rsum"]
     assert pairs[0].comparison.difference == pytest.approx(10.0)
     assert (pairs[0].printed, pairs[0].margin) == (4.0, 2.0)
     results.card["folds"] = 1
     (verdict,) = own(results, of_1k, tables=tables)
-    assert verdict.pairs[0].comparison.metric == "rsum"
-    assert verdict.pairs[0].comparison.difference == pytest.approx(-10.0)
+    assert verdict.verdicts[0].comparison.metric == "rsum"
+    assert verdict.verdicts[0].comparison.difference == pytest.approx(-10.0)
     results.card["folds"] = 5
     results.rows[0].played[0].record.metrics.update(
         {"fold_i2t_r1": 3.0, "fold_t2i_r1": 4.0}
@@ -625,17 +627,17 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
     assert metric == "fold_t2i_r1 - fold_i2t_r1"
 
 
-def needs(verdict: Verdict) -> str:
+def needs(verdict: ClaimTest) -> str:
     """What would decide it, as the ledger says."""
-    parts = [claims.compared(pair) for pair in verdict.pairs]
+    parts = [claim_entries.verdict_entry(part) for part in verdict.verdicts]
     facts = {
         "paper": verdict.paper,
         "id": verdict.claim.id,
         "conclusion": verdict.conclusion,
     }
     facts |= {"reason": "", "is_elsewhere": False, "cautions": []}
-    return Finding(
-        parts=parts, decisive=verdict.pairs.index(verdict.decisive), **facts
+    return ClaimEntry(
+        parts=parts, decisive=verdict.verdicts.index(verdict.decisive), **facts
     ).needs
 
 
@@ -653,17 +655,18 @@ def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed)
         claim(parts=[["b", "c"], ["b", "a"]]),  # too near for any number of seeds
     )
     seeds = [
-        [pair.limit.seeds for pair in of.pairs] for of in (ahead, behind, twice, never)
+        [pair.limit.seeds for pair in of.verdicts]
+        for of in (ahead, behind, twice, never)
     ]
     assert needs(ahead) == f"{max(seeds[0])} more seeds" and seeds[0] == sorted(
         seeds[0]
     )
     assert (
         needs(behind) == f"{seeds[1][1]} more seeds"
-        and behind.decisive == behind.pairs[1]
+        and behind.decisive == behind.verdicts[1]
     )
     assert needs(twice) == f"{seeds[2][1]} more seeds" and seeds[2][1] < seeds[2][0]
-    assert twice.decisive == twice.pairs[1]
+    assert twice.decisive == twice.verdicts[1]
     assert needs(never).startswith("over 100 seeds") and None in seeds[3]
 
 
@@ -678,18 +681,18 @@ def test_of_reversed_parts_the_surest_decides_and_of_those_that_hold_the_least_s
     ]
     (verdict,) = own(board(*rows), claim("a", "b", "c"))
     assert (
-        {pair.conclusion for pair in verdict.pairs}
+        {pair.conclusion for pair in verdict.verdicts}
         == {verdict.conclusion}
         == {conclusion}
     )
-    assert verdict.decisive == verdict.pairs[1]
+    assert verdict.decisive == verdict.verdicts[1]
     told = {"holds": "each pair: the interval lies above zero"}
     assert verdict.reason == told.get(
         conclusion, "b over c: the interval lies below zero"
     )
 
 
-def said(verdict: Verdict, letter: str) -> list[str]:
+def said(verdict: ClaimTest, letter: str) -> list[str]:
     """The sentences of its flags of a letter."""
     return [flag.sentence for flag in verdict.flags if flag.letter == letter]
 
@@ -737,7 +740,7 @@ def test_trials_that_one_side_alone_had_are_named_or_block(
     assert (verdict.conclusion, verdict.on_test_set) == (conclusion, conclusion)
     assert blocks(verdict) == blocked
     if blocked:
-        assert (verdict.reason, verdict.pairs[0].limit) == (told, None)
+        assert (verdict.reason, verdict.verdicts[0].limit) == (told, None)
     else:
         assert said(verdict, "H") == [told] * bool(told)
 
@@ -797,7 +800,7 @@ def test_a_margin_below_the_printed_difference_that_is_denied_is_named(
 
 
 def test_every_claim_of_every_paper_gets_a_verdict():
-    drawn = verdicts(board(reader="folder"))
+    drawn = claim_tests(board(reader="folder"))
     expected = [
         (name, claim.id) for name, paper in papers().items() for claim in paper.claims
     ]
@@ -815,7 +818,7 @@ class TestClaimsOfThePapers:
         """The verdicts on a board with every preset, given the comparison of each
         pair."""
 
-        def judge(compare) -> list[Verdict]:
+        def judge(compare) -> list[ClaimTest]:
             monkeypatch.setattr(
                 comparisons, "usable", lambda s, metric: {0: s.outcomes[0]}
             )
@@ -831,7 +834,7 @@ class TestClaimsOfThePapers:
                 standing(name, [outcome(name, options=settings)])
                 for name in ALL_PRESETS
             ]
-            return verdicts(board(*rows, reader="flickr30k"))
+            return claim_tests(board(*rows, reader="flickr30k"))
 
         return judge
 
@@ -867,12 +870,14 @@ class TestClaimsOfThePapers:
             return self.made(first, second, metric, gap + noise * error, error)
 
         for verdict in judged(compare):
-            known = verdict.pairs and all(t.printed is not None for t in verdict.pairs)
-            units = {quantity(pair.comparison.metric).unit for pair in verdict.pairs}
+            known = verdict.verdicts and all(
+                t.printed is not None for t in verdict.verdicts
+            )
+            units = {quantity(pair.comparison.metric).unit for pair in verdict.verdicts}
             if known and verdict.claim.unfair:
                 assert blocks(verdict) and verdict.conclusion == Conclusion.UNDECIDED
             elif known and units <= {"%", "share", "score"}:
                 tried += 1
                 assert verdict.conclusion == Conclusion.HOLDS, verdict.claim.id
-                assert {t.size for t in verdict.pairs} <= {"as printed", None}
+                assert {t.size for t in verdict.verdicts} <= {"as printed", None}
         assert tried > 50

@@ -21,6 +21,7 @@ from benchmark.commands import judge
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
+from benchmark.data.rank_keys import RankKey
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.report.pages import result_tables
@@ -66,7 +67,7 @@ def corrected(
     for tile in Corrected(
         how, {way: asked(how, way, scores, bank, size)}, {way: given}
     ):
-        found[np.ix_(tile.rows, tile.columns)] = tile.of(way)
+        found[np.ix_(tile.rows, tile.columns)] = tile.of(RankKey(way))
     return found if way == "i2t" else found.T
 
 
@@ -332,10 +333,9 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     assert of_fusion.folder == f"data/cells/try/folder/{FUSION}_nnn/3"
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate@drawn-{SCAN}_nnn-0"]
-    assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
-    assert stage["params"][1] == {
-        "seasons/try/cells.yaml": [f"cells.drawn-{SCAN}_nnn-0"]
-    }
+    assert list(stage.reads) == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
+    digests = stage.settings["seasons/try/cells.yaml"]
+    assert digests == [f"cells.drawn-{SCAN}_nnn-0"]
     kinds = (params.fusions[f"drawn-{FUSION}{of}-0"] for of in ("", "_nnn"))
     assert len({pipeline.cell_digest(each) for each in kinds}) == 2
 

@@ -29,9 +29,7 @@ def test_card_is_filled(module):
     for remote in card.remote:
         assert remote.urls and all(url.startswith("https://") for url in remote.urls)
         assert remote.sha256 is None or len(bytes.fromhex(remote.sha256)) == 32
-    assert not card.remote or card.obtain.strip(), (
-        "tell what to do when nothing can be downloaded"
-    )
+    assert not card.remote or card.obtain.strip()
     for needed in card.checklist:
         assert needed.what.strip() and needed.ways and all(needed.ways)
 

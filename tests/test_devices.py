@@ -115,7 +115,7 @@ def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 << 20)
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 5 << 20)
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 92200)
-    monkeypatch.setattr(devices, "_told", lambda *command: "580.65.06")
+    monkeypatch.setattr(devices, "_output_of", lambda *command: "580.65.06")
     facts = devices.provenance(torch.device("cuda:0"), {}, "tf32")
     assert (facts.device, facts.precision) == ("Made-up 9000", "tf32")
     assert (facts.peak_device_memory_mib, facts.peak_device_reserved_mib) == (3.0, 5.0)

@@ -165,21 +165,21 @@ KILLED = {
     "goes on, release": (None, cut(1500, **TAG), None, ranged(**TAG), ON),
     "whole part, checksum": (SHA256, cut(1500), CONTENT, ranged(), WHOLE),
     "whole part, release": (None, cut(1500, **TAG), CONTENT, ranged(**TAG), WHOLE),
-    "whole part of another release": (
+    "whole, other release": (
         SHA256,
         cut(1500),
         OTHER,
         ranged(),
         [*WHOLE, None],
     ),
-    "no checksum and no release": (
+    "no checksum, release": (
         None,
         cut(1500, OTHER),
         None,
         ranged(),
         [None, None],
     ),
-    "bytes of another release": (SHA256, cut(1500, OTHER), None, ranged(), ONCE_AGAIN),
+    "other release": (SHA256, cut(1500, OTHER), None, ranged(), ONCE_AGAIN),
 }
 
 

@@ -61,7 +61,7 @@ season = Season(
     title="Mine", datasets={"colours": settings}, presets=["plain_256"], seeds=[0], device="cpu"
 )
 params = resolve("mine", season)
-run.run(params, "colours", None)
+run.run(params)
 collect(params, "colours")
 record = read_json(Path("results/mine/colours/records.json"))["plain_256/0"]
 assert (record["status"], record["method"]) == ("ok", "plain"), record["reason"]

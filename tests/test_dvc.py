@@ -76,18 +76,17 @@ def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(
 ):
     monkeypatch.chdir(ROOT)
     stages = pipeline.all_stages(read_params(name))
-    written = [path for stage in stages.values() for path in pipeline.outputs(stage)]
+    written = [path for stage in stages.values() for path in stage.outputs]
     assert len(set(written)) == len(written)
     for key, stage in stages.items():
-        made = {path for path in stage.get("deps", []) if path.startswith("data/")}
+        made = {path for path in stage.reads if path.startswith("data/")}
         folders = {path for path in made if key.startswith("collect")}
         assert made - folders <= set(written), key
         assert all(
             any(w.startswith(f"{path}/") for w in written) for path in folders
         ), key
-        assert key.startswith("report") or not any(
-            "results/" in path for path in stage.get("deps", [])
-        )
+        of_results = [path for path in stage.reads if "results/" in path]
+        assert key == "report" or not of_results
 
 
 # A small season, without a training ---------------------------------------------------
@@ -102,11 +101,8 @@ def committed(tmp_path_factory) -> Path:
         patch.chdir(folder)
         clone()
         write_season({})
-        for path in [
-            p
-            for s in pipeline.all_stages(read_params("small")).values()
-            for p in outs(s)
-        ]:
+        stages = pipeline.all_stages(read_params("small")).values()
+        for path in [Path(path) for stage in stages for path in stage.outputs]:
             if path.suffix == ".zip":
                 write_archive(path, {})
             elif path.parts[0] == "results":
@@ -126,10 +122,6 @@ def repository(committed, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(shutil.copytree(committed, tmp_path / "work", symlinks=True))
     monkeypatch.setattr(methods, "FOLDER", Path("methods").resolve())
     monkeypatch.setattr(datasets, "FOLDER", Path("datasets").resolve())
-
-
-def outs(stage: dict) -> list[Path]:
-    return [Path(path) for path in pipeline.outputs(stage)]
 
 
 def write_season(changes: dict) -> None:
@@ -183,12 +175,10 @@ def test_stages_of_cells_are_spelt_out_as_dvc_does(repository):
         known = {stage.name: stage for stage in repo.index.stages}
     assert set(stages) < set(known)
     for name, stage in stages.items():
-        assert known[name].cmd == stage["cmd"], name
-        assert {str(out) for out in known[name].outs} == set(pipeline.outputs(stage)), (
-            name
-        )
+        assert known[name].cmd == stage.command, name
+        assert {str(out) for out in known[name].outs} == set(stage.outputs), name
         files = {str(dep) for dep in known[name].deps if not hasattr(dep, "params")}
-        assert files == set(stage.get("deps", [])), name
+        assert files == set(stage.reads), name
 
 
 PRESETS = [preset for preset in SEASON["presets"] if preset != "scan_t2i_avg_i2t_lse"]
@@ -363,12 +353,12 @@ def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pag
         scan.place(RETRIEVED)
         == "data/cells/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
     )
-    written = pipeline.all_stages(read_params("small"))["evaluate@shapes-vse-0"]["outs"]
+    written = pipeline.all_stages(read_params("small"))["evaluate@shapes-vse-0"].outputs
     assert written == [vse.folder, str(Path(vse.place(RETRIEVED)).parent)]
     stages = pipeline.all_stages(read_params("small"))
     checkpoints = [f"data/checkpoints/small/shapes/{p}/0.pt" for p in ROWS]
-    assert stages[FUSION]["deps"] == checkpoints
-    assert "results/small" in stages["report"]["deps"]
+    assert list(stages[FUSION].reads) == checkpoints
+    assert "results/small" in stages["report"].reads
     Path(checkpoints[0]).write_text("another training")
     assert {"evaluate@shapes-scan_t2i_avg-0", FUSION} < stale()
 
@@ -410,7 +400,7 @@ def test_a_season_that_was_resolved_before_needs_no_torch(repository):
 def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
     (SEASONS / "small/tuning.csv").touch()
     (SEASONS / "small/external.yaml").write_text("{}")
-    deps = pipeline.all_stages(read_params("small"))["report"]["deps"]
+    deps = pipeline.all_stages(read_params("small"))["report"].reads
     assert {"seasons/small/tuning.csv", "seasons/small/external.yaml"} <= set(deps)
     with pytest.raises(UserError, match="rematch season small"):
         pipeline.write_digests(resolved("small"))

@@ -33,6 +33,7 @@ from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import CellResult
 from benchmark.scoring import model_scores
 from benchmark.season.parameters import RETRIEVED, SAMPLES, Cell
@@ -115,7 +116,7 @@ def test_a_record_tells_what_was_played(monkeypatch):
     relevant = (np.arange(17, 23) // 2)[:, None] == captions["image_id"].str[1:].astype(
         int
     ).to_numpy() // 2
-    assert kept.all("i2t").counts.tolist() == relevant.sum(1).tolist()
+    assert kept.ranks[I2T].counts.tolist() == relevant.sum(1).tolist()
     retrieved = result_in(cell.folder).retrieved
     assert retrieved["t2i"].shape == (len(captions), 6)
     assert (retrieved["i2t"][:, 0] == scores.argmax(1)).all()
@@ -233,7 +234,9 @@ def check_folds(
 ) -> None:
     fold_of_image = np.arange(6) // 2
     kept, others = scores_of("data/cells/fused"), 0
-    within = {way: kept.best(f"{way}_fold") for way in ("i2t", "t2i")}
+    within = {
+        way: kept.ranks[RankKey(way, is_of_folds=True)].best for way in ("i2t", "t2i")
+    }
     for fold in range(3):
         images, captions = (
             fold_of_image == fold,

@@ -148,6 +148,6 @@ def test_a_download_that_fails_is_one_line(monkeypatch):
     monkeypatch.setattr(torch.hub, "load_state_dict_from_url", fails)
     with refused("", f"one of {V2}, {MOBILE}", "'yolo'"):
         faster_rcnn.load("yolo", None)
-    with refused("", "to download it from https://", "no network", "--weights-dir"):
+    with refused("", "https://", "no network", "--weights-dir"):
         faster_rcnn.load(MOBILE, None)
-    assert "to be downloaded from https://" in faster_rcnn.whereabouts(MOBILE, None)
+    assert "downloaded from https://" in faster_rcnn.whereabouts(MOBILE, None)

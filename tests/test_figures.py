@@ -340,7 +340,7 @@ def pair(
 def test_the_claims_have_their_differences_margins_and_printed_ones():
     claim = SimpleNamespace(statement="A beats B.")
     pairs = [pair("holds", 2.0, 4.3), pair("undecided", 0.2, None, "not_better")]
-    verdict = SimpleNamespace(claim=claim, pairs=pairs, is_counted=True)
+    verdict = SimpleNamespace(claim=claim, verdicts=pairs, is_counted=True)
     first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]

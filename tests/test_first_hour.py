@@ -53,7 +53,7 @@ def in_this_process(
     length."""
     for name, task in named.items():
         if is_stale(name):
-            tasks._run(task.command)
+            tasks.call(task)
             assert not ended(name)
     return {}
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmark.data.rank_keys import I2T, T2I, RankKey
 from benchmark.scoring import RefusedError, fusion
 from benchmark.scoring.ranking import Tile
 from benchmark.scoring.relevance import Relevance
@@ -15,10 +16,12 @@ THIRD = np.array([[-1.0, 0.1, 0.4], [0.2, -0.3, 0.6]], np.float32)
 
 def tile_of(score: np.ndarray) -> Tile:
     images, captions = score.shape
-    return Tile(np.arange(images), np.arange(captions), {"i2t": score})
+    return Tile(np.arange(images), np.arange(captions), {I2T: score})
 
 
-def weights(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndarray]:
+def weights(
+    scores: list[np.ndarray], *fold_of: np.ndarray
+) -> dict[RankKey, np.ndarray]:
     images, captions = scores[0].shape
     areas = fusion.Areas(
         len(scores), Relevance(np.arange(images), np.arange(captions), *fold_of)
@@ -28,8 +31,10 @@ def weights(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndar
     return areas.weights()
 
 
-def adaptive(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndarray]:
-    """All scores as one tile, (I, C) by name."""
+def adaptive(
+    scores: list[np.ndarray], *fold_of: np.ndarray
+) -> dict[RankKey, np.ndarray]:
+    """All scores as one tile, (I, C)."""
     tile = tile_of(scores[0])
     return fusion.fused(scores, weights(scores, *fold_of), tile.rows, tile.columns)
 
@@ -37,10 +42,10 @@ def adaptive(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.nda
 def test_weights_are_inverse_positive_areas_normalised():
     # Areas of image 0: 0.5 + 0.3 = 0.8 and 0.1 + 0.1 = 0.2, so 1.25 and 5; of image 1:
     # 0.4 and 1.
-    of_images = weights([FIRST, SECOND])["i2t"]
+    of_images = weights([FIRST, SECOND])[I2T]
     np.testing.assert_allclose(of_images, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
     # With areas 0.5 and 0.8 of the third: 1.25, 5, 2 of 8.25; 2.5, 1, 1.25 of 4.75.
-    of_images = weights([FIRST, SECOND, THIRD])["i2t"]
+    of_images = weights([FIRST, SECOND, THIRD])[I2T]
     expected = [
         [1.25 / 8.25, 2.5 / 4.75],
         [5 / 8.25, 1 / 4.75],
@@ -56,31 +61,33 @@ def test_adaptive_scores_by_hand():
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],
         [(-0.2 + 0.4 * 0.6) / 1.4, (0.4 + 0.4 * 0.2) / 1.4, (0.4 * 0.2) / 1.4],
     ]
-    np.testing.assert_allclose(fused["i2t"], expected, atol=1e-6)
+    np.testing.assert_allclose(fused[I2T], expected, atol=1e-6)
     # Areas of captions: 0.5, 0.4, 0.3 in the first score, 0.7, 0.3, 0.2 in the second.
     expected = [
         [(0.7 * 0.5 + 0.5 * 0.1) / 1.2, (0.7 * -0.2 + 0.5 * 0.6) / 1.2],
         [(0.3 * -0.5 + 0.4 * 0.1) / 0.7, (0.3 * 0.4 + 0.4 * 0.2) / 0.7],
         [(0.2 * 0.3 + 0.3 * -0.9) / 0.5, (0.2 * 0.0 + 0.3 * 0.2) / 0.5],
     ]
-    np.testing.assert_allclose(fused["t2i"], np.transpose(expected), atol=1e-6)
+    np.testing.assert_allclose(fused[T2I], np.transpose(expected), atol=1e-6)
     # In a fold image 0 has its captions 0 and 1 alone: areas 0.5 and 0.2.
     of_folds = adaptive([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]))
     share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
     expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
-    np.testing.assert_allclose(of_folds["i2t_fold"][0, :2], expected, atol=1e-6)
-    assert not np.allclose(fused["i2t"][0, :2], expected, atol=1e-3)
+    np.testing.assert_allclose(
+        of_folds[RankKey("i2t", is_of_folds=True)][0, :2], expected, atol=1e-6
+    )
+    assert not np.allclose(fused[I2T][0, :2], expected, atol=1e-3)
 
 
 def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
     """The limit of Eq. 6.10 for a small area; nothing is divided by zero."""
     flat = -np.ones((2, 3), np.float32)
     fused = adaptive([FIRST, flat])
-    np.testing.assert_allclose(fused["i2t"], flat, atol=1e-6)
-    np.testing.assert_allclose(fused["t2i"], flat, atol=1e-6)
+    np.testing.assert_allclose(fused[I2T], flat, atol=1e-6)
+    np.testing.assert_allclose(fused[T2I], flat, atol=1e-6)
     both = adaptive([flat, 3 * flat])  # of two such scores each takes half
-    np.testing.assert_allclose(both["i2t"], 2 * flat)
-    np.testing.assert_allclose(weights([flat, np.zeros((2, 3))])["i2t"], 0.5)
+    np.testing.assert_allclose(both[I2T], 2 * flat)
+    np.testing.assert_allclose(weights([flat, np.zeros((2, 3))])[I2T], 0.5)
 
 
 # Whole images and regions (two-branch paper, Eq. 8) ---

@@ -613,9 +613,10 @@ def golden_of_scoring(folder: Path) -> Values:
             areas.add(number, tile)
     places = np.arange(20), np.arange(len(OWNERS))
     parts = list(scores.values())
-    yield "fusion: average", fusion.mean(parts, *places)
-    yield "fusion: adaptive weights", areas.weights()
-    yield "fusion: adaptive", fusion.fused(parts, areas.weights(), *places)
+    yield "fusion: average", by_name(fusion.mean(parts, *places))
+    yield "fusion: adaptive weights", by_name(areas.weights())
+    fused = fusion.fused(parts, areas.weights(), *places)
+    yield "fusion: adaptive", by_name(fused)
     far = fusion.distance(scores["first"])
     phrases = np.array([0, 0, 3, 4, 4, 4, 9])
     regions = fusion.mean_of_phrases(np.abs(numbers(9, 20, 7)), phrases, far)
@@ -627,13 +628,17 @@ def golden_of_scoring(folder: Path) -> Values:
         "i2t", 9, len(OWNERS), Matrices((4, 9), i2t=numbers(10, 9, len(OWNERS)))
     )
     for how, grid in corrections.GRIDS.items():
-        given = {f"i2t {number}": each for number, each in enumerate(grid)}
-        asked = {"i2t": (split, split if how == "dual_softmax" else bank)}
-        tiles = list(corrections.Corrected(how, asked, given))
-        yield (
-            f"correction: {how}",
-            rounded([tile.of(name) for tile in tiles for name in given]),
-        )
+        asked = split, split if how == "dual_softmax" else bank
+        correction = corrections.Correction(how, *asked, grid)
+        corrected = []
+        for tile in split.tiles:
+            corrected += [correction.scores(tile, given) for given in grid]
+        yield f"correction: {how}", rounded(corrected)
+
+
+def by_name(scores: dict) -> dict[str, np.ndarray]:
+    """Scores by the names of the ranks that they count for."""
+    return {key.name: of_key for key, of_key in scores.items()}
 
 
 def made_scores(seed: int) -> np.ndarray:
@@ -654,9 +659,9 @@ def evaluation_of(scores: np.ndarray, group_of_image: np.ndarray, folds: int) ->
     kept = result.scores
     return {
         "metrics": result.metrics,
-        "ranks": {way: ranks.best for way, ranks in kept.ranks.items()},
+        "ranks": {key.name: ranks.best for key, ranks in kept.ranks.items()},
         "ranks of all relevant": {
-            way: ranks.values for way, ranks in kept.ranks.items()
+            key.name: ranks.values for key, ranks in kept.ranks.items()
         },
         "histograms": [kept.histograms.matched, kept.histograms.unmatched],
         "first answers": result.retrieved,

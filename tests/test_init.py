@@ -9,10 +9,12 @@ import pytest
 import tiny_networks
 import torch
 from PIL import Image
+from refusals import check, refusal
 from torchvision import models
 
 from benchmark.__main__ import main
 from benchmark.commands import init
+from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, read_params, read_season
 from benchmark.season.resolving import resolve
 
@@ -55,22 +57,15 @@ def write_lines(count: int, *splits: str) -> None:
 def test_a_folder_becomes_the_active_season(capsys):
     write(12)
     assert main(["init", "my pets"]) == 0
-    told = capsys.readouterr().out
-    assert "my pets: 12 images, 24 captions" in told
-    assert (
-        "2 to test, 1 to validate. Nothing can be concluded from 2 test images" in told
-    )
-    assert "train 9, val 1, test 2" in told and told.count("next: ") == 1
+    printed = capsys.readouterr().out
+    assert "12 images, 24 captions" in printed and "train 9, val 1, test 2" in printed
+    assert printed.count("next: ") == 1
+    assert not init.count(Path("my pets"), None).is_conclusive
     assert active_season() == "my_pets"
-    assert {cell.preset for cell in read_params().cells.values()} >= {
-        "cca",
-        "scan_t2i_avg",
-    }
-    assert all(
-        cell.scaled for cell in read_params().cells.values() if cell.method != "cca"
-    )
-    assert main(["init", "my pets"]) == 2
-    assert "choose another with --name" in capsys.readouterr().err
+    cells = read_params().cells.values()
+    assert {cell.preset for cell in cells} >= {"cca", "scan_t2i_avg"}
+    assert all(cell.scaled for cell in cells if cell.method != "cca")
+    check(refusal(init, "my pets"), where="seasons/my_pets", do="--name")
 
 
 @pytest.mark.parametrize(
@@ -112,54 +107,46 @@ def test_every_season_file_can_be_resolved(images, name):
     assert is_scaled == (counted.trained < init.LARGE)
 
 
-def refused(capsys, *words: str) -> str:
-    """The line of an `init` that writes no season."""
-    assert main(["init", *words]) == 2
-    told = capsys.readouterr()
-    assert "next: " not in told.out
+def refused(*words: str) -> UserError:
+    """The error of an `init` that writes no season."""
+    error = refusal(init, *words)
     assert not Path("seasons/my_pets").exists() and not Path("local.yaml").exists()
     assert Path("params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
-    return told.err
+    return error
 
 
-def test_what_cannot_be_read_leaves_no_season(capsys):
-    assert "nowhere: expected a folder with images" in refused(capsys, "nowhere")
-    assert "expected one annotation file" in refused(capsys, "my pets")
+def test_what_cannot_be_read_leaves_no_season():
+    check(refused("nowhere"), where="nowhere", found="none")
+    check(refused("my pets"), expected="one annotation file")
     write(12)
     Path("my pets/3.png").write_text("no image")
-    told = refused(capsys, "my pets")
-    assert "my pets: 3.png: expected a whole" in told and "then init again" in told
-    assert "data/raw" not in told
+    error = refused("my pets")
+    assert (error.within, error.where, error.redo) == ("my pets", "3.png", "init")
+    assert "data/raw" not in str(error)
     Path("my pets/3.png").unlink()
-    told = refused(capsys, "my pets")
-    assert (
-        "my pets/3.png: expected an image, as the annotations name it, found nothing"
-        in told
-    )
-    assert "found a reserved one" in refused(capsys, "my pets", "--name", "shared")
+    check(refused("my pets"), where="my pets/3.png", found="nothing")
+    check(refused("my pets", "--name", "shared"), found="reserved")
 
 
 def test_weights_are_checked_before_anything_is_written(capsys):
     write(12)
     Path("w").mkdir()
-    given = ("my pets", "--weights-dir", "w")
-    assert "mobilenet_v2-*.pth, found none" in refused(capsys, *given)
+    words = ("my pets", "--weights-dir", "w")
+    check(refused(*words), expected="mobilenet_v2-*.pth", found="none")
     torch.save({"x": torch.zeros(1)}, "w/mobilenet_v2-1.pth")
-    assert "found those of another network" in refused(capsys, *given)
+    check(refused(*words), where="mobilenet_v2-1.pth", expected="this network")
     weights = models.get_model("mobilenet_v2", weights=None).state_dict()
     torch.save(weights, "w/mobilenet_v2-1.pth")
     pytest.importorskip("timm")
     Path("w/efficientnet_lite2.pth").touch()
     tiny_networks.bert(Path("w/a-bert"))
     capsys.readouterr()
-    assert main(["init", *given]) == 0 and read_params().weights_dir == "w"
-    told, written = (
-        capsys.readouterr().out,
-        Path("seasons/my_pets/season.yaml").read_text(),
-    )
+    assert main(["init", *words]) == 0 and read_params().weights_dir == "w"
+    printed = capsys.readouterr().out
+    written = Path("seasons/my_pets/season.yaml").read_text()
     for offer in (
         "image: {network: timm_tf_efficientnet_lite2, input_size: 260, grid: 6, standardise: true}",
         "sentence: {transformer: {weights: a-bert}}",
     ):
-        assert f"stronger, see the season file: {offer}  # " in told
+        assert f": {offer}  # " in printed
         assert f"    # Stronger: {offer}  # " in written

@@ -39,11 +39,11 @@ def hamming(codes: np.ndarray) -> np.ndarray:
 
 DOUBTFUL = {
     "packed bits": BYTES,
-    "packed bits as int8": BYTES.view(np.int8),
+    "bits as int8": BYTES.view(np.int8),
     "packed bits less 128": (BYTES.astype(int) - 128).astype(np.int8),
-    "few bits that are 1, as int8": np.packbits(VECTORS > 1, axis=1).view(np.int8),
-    "packed bits in long integers": BYTES.astype(np.int64),
-    "packed bits as floating-point numbers": BYTES.astype(np.float32),
+    "sparse bits, int8": np.packbits(VECTORS > 1, axis=1).view(np.int8),
+    "bits as int64": BYTES.astype(np.int64),
+    "bits as floats": BYTES.astype(np.float32),
     "words": BYTES.view(np.int64),
     "words as floating-point numbers": BYTES.view(np.int32).astype(np.float64),
     "unpacked bits": (VECTORS > 0).astype(np.uint8),
@@ -55,7 +55,7 @@ DOUBTFUL = {
     "bfloat16 without a type": HALVES.view("V2"),
     "float16 as uint16": VECTORS.astype(np.float16).view(np.uint16),
     "a zero point": (QUANTISED.astype(int) + 128).astype(np.uint8),
-    "a zero point in int8": np.maximum(QUANTISED.astype(int) * 4 - 128, -128).clip(
+    "int8, zero point": np.maximum(QUANTISED.astype(int) * 4 - 128, -128).clip(
         -128, 127
     ),
     "one sign": np.abs(QUANTISED),
@@ -84,8 +84,8 @@ def scaled_by_column(vectors: np.ndarray) -> np.ndarray:
 COORDINATES = {
     "single precision": VECTORS,
     "large numbers, which are all whole": VECTORS * np.float32(1e12),
-    "the same with zeros": np.maximum(VECTORS, 0) * np.float32(1e12),
-    "quantised by the largest number": QUANTISED,
+    "ternary": np.maximum(VECTORS, 0) * np.float32(1e12),
+    "quantised": QUANTISED,
     "quantised by row": scaled_by_row(VECTORS),
     "quantised by column": scaled_by_column(VECTORS),
     "quantised, as floating-point numbers": QUANTISED.astype(np.float32),
@@ -160,7 +160,7 @@ def test_bits_of_several_files_are_packed_alike():
         check_alike([whole_numbers(FILE, values) for values in files], numbers)
 
     unlike = {
-        "the first bit turned": BYTES.view(np.int8),
+        "first bit flipped": BYTES.view(np.int8),
         "unpacked": VECTORS > 0,
         "words": BYTES.view(np.uint64),
         "floating-point numbers": VECTORS,

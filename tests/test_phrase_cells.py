@@ -22,6 +22,7 @@ from benchmark.core.files import read_json
 from benchmark.core.records import Costs
 from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
+from benchmark.data.rank_keys import RankKey
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
@@ -184,7 +185,7 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     )
     assert ranks.best("p2r").tolist() == expected and expected[7] == 12
     right = [max(sum(o >= 0.5 for o in row), 1) for row in ious]
-    assert ranks.all("p2r").counts.tolist() == right
+    assert ranks.ranks[RankKey("p2r")].counts.tolist() == right
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)

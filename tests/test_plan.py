@@ -2,6 +2,7 @@
 holds."""
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,9 +72,8 @@ def known(interaction: float = 0.0, error: float = 4.0) -> plan.Known:
     """What SPREAD says; of which `interaction` is the part that other images would
     change."""
     images = error**2 - 2 * interaction**2  # SE is of one training of each
-    return plan.given(2.1, error, MEASURED)._replace(
-        images=images, interaction=interaction**2
-    )
+    given = plan.given(2.1, error, MEASURED)
+    return replace(given, images=images, interaction=interaction**2)
 
 
 PLANS = {
@@ -99,7 +99,7 @@ PLANS = {
 def compared(name: str, runs: int, **drawing) -> tuple[float, float]:
     """What is planned, and what happens."""
     kind, margin, difference, seeds, images, claims, others, interaction = PLANS[name]
-    spread = known(interaction)._replace(freedom=2 * others)
+    spread = replace(known(interaction), freedom=2 * others)
     rule = Rule(kind=KINDS[kind], margin=margin)
     planned = power(rule, difference, spread.doubt(seeds, images), claims)
     facts = {"claims": claims, "others": others, "runs": runs} | drawing

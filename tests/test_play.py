@@ -16,13 +16,17 @@ from dvc.repo import Repo
 
 from benchmark.__main__ import main
 from benchmark.commands import tasks, verify
-from benchmark.commands.tasks import Task
+from benchmark.commands.tasks import Failure, Task
+from benchmark.commands.verify import Compared
+from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.data import results
+from benchmark.data.rank_keys import I2T
 from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.encode import drawn_pretraining
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
+from benchmark.season.stages import Kind, Stage
 from seasons import ROOT, clone
 
 MODULE = """\
@@ -65,7 +69,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def task(words: str, *needs: str, **facts: object) -> Task:
-    return Task(f"python -m small_stage {words}", needs, **facts)
+    return Task("small_stage", tuple(words.split()), needs, **facts)
 
 
 @pytest.mark.slow
@@ -88,12 +92,12 @@ def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it
         "last",
     }
     assert not Path("never").exists()
-    assert failed["odd"].startswith(
-        "here: expected this, found that (see .scratch/log/odd.log)"
-    )
-    assert failed["after odd"] == "needs odd, which failed"
-    assert failed["after that"] == "needs after odd, which failed"
-    assert "exit status" in failed["status"] and len(failed) == 4
+    line = str(UserError("here", "this", "that"))
+    assert failed["odd"] == Failure(f"{line} (see {tasks.LOGS}/odd.log)")
+    skipped = {name for name, failure in failed.items() if failure.is_skipped}
+    assert skipped == {"after odd", "after that"}
+    assert failed.keys() - skipped == {"odd", "status"}
+    assert "exit status" in failed["status"].reason
     assert "odd: failed: here" in capsys.readouterr().err
 
 
@@ -109,10 +113,10 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     }
     before = dict(os.environ)
     failed = tasks.run_all(named, 1, ("5",))
-    assert failed["dies"] == tasks.DIED and "dies once" not in failed
+    assert failed["dies"].reason == tasks.DIED and "dies once" not in failed
     for name in ("native", "apart", "apart again"):
-        assert "ValueError: Numerics(mode='native', threads=2) 5 1" in failed[name]
-    assert "ValueError: Numerics(mode='portable', threads=1) 5 1" in failed["portable"]
+        assert f"ValueError: {Numerics('native', 2)} 5 1" in failed[name].reason
+    assert f"ValueError: {Numerics('portable', 1)} 5 1" in failed["portable"].reason
     assert dict(os.environ) == before
 
 
@@ -125,14 +129,15 @@ def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(
     failed = tasks.run_all(
         named, 1, is_stale=lambda name: name == "b", ended=lambda name: "edited"
     )
-    assert failed == {"b": "edited"} and Path("b").exists()
+    assert failed == {"b": Failure("edited")} and Path("b").exists()
 
 
 def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder):
     cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
     params = Params(season="s", title="s", device="cpu", datasets={}, feature_sets={})
     params = params.model_copy(update={"cells": {cell.key: cell}})
-    never = tasks.of_stage(params, f"train@{cell.key}", "python -m small_stage", (), {})
+    stage = Stage(name=f"train@{cell.key}", kind=Kind.TRAIN, item=cell.key)
+    never = tasks.of_stage(params, stage, (), {})
     known = {"short": task("", seconds=2), "long": task("", seconds=9), "never": never}
     asked = []
     assert tasks.run_all(known, 1, is_stale=lambda name: bool(asked.append(name))) == {}
@@ -221,33 +226,33 @@ def test_verify_compares_all_that_counts(monkeypatch):
     old = results.read_kept("demo", "shapes")["scan_t2i_avg/0"]
     record = old.record
     rsum = f"{record.metrics['rsum']:.2f}"
-    assert verify.compared(old, old, None) == (rsum, rsum, "identical")
-    assert verify.compared(old, old, "why") == (rsum, rsum, "why")
-    assert verify.compared(old, None, None) == (rsum, "-", "not run")
-    assert verify.compared(None, old, None) == ("-", rsum, "not committed")
+    assert verify.comparison(old, old, None).is_identical
+    failed = verify.comparison(old, old, Failure("why"))
+    assert failed == Compared(rsum, rsum, problem="why")
+    assert verify.comparison(old, None, None) == Compared(rsum, "-", problem="not run")
+    new = verify.comparison(None, old, None)
+    assert new == Compared("-", rsum, problem="not committed")
     metrics = record.metrics | {"rsum": record.metrics["rsum"] + 1e-13}
     history = {name: values[:-1] for name, values in record.history.items()}
     changed = record.model_copy(update={"metrics": metrics, "history": history})
     new = replace(old, record=changed)
-    assert verify.compared(old, new, None)[2].startswith(
-        "other metrics, history, (committed"
-    )
+    assert verify.comparison(old, new, None).different == ("metrics", "history")
     # The ranks of all relevant items; where one side knows the best ranks alone, these.
     first = Ranks(np.array([0, 2, 5]), np.array([2, 1]))
-    for kept, told in (
-        (first, "identical"),
-        (Ranks.of_best(np.array([0, 5])), "identical"),
-        (Ranks(np.array([0, 3, 5]), np.array([2, 1])), "other ranks"),
-        (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), "other ranks"),
+    for kept, different in (
+        (first, ()),
+        (Ranks.of_best(np.array([0, 5])), ()),
+        (Ranks(np.array([0, 3, 5]), np.array([2, 1])), ("ranks",)),
+        (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), ("ranks",)),
     ):
         both = [with_ranks(old, ranks) for ranks in (first, kept)]
-        assert verify.compared(*both, None)[2].startswith(told)
+        assert verify.comparison(*both, None).different == different
 
 
 def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
     """The result with other ranks, whatever its record says of them."""
     record = result.record.model_copy(update={"files": {}})
-    npz = results.scores_npz(Scores(ranks={"i2t": ranks}))
+    npz = results.scores_npz(Scores(ranks={I2T: ranks}))
     return replace(result, record=record, arrays={results.RANKS: npz})
 
 
@@ -303,7 +308,7 @@ def test_ctrl_c_ends_what_runs(folder):
         "import signal; from benchmark.commands import tasks\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell ignore it\n"
         "if __name__ == '__main__':\n"
-        "    tasks.run_all({'s': tasks.Task('python -m slow_stage')}, 1)\n"
+        "    tasks.run_all({'s': tasks.Task('slow_stage')}, 1)\n"
     )
     slow = "import time\nfrom pathlib import Path\ndef configure(parser): pass\n"
     slow += "def main(a):\n    Path('begun').touch()\n    time.sleep(120)\n"

@@ -166,7 +166,7 @@ def test_raw_files_must_be_those_of_the_manifest():
     annotations = raw / "captions.jsonl"
     annotations.write_text(annotations.read_text().replace("This is a.", "This is A."))
     checksum = sha256(annotations)
-    refuses(annotations, "as in the manifest", checksum, "rematch fetch mine")
+    refuses(annotations, "the manifest", checksum, "rematch fetch mine")
     run_fetch()
     (raw / "a.png").unlink()
     refuses(raw / "a.png", "in the manifest", "nothing")

@@ -29,7 +29,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch):
     printed.boards_of.cache_clear()
     params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
     boards = read_boards(params)
-    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
+    verdicts = {board.dataset: claims.claim_tests(board) for board in boards}
     write_json(Path("reports/try/metrics.json"), metrics(boards, verdicts))
     yield {board.dataset: board for board in boards}
     printed.boards_of.cache_clear()

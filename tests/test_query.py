@@ -121,7 +121,7 @@ def test_a_text_is_scored_as_the_caption_that_it_is_and_the_best_images_are_told
         torch.testing.assert_close(scores, matrix[:, caption])
     assert refused_by("a red zebra", "--top", "3") is None
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "not known: zebra"
+    assert lines[0] == "not in the vocabulary: zebra"
     assert lines[1] == "scan on test of tiny, seed 0: rank, score, image, caption"
     captions = prepared_tables.read("tiny").captions
     scores = []
@@ -167,7 +167,7 @@ def test_what_cannot_be_asked_is_refused(scan):
         ((" ",), "' '"),
         (("a dog", "--image", "x.png"), "both"),
         ((), "neither"),
-        (("--image", "none.png"), "nothing"),
+        (("--image", "none.png"), "no such file"),
         (("a dog", "--dataset", "other"), "no such key"),
         (("a dog", "--seed", "7"), "no such key"),
         (("a dog", "--top", "0"), "0"),

@@ -153,7 +153,7 @@ def test_files_that_change_while_they_are_prepared(own, monkeypatch):
     check(
         refusal(prepare, "mine"),
         "data/raw/mine/captions.csv",
-        "as in the manifest",
+        "the manifest",
         "",
         FETCH,
     )
@@ -164,5 +164,5 @@ def test_pictures_that_change_before_they_are_encoded(own):
     assert main(["fetch", "mine"]) == 0 and main(["prepare", "mine"]) == 0
     replace_picture(own)
     error = refusal(encode, "mine-drawn_cnn_96_g6_flip")
-    check(error, "data/raw/mine/pictures/0.png", "as in the manifest", "", FETCH)
+    check(error, "data/raw/mine/pictures/0.png", "the manifest", "", FETCH)
     assert not Path("data/features").exists()

@@ -372,11 +372,11 @@ def test_of_phrases_alone_or_of_nothing_no_table_of_retrieval_is_there(boards):
 
 def test_claims_on_phrases_have_verdicts(boards):
     verdicts = {
-        verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])
+        verdict.claim.id: verdict for verdict in claims.claim_tests(boards["scenes"])
     }
     failed = verdicts["localisation_nonlinear_helps"]
     assert failed.conclusion == "not run" and failed.reason.startswith("Lost: failed: ")
-    assert verdicts["regions_barely_help"].pairs[0].comparison.difference == 200.0
+    assert verdicts["regions_barely_help"].verdicts[0].comparison.difference == 200.0
 
 
 def test_all_tables_can_be_exported(boards):

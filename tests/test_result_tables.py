@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.boards import claims, flags
+from benchmark.boards import claim_entries, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import dataset_page, result_tables, season_pages
 from benchmark.report.pages.result_tables import (
@@ -211,7 +211,7 @@ def test_a_training_costs_what_it_goes_on_from_as_well():
     curve = pd.DataFrame({"epoch": [1, 2, 3], "loss": 1.0, "val_rsum": [1.0, 2.0, 3.0]})
     (only,) = records(result_tables.costs(board(row("a", 0, history=curve))))
     assert only["epochs"] == "3"
-    assert claims.made(board(row("a", 0, 1, history=curve))).trainings == 2
+    assert claim_entries.made(board(row("a", 0, 1, history=curve))).trainings == 2
     external = row("b", POOR, method="brought", family="brought")
     assert len(result_tables.costs(board(external))) == 0
 

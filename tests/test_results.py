@@ -13,6 +13,7 @@ from refusals import refused
 from benchmark.core.files import npz_of, read_archive, write_archive, write_bytes
 from benchmark.core.records import Costs
 from benchmark.data import results
+from benchmark.data.rank_keys import I2T
 from benchmark.data.results import RANKS, SAMPLES, CellResult, Ranks, Scores
 
 FOLDER = Path("results/try/made")
@@ -31,7 +32,7 @@ def result(name: str, **arrays: bytes) -> CellResult:
 
 
 def test_results_are_read_as_they_were_written_whatever_their_order():
-    ranks = results.scores_npz(Scores(ranks={"i2t": Ranks.of_best(np.array([3, 0]))}))
+    ranks = results.scores_npz(Scores(ranks={I2T: Ranks.of_best(np.array([3, 0]))}))
     cells = {
         "b/1": result("b/1", **{RANKS: ranks}),
         "a/0": result("a/0", **{RANKS: ranks}),
@@ -65,7 +66,7 @@ def test_a_line_of_the_records_is_a_fact_and_a_line_of_the_costs_is_a_run():
 def test_other_bytes_than_the_record_names_are_refused():
     cell = result("a/0", **{RANKS: b"some"})
     cell.arrays[RANKS] = b"others"
-    with refused("try/made/a/0/scores/ranks.npz", found="others"):
+    with refused("try/made/a/0/scores/ranks.npz", found="checksum"):
         cell.npz(RANKS)
 
 

@@ -15,7 +15,7 @@ from scipy import special, stats
 from benchmark.stats import comparisons, significance
 from benchmark.stats.claim_kinds import KINDS, ORDERED, Conclusion
 from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.verdicts import Pair, Rule, judge
+from benchmark.stats.verdicts import Rule, Verdict, judge
 
 IMAGES = 100
 MARGIN = 6.0
@@ -185,7 +185,8 @@ def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     spread = comparisons.spread(drawn.samples, drawn.samples)
     names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
     claims = [
-        [Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names
+        [Verdict(comparison=compared(drawn, spread, *pair), rule=rule)]
+        for pair in names
     ]
     return [pair.conclusion for (pair,) in judge(claims)]
 

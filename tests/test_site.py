@@ -10,7 +10,7 @@ import pytest
 import report_seasons
 
 from benchmark.__main__ import main
-from benchmark.boards import claim_ledger, claims, comparisons
+from benchmark.boards import claim_entries, claim_ledger, claims, comparisons
 from benchmark.boards.boards import read_boards
 from benchmark.boards.flags import NAMES, row_flags
 from benchmark.commands import site
@@ -66,7 +66,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     assert failed["reason"] == report_seasons.HOSTILE and len(of_board["rows"]) == len(
         report_seasons.PRESETS
     )
-    verdicts = claims.verdicts(board)
+    verdicts = claims.claim_tests(board)
     of_claims = [claim for claim in told["claims"] if claim["dataset"] == "open"]
     assert [claim["conclusion"] for claim in of_claims] == [
         str(v.conclusion) for v in verdicts
@@ -76,7 +76,8 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     ]
     for claim, verdict in zip(of_claims, verdicts, strict=True):
         parts = [
-            claims.compared(pair).model_dump(mode="json") for pair in verdict.pairs
+            claim_entries.verdict_entry(part).model_dump(mode="json")
+            for part in verdict.verdicts
         ]
         assert claim["parts"] == parts
     best = ranked[0]["place"]

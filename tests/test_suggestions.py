@@ -47,7 +47,7 @@ def test_the_valid_keys_are_those_of_the_place():
     gird, sise = {"image": {"gird": 3}}, {"sentence": {"hglmm": {"sise": 3}}}
     keys = "features, flip, grid, input_size, network"
     for change, *told in (
-        ({"preset": []}, "preset", "presets, ", "did you mean presets?"),
+        ({"preset": []}, "preset", "presets, ", "mean presets?"),
         (
             {"datasets": {"p": {"imge": {}}}},
             "datasets.p.imge",
@@ -58,14 +58,14 @@ def test_the_valid_keys_are_those_of_the_place():
             {"datasets": {"p": gird}},
             "datasets.p.image.gird",
             keys,
-            "did you mean grid?",
+            "mean grid?",
         ),
         (
             {"datasets": {"p": sise}},
             *(
                 "datasets.p.sentence.hglmm.sise",
                 "centres, hidden",
-                "did you mean size?",
+                "mean size?",
             ),
         ),
         ({"claims": [{"beter": "a"}]}, "claims.0"),

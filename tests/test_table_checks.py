@@ -51,7 +51,7 @@ def test_sound_tables_pass():
     check_boxes(tables().regions, sized(5, 6))
 
 
-ONCE, UNKNOWN_IMAGE = "an id that occurs once", "an image of the table of images"
+ONCE, UNKNOWN_IMAGE = "occurs once", "table of images"
 FAULTS = [  # changed tables, and where, expected, found
     (changed("images", 1, image_id="train"), "image_id 'train'", ONCE, "a second row"),
     (changed("captions", 2, caption_id="t"), "caption_id 't'", ONCE, "a second row"),
@@ -64,13 +64,13 @@ FAULTS = [  # changed tables, and where, expected, found
     (
         changed("captions", 0, text=" \n\t"),
         "caption_id 't': text",
-        "a caption that is not",
+        "a caption",
         "' ",
     ),
     (
         changed("images", 1, group="train"),
         "group 'train'",
-        "one split per group",
+        "one split",
         "train and val",
     ),
     (
@@ -88,20 +88,20 @@ FAULTS = [  # changed tables, and where, expected, found
     (
         changed("regions", 0, phrase=" "),
         "caption_id 't': phrase",
-        "that is not blank",
+        "not blank",
         "' '",
     ),
     (
         changed("regions", 1, chain=""),
         "caption_id 't': chain",
-        "that is not blank",
+        "not blank",
         "''",
     ),
     (
         changed("regions", 1, image_id="val"),
         *(
             "phrase 'the animal': image_id",
-            "the image of the phrase's caption",
+            "the phrase's caption",
             "'val' (1 such",
         ),
     ),
@@ -109,7 +109,7 @@ FAULTS = [  # changed tables, and where, expected, found
         changed("regions", 1, image_id="val", caption_id="v"),
         *(
             "phrase 'the animal': chain 'cat'",
-            "one image per chain",
+            "one image",
             "another one (1 such in all)",
         ),
     ),
@@ -117,7 +117,7 @@ FAULTS = [  # changed tables, and where, expected, found
         changed("regions", 1, x1=4.0),
         *(
             "phrase 'the animal': chain 'cat'",
-            "one box per chain",
+            "one box",
             "another one (1 such in all)",
         ),
     ),
@@ -166,11 +166,8 @@ def test_a_box_without_area_is_named(box):
 @pytest.mark.parametrize("box", [{"x0": -3.0}, {"y0": -2.0}, {"x1": 9.0}, {"y1": 8.0}])
 def test_a_box_outside_its_picture_is_named(box):
     regions = changed("regions", 0, **box).regions
-    where, expected = (
-        "image_id 'train': phrase 'a cat': box",
-        "a box in its picture of 5 x 6",
-    )
-    with refused(where, expected, "] (1 such in all)"):
+    where = "image_id 'train': phrase 'a cat': box"
+    with refused(where, "5 x 6", "] (1 such in all)"):
         check_boxes(regions, sized(5, 6))
 
 
@@ -179,7 +176,7 @@ def test_a_box_may_stick_out_by_the_pixel_that_annotations_disagree_on():
 
 
 def test_a_picture_that_is_not_rgb_is_refused():
-    with refused("mine: a", "a whole picture", "mode L instead of RGB (1 such in all)"):
+    with refused("a", "RGB", "mode L (1 such in all)"):
         measure(["a"], lambda file: Image.new("L", (2, 2)), "mine")
 
 

@@ -57,8 +57,8 @@ HONEST = {
     "a poem": "Roses are red,\nviolets; are | blue,\tdear,\n1, 2, buckle my shoe",
     "a quoted word": 'A sign says "fish", twice.',
     "a list": "Shown are:\n- a dog, brown, old\n- a cat, black, young",
-    "with line breaks of Windows": "One,\r\ntwo,\r\nthree,",
-    "with rarer line breaks": "One\u2028two\x0bthree\x85four",
+    "Windows line breaks": "One,\r\ntwo,\r\nthree,",
+    "rare line breaks": "One\u2028two\x0bthree\x85four",
     "prices": "Fish: 3.50, 4.20, or 5\nMeat: 6.10, 7, or 8",
 }
 
@@ -140,9 +140,7 @@ NAMES = {
     "file names": FILES,
     "paths": [f"images/p{number}.PNG" for number in range(6)],
     "numbers": [f"00000{number}" for number in range(6)],
-    "words with another ending": [
-        f"{word}.jfif" for word in ("a", "bee", "c", "dog", "e", "f")
-    ],
+    "other endings": [f"{word}.jfif" for word in ("a", "bee", "c", "dog", "e", "f")],
 }
 
 
@@ -153,9 +151,7 @@ NAMES = {
 def test_a_field_that_encloses_rows_is_refused_where_it_begins(
     columns, last, files, end
 ):
-    with refused(
-        "c.csv:3", "ends before the next one begins", f"lines 3 to {last + 2}", "close"
-    ):
+    with refused("c.csv:3", "ends before", f"lines 3 to {last + 2}", "close"):
         read(swallowing(columns, 1, last, files, end))
 
 
@@ -182,12 +178,12 @@ def test_where_rows_hold_enclosed_fields_a_swallowed_row_is_refused(separator):
         (
             ["p0.jpg,One.", "image,caption", "p1.jpg,Two"],
             "c.csv:3",
-            "a second line with the names",
+            "second line",
         ),
         (
             ["p0.jpg,One.", "caption,image", "Two,p1.jpg"],
             "c.csv:3",
-            "a second line with the names",
+            "second line",
         ),
     ],
 )
@@ -200,7 +196,7 @@ def test_of_two_readings_the_one_that_gets_further_says_what_is_wrong():
     """Letters: the row that lacks a separator; enclosing: the quotation mark before
     it."""
     lines = ["image| number| caption", 'p0.jpg| 0| "Fish" says', "p1.jpg| 0   A dog"]
-    with refused("c.csv:3", "columns (3)", "2", "correct the line"):
+    with refused("c.csv:3", "(3)", "2", "correct the line"):
         read("\n".join(lines), "|")
 
 

@@ -88,9 +88,7 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
         fewer := dict(list(whole.state_dict().items())[:9]),
         tmp_path / "test_efficientnet.pth",
     )
-    with refused(
-        "test_efficientnet.pth", "the weights of this network", "another network"
-    ):
+    with refused("test_efficientnet.pth", "of this network", "another network"):
         timm_cnn.load(TINY, tmp_path)
     (tmp_path / "test_efficientnet.safetensors").write_bytes(b"x" * 99)
     with refused(
@@ -101,7 +99,7 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
     with refused("test_efficientnet.safetensors", "plain tensors", "something else"):
         timm_cnn.load(TINY, tmp_path)
     torch.save(fewer, tmp_path / "test_efficientnett.pth")
-    with refused("network", "a network of timm", "did you mean test_efficientnet?"):
+    with refused("network", "of timm", "test_efficientnet?"):
         timm_cnn.load("timm_test_efficientnett", tmp_path)
     state = timm.create_model("test_vit", pretrained=False).state_dict()
     torch.save(state, tmp_path / "test_vit.pth")

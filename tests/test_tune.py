@@ -9,10 +9,10 @@ import pytest
 import tiny_cells
 from refusals import refused
 
-from benchmark.boards import boards
 from benchmark.boards.boards import Board
 from benchmark.commands import tune
-from benchmark.report.pages.dataset_page import tuning
+from benchmark.report.pages import dataset_page
+from benchmark.season import tuning
 from benchmark.season.parameters import Cell
 from seasons import params_of
 
@@ -55,8 +55,8 @@ def test_a_trial_is_what_a_training_with_these_options_says_of_validation(capsys
     )
     epoch = tiny_cells.checkpoint_of().epoch
     rsum = tiny_cells.history_of().val_rsum[epoch - 1]
-    said = f"two_branch epochs=4 learning_rate=0.002: epoch {epoch}, rsum {rsum:.1f}\n"
-    assert capsys.readouterr().out.startswith(said)
+    line = f"two_branch epochs=4 learning_rate=0.002: epoch {epoch}, rsum {rsum:.1f}\n"
+    assert capsys.readouterr().out.startswith(line)
     header, row = FILE.read_text().splitlines()
     assert header == "dataset,preset,options,epoch,val_rsum"
     assert row == f"tiny,two_branch,epochs=4 learning_rate=0.002,{epoch},{rsum:.1f}"
@@ -98,7 +98,7 @@ def test_what_was_tried_is_not_tried_again(capsys, monkeypatch):
     tried("epochs=2", "learning_rate=0.01")
     monkeypatch.delattr(tune, "train_cell")
     tried("learning_rate=0.01", "epochs=2")
-    assert capsys.readouterr().out.endswith("tried before\n")
+    assert capsys.readouterr().out.endswith("already tried\n")
     assert len(pd.read_csv(FILE)) == 1
 
 
@@ -131,37 +131,19 @@ def board_of(**options: object) -> Board:
 
 def write_trials(*rows: str) -> None:
     FILE.parent.mkdir(parents=True)
-    FILE.write_text("\n".join([",".join(boards.COLUMNS), *rows, ""]))
+    FILE.write_text("\n".join([",".join(tuning.COLUMNS), *rows, ""]))
 
 
 def test_the_report_shows_trials_and_which_the_season_takes(season):
     board = board_of(epochs=3, learning_rate=0.1)
-    assert len(tuning(season, board)) == 0
+    assert len(dataset_page.tuning(season, board)) == 0
     lines = [f"tiny,two_branch,epochs={epochs},2,{epochs}.5" for epochs in (3, 30)]
     write_trials(*lines, "other,x,a=1,1,1.0", "tiny,left_out,a=1 gone=2,1,1.0")
-    assert [[*row[1:3], str(row[3]), row[4]] for row in tuning(season, board).rows] == [
+    assert [
+        [*row[1:3], str(row[3]), row[4]]
+        for row in dataset_page.tuning(season, board).rows
+    ] == [
         ["epochs=3", 2, "3.5", "yes"],
         ["epochs=30", 2, "30.5", ""],
         ["a=1 gone=2", 1, "1.0", ""],
     ]
-
-
-def test_a_row_without_options_is_what_the_season_has():
-    FILE.parent.mkdir(parents=True)
-    FILE.write_text(f"{','.join(boards.COLUMNS)}\nd,vse,,1,9.5\n")
-    (trial,) = boards.read_trials("test").itertuples()
-    assert (trial.options, trial.epoch, trial.val_rsum) == ("", 1, 9.5)
-    assert boards.is_taken(trial.options, cell_of("two_branch"))
-
-
-def test_a_trial_that_is_written_twice_is_one_row():
-    trial = {
-        "dataset": "shapes",
-        "preset": "vse",
-        "options": "epochs=2",
-        "epoch": 1,
-        "val_rsum": 5,
-    }
-    for _ in range(2):
-        boards.add_trial("test", trial)
-    assert len(boards.read_trials("test")) == 1

@@ -22,13 +22,13 @@ from benchmark.stats.significance import Doubt, Estimate, SeedPart
 from benchmark.stats.verdicts import (
     Flag,
     Limit,
-    Pair,
     Rule,
     Size,
+    Verdict,
     claim_p,
     decisive,
     judge,
-    size,
+    size_of,
     withheld,
 )
 
@@ -145,7 +145,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
 def test_the_interval_settles_how_large_the_difference_is_beside_the_printed_one(
     ends, printed, expected
 ):
-    assert size(ends, printed) == expected
+    assert size_of(ends, printed) == expected
 
 
 def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
@@ -173,12 +173,12 @@ def judged(
     *claims: list[Estimate],
     rules: list[Rule] | None = None,
     blocked: Flag | None = None,
-) -> list[list[Pair]]:
+) -> list[list[Verdict]]:
     """The verdicts on claims, one list of estimates each; `blocked` is the last of all
     pairs."""
     rules = rules or [WITHOUT_MARGIN] * len(claims)
     both = zip(rules, claims, strict=True)
-    asked = [[Pair(comparison=made(e), rule=rule) for e in of] for rule, of in both]
+    asked = [[Verdict(comparison=made(e), rule=rule) for e in of] for rule, of in both]
     asked[-1][-1] = replace(asked[-1][-1], blocked=blocked)
     return judge(asked)
 

@@ -38,14 +38,12 @@ def other_shapes(state: dict) -> dict:
 def test_weights_of_another_network_are_refused(tmp_path, mobilenet, change):
     path = tmp_path / "mobilenet_v2-1.pth"
     torch.save(change(mobilenet.state_dict()), path)
-    with refused("mobilenet_v2-1.pth", found="those of another network ("):
+    with refused("mobilenet_v2-1.pth", found="another network ("):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
 
 
 def test_missing_or_ambiguous_weights_are_refused(tmp_path):
-    with refused(
-        "weights_dir", "exactly one file mobilenet_v2-*.pth", "none", "--weights-dir"
-    ):
+    with refused("weights_dir", "one file mobilenet_v2-*.pth", "none", "--weights-dir"):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
     for name in ("mobilenet_v2-1.pth", "mobilenet_v2-2.pth"):
         (tmp_path / name).touch()
@@ -126,9 +124,7 @@ def test_every_network_has_weights_of_the_same_name():
     )
     assert not {"vit_b_16", "swin_t", "googlenet"} & set(torchvision_cnn.NETWORKS)
     for name in torchvision_cnn.NETWORKS:
-        assert torchvision_cnn.whereabouts(name, None).startswith(
-            "to be downloaded from https"
-        )
+        assert "https://" in torchvision_cnn.whereabouts(name, None)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_trained_vectors_are_of_the_training_captions_words(monkeypatch):
 
 
 def test_training_captions_without_words_are_refused():
-    with refused("", "words in the training captions", "none"):
+    with refused("", "training captions", "none"):
         word2vec.words([[], []], WordVectors(size=8), {"dog"})
 
 
@@ -91,7 +91,7 @@ def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, monkeypatch, na
         "lower",
         64,
     )
-    with refused(name, "vectors for words of the captions", "none"):
+    with refused(name, "of the captions", "none"):
         load(tmp_path / name, 2, {"lion"})
     # a size is refused before a file is read
     monkeypatch.setattr(word2vec.mmap, "mmap", None)

@@ -18,6 +18,7 @@ from benchmark.core.records import Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.feature_folders import Words, sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import CellResult, Scores
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.features import drawn_cnn
@@ -283,9 +284,9 @@ def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.nda
         patch.setattr(evaluation, "of_retrieval", of_retrieval)
         evaluated(cell, *members)
     (tile,) = seen
-    by_place = {way: np.empty_like(tile.of(way)) for way in ("i2t", "t2i")}
+    by_place = {way: np.empty_like(tile.of(RankKey(way))) for way in ("i2t", "t2i")}
     for way, matrix in by_place.items():
-        matrix[np.ix_(tile.rows, tile.columns)] = tile.of(way)
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of(RankKey(way))
     return {"i2t": by_place["i2t"], "t2i": by_place["t2i"].T}
 
 

@@ -28,13 +28,13 @@ from scipy.stats import kendalltau
 
 from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.claims import Verdict
+from benchmark.boards.claims import ClaimTest
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import quantity, sides
 from benchmark.scoring.metrics import METRICS, query_terms
 from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
-from benchmark.stats.verdicts import Pair
+from benchmark.stats.verdicts import Verdict
 
 R1 = ("i2t_r1", "t2i_r1")  # what a record by a layer has, of one direction or both
 
@@ -42,8 +42,8 @@ R1 = ("i2t_r1", "t2i_r1")  # what a record by a layer has, of one direction or b
 class Judged(NamedTuple):
     """A claim by `own` and by a layer, on the queries of the layer."""
 
-    own: Verdict
-    here: Verdict
+    own: ClaimTest
+    here: ClaimTest
     # of each part: what the layer adds to its difference, 95%
     steps: list[tuple[float, float]]
 
@@ -153,30 +153,32 @@ class BoardLayer:
         layer tells, by paper and id: by `own` on its queries, and by the layer."""
         found = {}
         for own, here in zip(
-            claims.verdicts(self.own), claims.verdicts(self.here), strict=True
+            claims.claim_tests(self.own), claims.claim_tests(self.here), strict=True
         ):
             metrics = [part.metric for part in own.claim.parts]
             terms = [
                 s in METRICS and query_terms(s, R1) for of in metrics for s in sides(of)
             ]
-            is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(
+            is_told = own.is_counted and len(own.verdicts) == len(here.verdicts) == len(
                 metrics
             )
             if is_told and all(terms):
-                steps = [self._step(pair) for pair in here.pairs]
+                steps = [self._step(verdict) for verdict in here.verdicts]
                 found[own.paper, own.claim.id] = Judged(own, here, steps)
         return found
 
-    def _step(self, pair: Pair) -> tuple[float, float]:
+    def _step(self, verdict: Verdict) -> tuple[float, float]:
         """95% interval of what the layer adds to the difference of a part."""
-        metric, samples = pair.comparison.metric, {}
+        metric, samples = verdict.comparison.metric, {}
         for row in self.here.rows:
             both = ((self.own, self.own.row(row.preset)), (self.here, row))
             own, here = (comparisons.sample_of(*of, metric) for of in both)
             if own.values and here.values:
                 samples[row.preset] = stats.differences(here, own)
         names = [
-            name for name in (pair.comparison.first, pair.comparison.second) if name
+            name
+            for name in (verdict.comparison.first, verdict.comparison.second)
+            if name
         ]
         trained = {row.preset for row in self.here.rows if not row.declared.fuse}
         spread, less = stats.spread(samples, trained), quantity(metric).less_is_better

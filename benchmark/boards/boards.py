@@ -28,6 +28,7 @@ from benchmark.core.errors import UserError, corrected_by
 from benchmark.core.files import read_csv, write_text
 from benchmark.core.records import Provenance, Record
 from benchmark.data import prepared_tables, results
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import (
     COSTS,
     EXTERNAL,
@@ -119,7 +120,7 @@ class Outcome:
         answers to each query, which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
         for way, pairs in layer.items():
-            found = self.scores.ranks.get(results.of_layer(way, kept_as))
+            found = self.scores.ranks.get(RankKey(way, kept_as))
             if found is None or not np.array_equal(
                 found.counts, pairs.counts[pairs.queries]
             ):
@@ -132,12 +133,13 @@ class Outcome:
     def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
         """The outcome by `own`, on the queries of a layer alone. None without ranks of
         them."""
-        if not layer.keys() <= self.scores.ranks.keys():
-            return None
-        ranks = self.scores.ranks
-        return self._with(
-            {way: ranks[way].at(of.counts > 0) for way, of in layer.items()}
-        )
+        ranks = {}
+        for way, pairs in layer.items():
+            of_all = self.scores.ranks.get(RankKey(way))
+            if of_all is None:
+                return None
+            ranks[way] = of_all.at(pairs.counts > 0)
+        return self._with(ranks)
 
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
         """With the metrics that follow from other ranks, or those that are known of
@@ -145,7 +147,8 @@ class Outcome:
         found = retrieval_metrics(ranks)
         found = {name: found[name] for name in known or found}
         record = self.record.model_copy(update={"metrics": found})
-        return replace(self, record=record, of_layer=Scores(ranks=ranks))
+        by_key = {RankKey(way): of_way for way, of_way in ranks.items()}
+        return replace(self, record=record, of_layer=Scores(ranks=by_key))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

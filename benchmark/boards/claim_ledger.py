@@ -44,7 +44,7 @@ OUTCOMES = ("reversed", "undecided now", "decided now", "kept", "still undecided
 # A season's claims.json ---------------------------------------------------------------
 
 
-class Compared(Strict):
+class VerdictEntry(Strict):
     """The comparison of a part of a claim on a dataset."""
 
     first: str
@@ -64,12 +64,12 @@ class Compared(Strict):
     images: int | None = None  # test images that would decide it
     seeds_beside: int = 0  # further trainings that these images need
     remedy: str = ""  # what would decide it where no number of seeds or images would
-    controls: "list[Compared]" = []  # the same comparison in other set-ups
+    controls: "list[VerdictEntry]" = []  # the same comparison in other set-ups
     # of an undecided one against its paper without a control
     withheld: Conclusion | None = None
 
 
-class Finding(Strict):
+class ClaimEntry(Strict):
     """The verdict on a claim, on a dataset of a season."""
 
     paper: str
@@ -78,7 +78,7 @@ class Finding(Strict):
     reason: str
     is_elsewhere: bool  # the sentence names another dataset: shown, not counted
     cautions: list[str]  # flags.said of what speaks against trusting it
-    parts: list[Compared]  # those that were run
+    parts: list[VerdictEntry]  # those that were run
     # the part whose conclusion is that of the claim; None: none was run
     decisive: int | None
     on_test_set: Conclusion | None = None  # for other trainings; None in older reports
@@ -93,11 +93,11 @@ class Finding(Strict):
     level: float = Field(0.0, exclude=True)
 
     @property
-    def compared(self) -> Compared:
+    def compared(self) -> VerdictEntry:
         """The part that decides, of a claim that was run."""
         return self.parts[self.decisive]
 
-    def part_like(self, other: Compared) -> Compared | None:
+    def part_like(self, other: VerdictEntry) -> VerdictEntry | None:
         """The part that compares the same; None where it was not run."""
         same = (other.first, other.second, other.metric)
         return next(
@@ -132,7 +132,7 @@ class Finding(Strict):
         return BEYOND if parts else ""
 
 
-class Place(Strict):
+class RowEntry(Strict):
     """Where a row stands."""
 
     title: str
@@ -156,18 +156,18 @@ class Leader(Strict, extra="ignore"):  # which older reports have more of
     task: str
     metric: str
     is_compared: bool  # whether any two rows could differ significantly
-    places: list[Place]  # of all rows with a result, the best first
+    places: list[RowEntry]  # of all rows with a result, the best first
 
     @property
-    def best(self) -> Place:
+    def best(self) -> RowEntry:
         return self.places[0]
 
     @property
-    def fair(self) -> Place | None:
+    def fair(self) -> RowEntry | None:
         """The best row that knows no more than others."""
         return next((place for place in self.places if not place.knows), None)
 
-    def like(self, place: Place) -> list[Place]:
+    def like(self, place: RowEntry) -> list[RowEntry]:
         """The other rows that are not significantly different from one."""
         return [self.places[rank - 1] for rank in place.rivals]
 
@@ -195,7 +195,7 @@ class Measured(Strict, extra="ignore"):
     images: int  # of the test split
     made: Made
     leaders: list[Leader]
-    claims: list[Finding]
+    claims: list[ClaimEntry]
 
 
 class SeasonClaims(Strict):
@@ -250,14 +250,14 @@ class LedgerRow:
 
     paper: str
     claim: Claim
-    findings: list[Finding] = field(default_factory=list)  # where it was tested
+    findings: list[ClaimEntry] = field(default_factory=list)  # where it was tested
     # the same comparison on data that the sentence is not about: shown, not counted
-    alike: list[Finding] = field(default_factory=list)
+    alike: list[ClaimEntry] = field(default_factory=list)
     # why it was not -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
 
     @cached_property
-    def photographs(self) -> list[Finding]:
+    def photographs(self) -> list[ClaimEntry]:
         """What tests on photographs found, those on the strongest features first."""
         return [finding for finding in self.findings if not finding.is_drawn]
 
@@ -269,7 +269,7 @@ class LedgerRow:
             return self.grouped(self.photographs)
         return Group.DRAWINGS if self.findings else Group.UNTESTED
 
-    def grouped(self, findings: Sequence[Finding]) -> Group:
+    def grouped(self, findings: Sequence[ClaimEntry]) -> Group:
         """What some of its findings say."""
         found = {finding.conclusion for finding in findings}
         if HOLDS in found and found.isdisjoint(FAILED):
@@ -296,7 +296,7 @@ class LedgerRow:
         first."""
         return self.findings[0].needs if self.findings else ""
 
-    def is_in_part(self, finding: Finding) -> bool:
+    def is_in_part(self, finding: ClaimEntry) -> bool:
         """Whether parts of the claim were not run in a test."""
         return len(finding.parts) < len(self.claim.parts)
 
@@ -356,8 +356,8 @@ class Again(NamedTuple):
     """A claim that was tested twice on the same photographs."""
 
     row: LedgerRow
-    weak: Finding  # on the features whose best row is lower
-    strong: Finding
+    weak: ClaimEntry  # on the features whose best row is lower
+    strong: ClaimEntry
 
     @property
     def outcome(self) -> str:

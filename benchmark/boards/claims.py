@@ -8,31 +8,20 @@ trainings on this test set, which is what papers say. Holm's adjustment is over 
 claims of a paper that count on the dataset: a sentence about another dataset is shown,
 and neither counted nor adjusted with. A verdict against a paper stands if the controls
 of its part, the same comparison in another set-up, are against it, too; without one it
-is undecided. Why a claim is not run at all, or nothing is concluded from a comparison:
-see flags. What a season says on them all is written to reports/<season>/claims.json
-(claim_ledger), with DIGITS significant digits.
+is undecided. Why a claim is not run at all: see unrun_claims; why nothing is concluded
+from a comparison: see flags. What a season says on them all is written to
+reports/<season>/claims.json (claim_entries).
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-
-import numpy as np
+from statistics import fmean
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import RANKED_BY, Board, Row
-from benchmark.boards.claim_ledger import (
-    FAILED,
-    Compared,
-    Finding,
-    Leader,
-    Made,
-    Measured,
-    Place,
-    SeasonClaims,
-)
-from benchmark.boards.timing import settings_of
+from benchmark.boards.boards import Board
+from benchmark.boards.claim_ledger import FAILED
 from benchmark.boards.unrun_claims import not_run
 from benchmark.papers.printed_tables import (
     MINUS,
@@ -48,10 +37,10 @@ from benchmark.papers.printed_tables import (
     sides,
 )
 from benchmark.scoring import METRICS
-from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import FAR, KINDS, Conclusion, Effect
-from benchmark.stats.verdicts import WORST_FIRST, Flag, Limit, Pair, Rule
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.verdicts import WORST_FIRST, Flag, Rule, Verdict
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -64,11 +53,10 @@ RELEASE = "CUHK-PEDES"
 FOLDED = "mscoco_1k"  # the papers print means over folds of 1,000 images
 OF_THE_LEVEL = 0.1  # a margin is no larger a share of the better score
 POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
-DIGITS = 6  # significant ones, in claims.json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ClaimTest:
     """What a board says about a claim."""
 
     paper: str  # name of its file
@@ -76,106 +64,121 @@ class Verdict:
     # the sentence names another dataset: this is the same comparison here
     is_elsewhere: bool
     # of each part that was run; none: not run
-    pairs: list[Pair] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a test of the claim, among those that are counted and adjusted
-        for."""
+        """Whether it is among the tests that are counted and adjusted for."""
         return not self.is_elsewhere and not self.claim.uncounted
 
     @property
-    def decisive(self) -> Pair | None:
-        """The pair whose conclusion is that of the claim; None where it was not run."""
-        return rules.decisive(self.pairs) if self.pairs else None
+    def decisive(self) -> Verdict | None:
+        """The verdict that is that of the claim; None where it was not run."""
+        return rules.decisive(self.verdicts) if self.verdicts else None
 
     @property
     def conclusion(self) -> Conclusion:
         """For other images and other trainings."""
-        return self.decisive.conclusion if self.pairs else Conclusion.NOT_RUN
+        return self.decisive.conclusion if self.verdicts else Conclusion.NOT_RUN
 
     @property
     def on_test_set(self) -> Conclusion:
         """For other trainings on this test set."""
-        conclusions = [pair.on_test_set for pair in self.pairs]
-        return (
-            min(conclusions, key=WORST_FIRST.index)
-            if conclusions
-            else Conclusion.NOT_RUN
-        )
+        if not self.verdicts:
+            return Conclusion.NOT_RUN
+        conclusions = [verdict.on_test_set for verdict in self.verdicts]
+        return min(conclusions, key=WORST_FIRST.index)
 
     @property
     def reason(self) -> str:
         """Why, as a short sentence without its full stop."""
-        if not self.pairs:
+        if not self.verdicts:
             return self.flags[0].sentence
-        if len(self.pairs) == 1:
+        if len(self.verdicts) == 1:
             return self.decisive.reason
-        is_all = self.conclusion == Conclusion.HOLDS
-        names = "each pair" if is_all else self.decisive.comparison.names
-        return f"{names}: {self.decisive.reason}"
+        if self.conclusion == Conclusion.HOLDS:
+            return f"each pair: {self.decisive.reason}"
+        return f"{self.decisive.comparison.names}: {self.decisive.reason}"
 
 
-def verdicts(board: Board) -> list[Verdict]:
-    """One verdict for every claim of every paper, in their order; then of the season's
+def claim_tests(board: Board) -> list[ClaimTest]:
+    """One test of every claim of every paper, in their order; then of the season's
     own."""
-    sources = papers() | board.own_claims
-    return [
-        verdict
-        for name, paper in sources.items()
-        for verdict in _of_paper(board, name, paper)
-    ]
+    tests = []
+    for name, paper in (papers() | board.own_claims).items():
+        tests += _of_paper(board, name, paper)
+    return tests
 
 
 # the same, once for all pages of a report
-verdicts_on = lru_cache(maxsize=64)(verdicts)
+claim_tests_on = lru_cache(maxsize=64)(claim_tests)
 
 
-def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
-    """How many verdicts that count reach each conclusion; all are keys."""
-    conclusions = [verdict.conclusion for verdict in verdicts if verdict.is_counted]
+def counts(tests: Iterable[ClaimTest]) -> dict[Conclusion, int]:
+    """How many tests that count reach each conclusion; all are keys."""
+    conclusions = [test.conclusion for test in tests if test.is_counted]
     return {conclusion: conclusions.count(conclusion) for conclusion in Conclusion}
 
 
-def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
+def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
     """With the adjustment over the claims of the paper that were run and count."""
-    asked, parts_of = [], {}
-    for claim in paper.claims:
-        lacks = [not_run(board, claim, _here(board, part)) for part in claim.parts]
-        run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
-        pairs = [_asked(board, paper, part, claim.unfair) for part in run]
-        missing = list(dict.fromkeys(lack for lack in lacks if lack))
-        in_part = [
+    put = [_put(board, name, paper, claim) for claim in paper.claims]
+    counted = [test.verdicts for test in put if test.verdicts and test.is_counted]
+    judged = iter(rules.judge(counted))
+    tests = []
+    for test in put:
+        verdicts = []
+        if test.verdicts and test.is_counted:
+            verdicts = next(judged)
+        elif test.verdicts:
+            (verdicts,) = rules.judge([test.verdicts])
+        if name != OWN:
+            parts = _parts_run(board, test.claim)
+            verdicts = [
+                _controlled(board, paper, test.claim, part, verdict)
+                for part, verdict in zip(parts, verdicts, strict=True)
+            ]
+        blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
+        all_flags = [*dict.fromkeys(blocking), *test.flags]
+        tests.append(replace(test, verdicts=verdicts, flags=all_flags))
+    return tests
+
+
+def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
+    """A claim as it is put to the rules: its comparisons without their conclusions."""
+    parts = _parts_run(board, claim)
+    verdicts = [_asked(board, paper, part, claim.unfair) for part in parts]
+    lacks = [not_run(board, claim, _here(board, part)) for part in claim.parts]
+    missing = list(dict.fromkeys(lack for lack in lacks if lack))
+    if verdicts:
+        missing = [
             Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
         ]
-        presets = dict.fromkeys(preset for part in run for preset in part.presets)
-        of_claim = flags.claim_flags(board, presets, pairs)
-        is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
-        facts = {
-            "paper": name,
-            "claim": claim,
-            "is_elsewhere": is_elsewhere,
-            "pairs": pairs,
-        }
-        asked.append(
-            Verdict(**facts, flags=[*(in_part if pairs else missing[:1]), *of_claim])
-        )
-        parts_of[claim.id] = run
-    judged = iter(rules.judge([v.pairs for v in asked if v.pairs and v.is_counted]))
-    verdicts = []
-    for verdict in asked:
-        pairs, run = [], parts_of[verdict.claim.id]
-        if verdict.pairs:
-            pairs = (
-                next(judged) if verdict.is_counted else rules.judge([verdict.pairs])[0]
-            )
-        if name != OWN:
-            facts = zip(run, pairs, strict=True)
-            pairs = [_controlled(board, paper, verdict.claim, *of) for of in facts]
-        blocked = dict.fromkeys(pair.blocked for pair in pairs if pair.blocked)
-        verdicts.append(replace(verdict, pairs=pairs, flags=[*blocked, *verdict.flags]))
-    return verdicts
+    else:
+        missing = missing[:1]
+    presets = dict.fromkeys(preset for part in parts for preset in part.presets)
+    return ClaimTest(
+        paper=name,
+        claim=claim,
+        is_elsewhere=_is_elsewhere(board, claim),
+        verdicts=verdicts,
+        flags=[*missing, *flags.claim_flags(board, presets, verdicts)],
+    )
+
+
+def _is_elsewhere(board: Board, claim: Claim) -> bool:
+    """Whether the sentence names another dataset."""
+    return claim.only_there and not is_dataset(board, claim.place or "")
+
+
+def _parts_run(board: Board, claim: Claim) -> list[Part]:
+    """The parts of a claim that were run."""
+    return [
+        part
+        for part in claim.parts
+        if not_run(board, claim, _here(board, part)) is None
+    ]
 
 
 def _here(board: Board, part: Part) -> Part:
@@ -183,34 +186,29 @@ def _here(board: Board, part: Part) -> Part:
     return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
 
 
-def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
-    """The comparison of a part, with what it says about it and what is printed."""
+def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Verdict:
+    """The comparison of a part, with what it says about it and what is printed, before
+    anything is concluded."""
     first, second = [*map(board.row, part.presets), None][:2]
-    metric, is_half = (
-        quantity(part.metric),
-        part.metric == "rsum" and len(board.ways) == 1,
-    )
+    metric = quantity(part.metric)
     comparison = comparisons.compare(board, first, second, _here(board, part).metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
+    is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
-    values = None if is_half else of_paper
-    difference = values and (values[0] - values[1]) * (
-        -1 if metric.less_is_better else 1
-    )
-    if values and is_time(part.metric):
+    printed = None if is_half else of_paper
+    difference = None
+    if printed:
+        difference = printed[0] - printed[1]
+        difference = -difference if metric.less_is_better else difference
+    if printed and is_time(part.metric):
         # Times of other machines are compared as shares: half of the printed share that
         # the first preset saves, of what the second takes here.
-        share = abs(1 - values[0] / values[1])
-        margin = share / 2 * (sum(comparison.seconds) / len(comparison.seconds))
+        share = abs(1 - printed[0] / printed[1])
+        margin = share / 2 * fmean(comparison.seconds)
     else:
-        level = None  # the better mean, where both are of recalls
-        if second and len(sides(part.metric)) == 1 and metric.unit == "%":
-            level = max(
-                float(np.mean(of)) for of in (comparison.firsts, comparison.seconds)
-            )
-        shown = of_paper if part.kind == FAR.name else values
-        margin = margin_of(part, shown, is_half, level)
-    return Pair(
+        known = of_paper if part.kind == FAR.name else printed
+        margin = margin_of(part, known, is_half, _level(comparison, part.metric))
+    return Verdict(
         comparison=comparison,
         rule=Rule(kind=KINDS[part.kind], margin=margin),
         printed=difference,
@@ -219,38 +217,42 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
     )
 
 
+def _level(comparison: Comparison, metric: str) -> float | None:
+    """The better mean, where both are of recalls; else None."""
+    is_difference = len(sides(metric)) > 1
+    if not comparison.second or is_difference or quantity(metric).unit != "%":
+        return None
+    return max(fmean(comparison.firsts), fmean(comparison.seconds))
+
+
 def _controlled(
-    board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair
-) -> Pair:
-    """A comparison that is against its paper, with its controls, which have the
-    printed numbers of the part; undecided where none was run, or one is not against
-    the paper."""
-    if pair.conclusion not in FAILED and pair.on_test_set not in FAILED:
-        return pair
-    facts = {"printed": effects(paper, part) or []}
-    others = [
-        part.model_copy(update=facts | {"presets": presets})
-        for presets in part.controls
-    ]
-    asked = [
-        [_asked(board, paper, other, claim.unfair)]
-        for other in others
-        if not not_run(board, claim, _here(board, other))
-    ]
-    controls = tuple(pair for of_control in rules.judge(asked) for pair in of_control)
-    if controls and all(control.conclusion in FAILED for control in controls):
-        return replace(pair, controls=controls)
-    if pair.conclusion not in FAILED:  # it is on this test set alone
-        return replace(pair, on_test_set=Conclusion.UNDECIDED)
-    why = f"against the paper ({pair.conclusion}), and no control of our set-up was run"
+    board: Board, paper: Paper, claim: Claim, part: Part, verdict: Verdict
+) -> Verdict:
+    """A verdict that is against its paper, with its controls, which have the printed
+    numbers of the part; undecided where none was run, or one is not against the
+    paper."""
+    if verdict.conclusion not in FAILED and verdict.on_test_set not in FAILED:
+        return verdict
+    printed = effects(paper, part) or []
+    asked = []
+    for presets in part.controls:
+        control = part.model_copy(update={"printed": printed, "presets": presets})
+        if not not_run(board, claim, _here(board, control)):
+            asked.append([_asked(board, paper, control, claim.unfair)])
+    controls = tuple(judged for (judged,) in rules.judge(asked))
+    agreeing = [control for control in controls if control.conclusion in FAILED]
+    if controls and len(agreeing) == len(controls):
+        return replace(verdict, controls=controls)
+    if verdict.conclusion not in FAILED:  # it is on this test set alone
+        return replace(verdict, on_test_set=Conclusion.UNDECIDED)
+    why = f"against the paper ({verdict.conclusion})"
     if controls:
-        other = next(of for of in controls if of.conclusion not in FAILED)
-        why = f"against the paper ({pair.conclusion}), but not in a control: "
-        why += f"{other.comparison.names}, {other.conclusion}"
-    return rules.withheld(
-        replace(pair, controls=controls),
-        Flag(flags.UNCONFIRMED.letter, why, blocks=True),
-    )
+        other = next(each for each in controls if each.conclusion not in FAILED)
+        why += f", but not in a control: {other.comparison.names}, {other.conclusion}"
+    else:
+        why += ", and no control of our set-up was run"
+    unconfirmed = Flag(flags.UNCONFIRMED.letter, why, blocks=True)
+    return rules.withheld(replace(verdict, controls=controls), unconfirmed)
 
 
 def margin_of(
@@ -310,133 +312,3 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
         return metric
     folded = [f"fold_{s}" if f"fold_{s}" in METRICS else s for s in sides(metric)]
     return MINUS.join(folded)
-
-
-# For the ledger -----------------------------------------------------------------------
-
-
-def season_claims(
-    params: Params, boards: Sequence[Board], layers: Callable[[Board], Sequence]
-) -> SeasonClaims:
-    """What the boards of a season say; `layers` gives the BoardLayers of a board."""
-    datasets = [_measured(board, layers(board)) for board in boards]
-    return SeasonClaims(season=params.season, title=params.title, datasets=datasets)
-
-
-def _measured(board: Board, layers: Sequence) -> Measured:
-    return Measured(
-        dataset=board.dataset,
-        title=board.title,
-        split=board.card["split"],
-        images=board.card["counts"]["test"]["images"],
-        made=made(board),
-        leaders=[
-            leader(of) for of in (board.retrieval, board.localisation) if of.ranked
-        ],
-        claims=[
-            Finding(
-                paper=verdict.paper,
-                id=verdict.claim.id,
-                conclusion=verdict.conclusion,
-                on_test_set=verdict.on_test_set,
-                reason=verdict.reason,
-                is_elsewhere=verdict.is_elsewhere,
-                cautions=[
-                    flags.said(flag) for flag in verdict.flags if not flag.blocks
-                ],
-                parts=[compared(pair) for pair in verdict.pairs],
-                decisive=verdict.pairs.index(verdict.decisive)
-                if verdict.pairs
-                else None,
-                layers={
-                    layer.name: (of.own.conclusion, of.here.conclusion, of.is_changed)
-                    for layer in layers
-                    if (
-                        of := layer.judged_claims.get((verdict.paper, verdict.claim.id))
-                    )
-                },
-            )
-            for verdict in verdicts_on(board)
-        ],
-    )
-
-
-def made(board: Board) -> Made:
-    trained = [o for row in board.rows for o in row.played if o.history is not None]
-    epochs = sorted({len(outcome.history) for outcome in trained})
-    runs = [facts for o in board.outcomes for facts in (*o.trainings, o.scoring)]
-    return Made(
-        seeds=sorted({outcome.record.seed for outcome in board.outcomes}),
-        trainings=len(trained),
-        epochs=[*epochs[:1], *epochs[-1:]],
-        images=board.card["counts"].get("train", {}).get("images", 0),
-        hours=_rounded(sum(outcome.training_seconds for outcome in trained) / 3600),
-        settings=[str(setting) for setting in settings_of(board)],
-        commits=sorted({facts.git_commit for facts in runs}),
-    )
-
-
-def leader(board: Board) -> Leader:
-    """Of a board of one task."""
-    ranked, rivals = board.ranked, comparisons.rivals(board)
-    metric = RANKED_BY[ranked[0].task]
-    is_alone = metric == "rsum" and len(board.ways) == 1
-    places = [
-        _place(board, row, metric, of) for row, of in zip(ranked, rivals, strict=True)
-    ]
-    return Leader(
-        task=ranked[0].task,
-        metric=f"rsum of {board.ways[0]} alone"
-        if is_alone
-        else quantity(metric).heading,
-        is_compared=comparisons.is_compared(board),
-        places=places,
-    )
-
-
-def _place(board: Board, row: Row, metric: str, rivals: list[int]) -> Place:
-    ends = comparisons.interval(board, row, metric)
-    low, high = (
-        ends or comparisons.interval_over_images(board, row, metric) or (None, None)
-    )
-    told = {
-        flags.NAMES[flag.letter]: flag.sentence for flag in flags.row_flags(board, row)
-    }
-    facts = {"title": row.title, "mean": _rounded(row.mean(metric)), "rivals": rivals}
-    facts |= {"low": _rounded(low), "high": _rounded(high), "flags": told}
-    return Place(**facts, is_of_these_trainings=ends is None and low is not None)
-
-
-def compared(pair: Pair) -> Compared:
-    """A part of a claim that was run, with its controls."""
-    comparison, metric = pair.comparison, quantity(pair.comparison.metric)
-    low, high = comparison.interval or (None, None)
-    # No p where the verdict does not rest on it, as where an interval within the margin
-    # decides.
-    is_asserted = pair.conclusion == pair.rule.asserted(comparison.difference)
-    limit = pair.limit or Limit(None, None)
-    return Compared(
-        first=comparison.titles[0],
-        second=comparison.titles[1],
-        conclusion=pair.conclusion,
-        metric=metric.heading,
-        decimals=metric.decimals,
-        difference=_rounded(comparison.difference),
-        low=_rounded(low),
-        high=_rounded(high),
-        p=_rounded(pair.adjusted_p if is_asserted else None),
-        is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
-        printed=_rounded(pair.printed),
-        margin=_rounded(pair.margin),
-        size=pair.size,
-        seeds=limit.seeds,
-        images=limit.images,
-        seeds_beside=limit.seeds_beside,
-        remedy=flags.BLOCKING[pair.blocked.letter] if pair.blocked else "",
-        controls=[compared(control) for control in pair.controls],
-        withheld=pair.withheld,
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -21,6 +21,7 @@ import numpy as np
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
+from benchmark.data.rank_keys import RankKey
 from benchmark.papers.printed_tables import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.scoring import distribution_overlap
 from benchmark.scoring.metrics import METRICS, TIMES, Metric, query_terms
@@ -208,17 +209,17 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
             return None
         left_T = replicates_T - replicates_T[is_finite_T].mean()
         return np.where(is_finite_T, left_T, 0.0) / np.sqrt(is_finite_T.sum() - 1)
-    terms_of: dict[str, list[Metric]] = {}
+    terms_of: dict[RankKey, list[Metric]] = {}
     for term in _terms(outcome, metric):
         terms_of.setdefault(term.ranks, []).append(term)
     noise = []
-    for direction, terms in terms_of.items():
-        ranks = outcome.scores.ranks[direction]
+    for key, terms in terms_of.items():
+        ranks = outcome.scores.ranks[key]
         group_Q = board.groups.of_queries(terms[0].direction)
         if len(ranks) != len(group_Q):
             expected = f"the {len(group_Q)} queries of the test split"
             raise UserError(
-                f"{outcome.kept.place}: {direction}", expected, len(ranks), "dvc repro"
+                f"{outcome.kept.place}: {key.name}", expected, len(ranks), "dvc repro"
             )
         values_Q = sum(term.of_queries(ranks) for term in terms)
         noise.append(significance.deviations(values_Q, group_Q, board.groups.count))

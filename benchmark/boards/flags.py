@@ -23,7 +23,7 @@ from benchmark.core.departures import Aspect, sentence
 from benchmark.papers.printed_tables import is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Pair
+from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Verdict
 
 ENOUGH = 3  # trainings
 NEARLY = 0.98  # of the largest rsum
@@ -36,7 +36,7 @@ class Compared:
     board: Board
     rows: list[Row]  # one or two
     comparison: Comparison
-    pair: Pair | None = None  # with the claim's rule; None: not judged yet
+    verdict: Verdict | None = None  # None: not judged yet
     unfair: str = ""  # what the entry of its claim says
 
     @property
@@ -637,10 +637,10 @@ NOT_RUN = FlagKind(letter="R", name="not run")  # see unrun_claims
 
 
 def _narrow_margin(compared: Compared) -> str:
-    pair = compared.pair
-    kind, printed = pair.rule.kind, pair.printed or 0.0
+    verdict = compared.verdict
+    kind, printed = verdict.rule.kind, verdict.printed or 0.0
     denied = printed if kind.is_one_sided else abs(printed)
-    if not kind.denies or denied <= pair.margin:
+    if not kind.denies or denied <= verdict.margin:
         return ""
     return "the printed difference is more than a tenth of the level here"
 
@@ -741,7 +741,7 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
 
 
 def claim_flags(
-    board: Board, presets: Iterable[str], pairs: Sequence[Pair]
+    board: Board, presets: Iterable[str], verdicts: Sequence[Verdict]
 ) -> list[Flag]:
     """What of the rows of a claim, then of each comparison, speaks against trusting a
     verdict."""
@@ -751,12 +751,12 @@ def claim_flags(
         titles = [row.title for row in rows if has_flag(board, row, kind)]
         if titles:
             flags.append(Flag(kind.letter, "; ".join(titles)))
-    for pair in pairs:
-        names = (pair.comparison.first, pair.comparison.second)
+    for verdict in verdicts:
+        names = (verdict.comparison.first, verdict.comparison.second)
         known = [board.row(name) for name in names]
         rows = [row for row in known if row]
         compared = Compared(
-            board=board, rows=rows, comparison=pair.comparison, pair=pair
+            board=board, rows=rows, comparison=verdict.comparison, verdict=verdict
         )
         for kind in CAUTIONS:
             if text := kind.caution(compared):

@@ -27,6 +27,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import T2I
 from benchmark.scoring.relevance import Relevance, layers_of
 
 WAYS = ("i2t", "t2i")
@@ -41,7 +42,8 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
         way: np.array([_name(query) for query in queries[way]], dtype=object)
         for way in WAYS
     }
-    own = Relevance.of(split.group_of_image, split.image_of_caption).own("t2i").right
+    relevance = Relevance.of(split.group_of_image, split.image_of_caption)
+    own = relevance.own(T2I).right
     qrels = {
         (way, ""): (own if way == "t2i" else own[:, ::-1], len(own)) for way in WAYS
     }

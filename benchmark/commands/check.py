@@ -34,7 +34,7 @@ from benchmark.commands.learning import (
     pairing_of,
     side_names,
 )
-from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Ended, Trial
+from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Promise, Trial
 from benchmark.contracts.methods import Captions, Inputs, Phase
 from benchmark.core.devices import make_deterministic
 from benchmark.core.errors import suggested, unfit
@@ -58,108 +58,88 @@ NOT_SEEN = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "method", help="the path of a .py file, or a method of methods/"
-    )
+    method = "the path of a .py file, or a method of methods/"
+    parser.add_argument("method", help=method)
 
 
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
-    started, name = perf_counter(), checked_name(Path(arguments.method).stem, "check")
+    started = perf_counter()
+    name = checked_name(Path(arguments.method).stem, "check")
     before = _state()
     module = method_of(arguments.method)
     changed = [what for what in _changed(before) if what in before]
-    is_own = arguments.method.endswith(".py")
-    known = own_presets({name: arguments.method}) if is_own else presets()
-    trials = {
-        key: Trial(module, row.options, row)
-        for key, (method, row) in known.items()
-        if method == arguments.method and not row.fuse
-    } or {name: Trial(module, {})}
     broken = len(changed)
     for what in changed:
-        print(f"FAIL  its import changes {what}, for all that this process computes")
+        print(f"FAIL  its import changes {what}, process-wide")
+    trials = trials_of(arguments.method, name, module)
     for preset, trial in trials.items():
         print(f"{preset}:")
-        for promise, is_kept, note in check(trial):
-            broken += is_kept is False
-            print(f"  {MARKS[is_kept]}  {promise}{f': {note}' if note else ''}")
+        for promise in check(trial):
+            broken += promise.is_kept is False
+            note = f": {promise.note}" if promise.note else ""
+            print(f"  {MARKS[promise.is_kept]}  {promise.what}{note}")
     print(NOT_SEEN)
-    failed = f"{broken} promise{'s' * (broken != 1)} broken"
-    print(f"{arguments.method}: {failed if broken else 'keeps the contract'}")
+    verdict = "keeps the contract"
+    if broken:
+        verdict = f"{broken} promises broken" if broken > 1 else "1 promise broken"
+    print(f"{arguments.method}: {verdict}")
     print(f"presets tried: {len(trials)}, in {perf_counter() - started:.0f} s")
     return int(broken > 0)
 
 
-def check(trial: Trial) -> list[Ended]:
+def trials_of(method: str, name: str, module: ModuleType) -> dict[str, Trial]:
+    """A method with the options of each of its presets; with its defaults where it has
+    none."""
+    known = own_presets({name: method}) if method.endswith(".py") else presets()
+    trials = {}
+    for preset, (its_method, row) in known.items():
+        if its_method == method and not row.fuse:
+            trials[preset] = Trial(module, row.options, row)
+    return trials or {name: Trial(module, {})}
+
+
+def check(trial: Trial) -> list[Promise]:
     """Try every promise. Without a model that can be built and scores, the rest is not
     tried."""
     before = _state()
     _try_parts(trial)
-    if all(is_kept for _, is_kept, _ in trial.ended):
+    if all(promise.is_kept for promise in trial.ended):
         _try_scores(trial)
         _try_training(trial)
     else:
-        trial.ended.append(("the rest was not tried", None, ""))
+        trial.ended.append(Promise("the rest was not tried", None))
     with trial.promise("it leaves no file, thread or setting behind"):
-        left = [what for what in _changed(before) if not what.endswith(" seed")]
-        _check(not left, f"found {', '.join(left[:5])}: another model would meet them")
+        kept = [what for what in _changed(before) if not what.endswith(" seed")]
+        names = ", ".join(kept[:5])
+        _check(not kept, f"it changed {names}, which would affect the next model")
     return trial.ended
 
 
 def _try_parts(trial: Trial) -> None:
+    """Those without which no other promise can be tried."""
     with trial.promise(
         "the options are of Config, and inputs says what it takes"
     ) as notes:
-        config, takes = trial.config, trial.takes
-        _check(
-            type(config).__dataclass_params__.frozen,
-            "Config is not frozen: add frozen=True",
-        )
-        # defaults are in their ranges, too
-        configured(trial.module, asdict(config), "Config")
-        try:
-            TypeAdapter(Inputs).validate_python(vars(takes))
-        except ValidationError as error:
-            raise unfit(error, "inputs", []) from error
-        sentence, known = trial.row and trial.row.sentence, text_encoders()
-        told = f"expected one of {', '.join(known)}, found {suggested(sentence, known)}"
-        _check(sentence in (None, *known), f"the preset's sentence: {told}")
+        _check_options(trial)
+        takes = trial.takes
         notes.append(f"{takes.image} and {takes.text} for {takes.task}")
     with trial.promise(
         "the recipe is a list of phases with one learning rate per epoch"
     ) as notes:
-        phases = trial.module.recipe(trial.config)
-        for number, phase in enumerate(phases, 1):
-            _check(isinstance(phase, Phase), f"phase {number} is {phase!r:.60}")
-            told, rates = f"phase {number}", len(phase.learning_rates)
-            _check(
-                phase.epochs == rates,
-                f"{told}: {phase.epochs} epochs, {rates} learning rates",
-            )
-            _check(any(phase.learning_rates), f"{told}: all its learning rates are 0")
-            is_long_enough = phase.batch_size > 1 and phase.epochs > 0
-            _check(
-                is_long_enough, f"{told}: less than an epoch, or than two rows a batch"
-            )
-        is_given = trial.takes.fit or (trial.row and trial.row.start)
-        _check(phases or is_given, "it has no phase, and nothing is fitted")
-        notes.append(
-            f"phases: {len(phases)}, epochs: {sum(phase.epochs for phase in phases)}"
-        )
+        phases = _checked_phases(trial)
+        epochs = sum(phase.epochs for phase in phases)
+        notes.append(f"phases: {len(phases)}, epochs: {epochs}")
     with trial.promise(
         "the Model can be built, and its phases find its parameters"
     ) as notes:
         model, is_one = begun(trial.built, 0)
-        _check(
-            not is_one, "every seed starts from the same weights: it sets a seed itself"
-        )
+        message = "every seed starts from the same weights: it sets a seed itself"
+        _check(not is_one, message)
         _check_no_seed("Model", trial.built)
         lost = list(_unregistered(model))
-        _check(
-            not lost,
-            f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter",
-        )
+        message = f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter"
+        _check(not lost, message)
         for phase in trial.module.recipe(trial.config):
             optimiser_of(model, phase)
         notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
@@ -167,61 +147,102 @@ def _try_parts(trial: Trial) -> None:
         scores = _scored(trial, trial.model())
         _check(scores.std() > 0, "all scores are equal")
         is_fine = scores.dtype in (torch.float32, torch.float64)
-        _check(
-            is_fine,
-            f"scores are {scores.dtype}: equal ones count against it; use float32",
-        )
+        message = f"scores are {scores.dtype}: ties count as misses; use float32"
+        _check(is_fine, message)
         notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
+def _check_options(trial: Trial) -> None:
+    config = trial.config
+    is_frozen = type(config).__dataclass_params__.frozen
+    _check(is_frozen, "Config is not frozen: add frozen=True")
+    # defaults are in their ranges, too
+    configured(trial.module, asdict(config), "Config")
+    try:
+        TypeAdapter(Inputs).validate_python(vars(trial.takes))
+    except ValidationError as error:
+        raise unfit(error, "inputs", []) from error
+    if trial.row and trial.row.sentence:
+        encoder, known = trial.row.sentence, text_encoders()
+        message = (
+            f"the preset's sentence: expected one of {', '.join(known)}, "
+            f"found {suggested(encoder, known)}"
+        )
+        _check(encoder in known, message)
+
+
+def _checked_phases(trial: Trial) -> list[Phase]:
+    phases = trial.module.recipe(trial.config)
+    for number, phase in enumerate(phases, 1):
+        name = f"phase {number}"
+        _check(isinstance(phase, Phase), f"{name} is {phase!r:.60}")
+        epochs, rates = phase.epochs, len(phase.learning_rates)
+        _check(epochs == rates, f"{name}: {epochs} epochs, {rates} learning rates")
+        _check(any(phase.learning_rates), f"{name}: all its learning rates are 0")
+        _check(epochs > 0, f"{name}: less than one epoch")
+        _check(phase.batch_size > 1, f"{name}: less than two rows a batch")
+    is_given = trial.takes.fit or (trial.row and trial.row.start)
+    _check(phases or is_given, "it has no phase, and nothing is fitted")
+    return phases
+
+
 def _try_scores(trial: Trial) -> None:
-    model, takes = trial.model().eval(), trial.takes
+    model = trial.model().eval()
     what = "a score follows from its image and its text alone, in any order, batch and tile"
     with trial.promise(what):
         _check_no_seed("scoring", lambda: pairing_of(trial, model))
         _check_again(trial, model)
-    if takes.text not in VECTORS:
+    if trial.takes.text not in VECTORS:
         with trial.promise(
             "padding changes no score, and captions without words do no harm"
         ):
-            captions, whole = trial.captions(CAPTIONS), _scored(trial, model)
-            behind = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
-            wider = torch.nn.functional.pad(captions.values, behind)
-            again = _scored(
-                trial, model, Captions(values=wider, lengths=captions.lengths)
-            )
-            _check_equal(again, whole, "scores of wider captions")
-            captions.values[3], captions.lengths[3] = 0, 1
-            _scored(trial, model, captions)
-            if phases := trial.module.recipe(trial.config):
-                batch = trial.batch(list(range(PAIRS)), phases)
-                batch.captions.values[3], batch.captions.lengths[3] = 0, 1
-                model = trial.model().train()
-                _check_gradients(model, model.loss(batch))
+            _check_padding(trial, model)
+            _check_no_words(trial, model)
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
-        texts = trial.captions(CAPTIONS)
-        images, encoded = (
-            model.encode_images(trial.images(IMAGES)),
-            model.encode_captions(texts),
-        )
-        if takes.scores:
-            parts = _called(model, "scores", images, encoded)
-            _check(
-                tuple(parts) == takes.scores,
-                f"scores are {tuple(parts)}, not {takes.scores}",
-            )
-        if takes.caption_similarity:
-            shape = tuple(_called(model, "caption_similarity", encoded, encoded).shape)
-            _check(shape == (CAPTIONS, CAPTIONS), f"caption_similarity gives {shape}")
-        if takes.attention:
-            texts = trial.captions(IMAGES)
-            weights = _called(model, "attention", images, model.encode_captions(texts))
-            _check(len(weights) == IMAGES, "attention: not one row per pair")
-            for row, length in zip(weights, texts.lengths, strict=True):
-                sums = row[:length].sum(1)
-                _check_equal(
-                    sums, torch.ones_like(sums), "attention of a word, and a sum of 1,"
-                )
+        _check_declared(trial, model)
+
+
+def _check_padding(trial: Trial, model: nn.Module) -> None:
+    captions = trial.captions(CAPTIONS)
+    whole = _scored(trial, model)
+    behind = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
+    wider = torch.nn.functional.pad(captions.values, behind)
+    again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
+    _check_equal(again, whole, "scores of wider captions")
+
+
+def _check_no_words(trial: Trial, model: nn.Module) -> None:
+    """Of one caption, in scores and in a loss."""
+    captions = trial.captions(CAPTIONS)
+    captions.values[3], captions.lengths[3] = 0, 1
+    _scored(trial, model, captions)
+    phases = trial.module.recipe(trial.config)
+    if phases:
+        batch = trial.batch(list(range(PAIRS)), phases)
+        batch.captions.values[3], batch.captions.lengths[3] = 0, 1
+        trained = trial.model().train()
+        _check_gradients(trained, trained.loss(batch))
+
+
+def _check_declared(trial: Trial, model: nn.Module) -> None:
+    """Scores, similarity of captions and attention, where inputs declares them."""
+    takes = trial.takes
+    images = model.encode_images(trial.images(IMAGES))
+    encoded = model.encode_captions(trial.captions(CAPTIONS))
+    if takes.scores:
+        parts = tuple(_called(model, "scores", images, encoded))
+        _check(parts == takes.scores, f"scores are {parts}, not {takes.scores}")
+    if takes.caption_similarity:
+        shape = tuple(_called(model, "caption_similarity", encoded, encoded).shape)
+        _check(shape == (CAPTIONS, CAPTIONS), f"caption_similarity gives {shape}")
+    if takes.attention:
+        texts = trial.captions(IMAGES)
+        weights = _called(model, "attention", images, model.encode_captions(texts))
+        _check(len(weights) == IMAGES, "attention: not one row per pair")
+        for row, length in zip(weights, texts.lengths, strict=True):
+            sums = row[:length].sum(1)
+            what = "attention of a word, and a sum of 1,"
+            _check_equal(sums, torch.ones_like(sums), what)
 
 
 def _try_training(trial: Trial) -> None:
@@ -234,16 +255,15 @@ def _try_training(trial: Trial) -> None:
     with trial.promise(
         "the loss is named, finite numbers with a gradient, in half precision too"
     ):
-        model, batch = trial.model(), trial.batch([0, 1, 2, 3, 0, 1, 2, 3], phases)
+        model = trial.model()
+        batch = trial.batch([0, 1, 2, 3, 0, 1, 2, 3], phases)
         terms = model.loss(batch)
-        _check(
-            isinstance(terms, dict),
-            f"found {type(terms).__name__}, not a dict of terms",
-        )
+        kind = type(terms).__name__
+        _check(isinstance(terms, dict), f"found {kind}, not a dict of terms")
         for name, term in terms.items():
             _check(not term.dim() and term.isfinite(), f"{name} is {term!r:.60}")
         _check_gradients(model, terms)  # of which there must be some
-        lacking = {term for phase in phases for term in phase.terms} - set(terms)
+        lacking = _counted(phases) - set(terms)
         _check(not lacking, f"a phase counts {', '.join(lacking)}, which it lacks")
         with torch.autocast("cpu", torch.bfloat16):
             terms = model.loss(batch)
@@ -259,24 +279,38 @@ def _try_training(trial: Trial) -> None:
     moved: set[str] = set()  # parameters that a step of some phase changes
     with trial.promise("a step can be made with a batch of the recipe's size"):
         for phase in phases:
-            model, drawn = trial.model().train(), torch.arange(phase.batch_size)
-            if trial.takes.task == "retrieval":
-                drawn = drawn.repeat_interleave(phase.captions_per_image)
-            optimiser = optimiser_of(model, phase)
-            terms = model.loss(trial.batch(drawn.tolist(), [phase]))
-            _check_gradients(
-                model, {name: terms[name] for name in phase.terms or terms}
-            )
-            for name, parameter in model.named_parameters():
-                if parameter.grad is not None and parameter.grad.any():
-                    moved.add(name)
-            optimiser.step()
+            moved |= _moved_by_a_step(trial, phase)
     _try_learning(trial, phases, moved)
     with trial.promise("what it learned is in its parameters and buffers"):
         _check_again(trial, _trained(trial, phases, 3).model.eval())
     with trial.promise("the same seed gives the same training"):
-        is_same = _trained(trial, phases, 2).losses == _trained(trial, phases, 2).losses
-        _check(is_same, "two trainings with one seed differ")
+        first, second = _trained(trial, phases, 2), _trained(trial, phases, 2)
+        _check(first.losses == second.losses, "two trainings with one seed differ")
+
+
+def _counted(phases: list[Phase]) -> set[str]:
+    """Terms of the loss that phases name."""
+    counted: set[str] = set()
+    for phase in phases:
+        counted.update(phase.terms)
+    return counted
+
+
+def _moved_by_a_step(trial: Trial, phase: Phase) -> set[str]:
+    """Make a step of a phase; the parameters with a gradient."""
+    model = trial.model().train()
+    drawn = torch.arange(phase.batch_size)
+    if trial.takes.task == "retrieval":
+        drawn = drawn.repeat_interleave(phase.captions_per_image)
+    optimiser = optimiser_of(model, phase)
+    terms = model.loss(trial.batch(drawn.tolist(), [phase]))
+    _check_gradients(model, {name: terms[name] for name in phase.terms or terms})
+    moved = set()
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None and parameter.grad.any():
+            moved.add(name)
+    optimiser.step()
+    return moved
 
 
 def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
@@ -286,10 +320,10 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
         training, pairing = learned(trial, phases)
         _check(training.falls, training.note)
         notes.append(training.note)
-        trained = [
-            (n, x) for n, x in training.model.named_parameters() if x.requires_grad
-        ]
-        lacking = [name for name, x in trained if x.grad is None]
+        lacking = []
+        for name, parameter in training.model.named_parameters():
+            if parameter.requires_grad and parameter.grad is None:
+                lacking.append(name)
         if lacking:
             notes.append(f"no gradient for {', '.join(lacking)}")
     if training is None:
@@ -316,7 +350,7 @@ def _check_sides(
     """Raises BrokenError for a loss that one side has no part in, and where no step
     moves what encodes a side, though that is not frozen."""
     model, batch = training.model, training.batch
-    counted = {term for phase in phases for term in phase.terms}
+    counted = _counted(phases)
     if not all(phase.terms for phase in phases):
         counted = set(model.loss(batch))
     names_of_side = side_names(model, trial.images(PAIRS), trial.captions(PAIRS))
@@ -357,27 +391,22 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
         texts = _called(model, "encode_captions", captions)
         for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
             kind = type(encoding).__name__
-            _check(
-                isinstance(encoding, tuple),
-                f"an encoding is {kind}, not a tuple of tensors",
-            )
+            message = f"an encoding is {kind}, not a tuple of tensors"
+            _check(isinstance(encoding, tuple), message)
             kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
             _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
             sizes = {len(x) for x in encoding}
             _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
         scores = _called(model, "similarity", images, texts)
     shape = tuple(scores.shape)
-    _check(
-        shape == (IMAGES, CAPTIONS), f"{shape} scores for {IMAGES} x {CAPTIONS} pairs"
-    )
-    _check(
-        scores.isfinite().all(),
-        f"{int((~scores.isfinite()).sum())} are NaN or infinite",
-    )
+    message = f"{shape} scores for {IMAGES} x {CAPTIONS} pairs"
+    _check(shape == (IMAGES, CAPTIONS), message)
+    lost = int((~scores.isfinite()).sum())
+    _check(not lost, f"{lost} are NaN or infinite")
     state = model.state_dict()
     changed = {name for name, x in state.items() if not x.equal(before[name])}
     message = (
-        f"scoring changes {_few(changed)}: a later score may follow from earlier ones"
+        f"scoring changes {_few(changed)}: later scores may follow from earlier ones"
     )
     _check(not changed, message)
     return scores
@@ -392,14 +421,13 @@ def _called(model: nn.Module, name: str, *given: object) -> object:
     result = getattr(model, name)(*given)
     for part, module in model.named_modules():
         mode = "training" if module.training else "evaluation"
-        is_left = modes.get(part, module.training) == module.training
-        _check(
-            is_left, f"{name} leaves {part or 'the Model'} in {mode} mode: set it back"
-        )
+        is_same = modes.get(part, module.training) == module.training
+        message = f"{name} leaves {part or 'the Model'} in {mode} mode: set it back"
+        _check(is_same, message)
     _check_frozen(name, frozen, model)
     for x, copy in zip(tensors, copies, strict=True):
-        is_left = x.nan_to_num(nan=torch.inf).equal(copy.nan_to_num(nan=torch.inf))
-        _check(is_left, f"{name} changes the numbers that it is given: copy them first")
+        is_same = x.nan_to_num(nan=torch.inf).equal(copy.nan_to_num(nan=torch.inf))
+        _check(is_same, f"{name} changes the numbers that it is given: copy them first")
     return result
 
 
@@ -441,18 +469,17 @@ def _check_no_seed(name: str, call: Callable[[], object]) -> None:
     for seed in (1, 2):
         seed_all(seed)
         call()
-        places.append(
-            {
-                "torch": torch.get_rng_state().numpy().tobytes(),
-                "numpy": np.random.get_state()[1].tobytes(),
-                "Python": str(random.getstate()),
-            }
-        )
-    for library, place in places[0].items():
-        is_free = place != places[1][library]
-        _check(
-            is_free, f"{name} sets {library}'s seed: every training would have this one"
-        )
+        place = {
+            "torch": torch.get_rng_state().numpy().tobytes(),
+            "numpy": np.random.get_state()[1].tobytes(),
+            "Python": str(random.getstate()),
+        }
+        places.append(place)
+    first, second = places
+    for library in first:
+        is_free = first[library] != second[library]
+        message = f"{name} sets {library}'s seed: every training would have this one"
+        _check(is_free, message)
 
 
 def _trained(trial: Trial, phases: list[Phase], steps: int) -> Training:
@@ -466,16 +493,14 @@ def _trained(trial: Trial, phases: list[Phase], steps: int) -> Training:
 def _check_again(trial: Trial, model: nn.Module) -> None:
     """Score a made-up split, and again as `evaluate` does: by a model with the same
     weights, of a file that is loaded anew, in other batches and another order."""
-    other = Trial(method_of(trial.module.__file__), trial.options, trial.row).model(
-        seed=7
-    )
+    module = method_of(trial.module.__file__)
+    other = Trial(module, trial.options, trial.row).model(seed=7)
     other.load_state_dict(model.state_dict())
     captions, contexts = trial.captions(CAPTIONS), None
     if trial.takes.text == "contextual":
         contexts = captions.values.flatten(0, 1)
-        captions = replace(
-            captions, values=torch.arange(len(contexts)).view(CAPTIONS, WORDS)
-        )
+        rows = torch.arange(len(contexts)).view(CAPTIONS, WORDS)
+        captions = replace(captions, values=rows)
     inputs = SplitInputs(
         images=trial.images(IMAGES),
         captions=captions,
@@ -484,9 +509,10 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
         group_of_image=torch.arange(IMAGES),
         device=torch.device("cpu"),
     )
-    encoded = model_scores.encoded(model, inputs, parts := (*trial.takes.scores, ""))
-    found = encoded.scores(slice(None), slice(None))
-    for part, scores in zip(parts, found, strict=True):
+    parts = (*trial.takes.scores, "")
+    encoded = model_scores.encoded(model, inputs, parts)
+    scores_of_parts = encoded.scores(slice(None), slice(None))
+    for part, scores in zip(parts, scores_of_parts, strict=True):
         first = Groups(IMAGES, CAPTIONS)
         first.add(Tile(encoded.image_order, encoded.caption_order, {}), scores)
         score_checks.check_retrieval(other.eval(), inputs, part, first)
@@ -502,22 +528,21 @@ def _unregistered(model: nn.Module) -> Iterator[str]:
     of."""
     for prefix, module in model.named_modules():
         for name, value in vars(module).items():
-            inside = value.values() if isinstance(value, dict) else value
-            is_some = isinstance(value, list | tuple | dict) and not name.startswith(
-                "_"
-            )
-            if is_some and any(isinstance(x, nn.Module | nn.Parameter) for x in inside):
-                yield f"{prefix}.{name}".removeprefix(".")
-            if isinstance(value, Tensor) and value.requires_grad:
+            if isinstance(value, Tensor):
+                is_lost = value.requires_grad
+            elif isinstance(value, list | tuple | dict) and not name.startswith("_"):
+                inside = value.values() if isinstance(value, dict) else value
+                is_lost = any(isinstance(x, nn.Module | nn.Parameter) for x in inside)
+            else:
+                is_lost = False
+            if is_lost:
                 yield f"{prefix}.{name}".removeprefix(".")
 
 
 def _state() -> dict[str, object]:
-    """What a file or a model can change for all that this process computes: settings
-    and seeds, threads, files of the working folder with their times, and names of
-    libraries."""
-    owners = (torch, Tensor, nn, nn.functional, nn.init, torch.optim, np)
-    state = {
+    """What a file or a model can change process-wide: settings and seeds, threads,
+    files of the working folder with their times, and names of libraries."""
+    settings = {
         "torch's default dtype": torch.get_default_dtype(),
         "torch's default device": torch.get_default_device(),
         "torch's threads": torch.get_num_threads(),
@@ -528,47 +553,48 @@ def _state() -> dict[str, object]:
         "Python's seed": random.getstate(),
         "the working folder": Path.cwd(),
     }
-    state |= {
-        f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon
-    }
-    state |= {
-        f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")
-    }
-    return {what: str(value) for what, value in state.items()} | {
-        f"{owner.__name__}.{name}": value
-        for owner in owners
-        for name, value in vars(owner).items()
-        if not isinstance(value, ModuleType)
-    }
+    for thread in threading.enumerate():
+        if not thread.daemon:
+            settings[f"the thread {thread.name}"] = True
+    for path in Path().glob("[!.]*.*"):
+        settings[f"the file {path}"] = path.stat().st_mtime_ns
+    state: dict[str, object] = {what: str(value) for what, value in settings.items()}
+    for owner in (torch, Tensor, nn, nn.functional, nn.init, torch.optim, np):
+        for name, value in vars(owner).items():
+            if not isinstance(value, ModuleType):
+                state[f"{owner.__name__}.{name}"] = value
+    return state
 
 
 def _changed(before: dict[str, object]) -> list[str]:
     """What is there now and was not, or was another: texts by what they say."""
-    return [
-        what
-        for what, value in _state().items()
-        if before.get(what) is not value
-        and not (isinstance(value, str) and before.get(what) == value)
-    ]
+    changed = []
+    for what, value in _state().items():
+        is_same = before.get(what) is value
+        if isinstance(value, str):
+            is_same = before.get(what) == value
+        if not is_same:
+            changed.append(what)
+    return changed
 
 
-def _check(holds: object, told: str) -> None:
+def _check(holds: object, message: str) -> None:
     if not holds:
-        raise BrokenError(told)
+        raise BrokenError(message)
 
 
 def _check_gradients(model: nn.Module, terms: dict[str, Tensor]) -> None:
     sum(terms.values()).backward()
-    gradients = {
-        name: x.grad for name, x in model.named_parameters() if x.grad is not None
-    }
-    _check(gradients, "no parameter gets a gradient")
-    for name, gradient in gradients.items():
-        _check(gradient.isfinite().all(), f"the gradient of {name} is not finite")
+    count = 0
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            count += 1
+            is_finite = parameter.grad.isfinite().all()
+            _check(is_finite, f"the gradient of {name} is not finite")
+    _check(count, "no parameter gets a gradient")
 
 
-def _check_equal(found: Tensor, expected: Tensor, what: str) -> None:
-    is_equal = torch.allclose(found, expected, **CLOSE)
-    _check(
-        is_equal, f"{what} differ by up to {float((found - expected).abs().max()):.3g}"
-    )
+def _check_equal(values: Tensor, expected: Tensor, what: str) -> None:
+    is_equal = torch.allclose(values, expected, **CLOSE)
+    distance = float((values - expected).abs().max())
+    _check(is_equal, f"{what} differ by up to {distance:.3g}")

@@ -15,6 +15,7 @@ from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import RankKey
 from benchmark.season.parameter_files import read_params
 from benchmark.stats.claim_kinds import ORDERED
 
@@ -91,7 +92,8 @@ def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataF
     pairs = [
         (o, of_seed[o.record.seed]) for o in first.played if o.record.seed in of_seed
     ]
-    pairs = [pair for pair in pairs if all(direction in o.scores.ranks for o in pair)]
+    key = RankKey(direction)
+    pairs = [pair for pair in pairs if all(key in o.scores.ranks for o in pair)]
     if not pairs:
         where = f"{first.preset}, {second.preset}"
         raise UserError(

@@ -4,11 +4,14 @@ galleries, one scale, one direction.
 Where two readings are possible, the error names the option that decides.
 """
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
-from benchmark.commands.result_files import SAME, Kind, Result, has_heap, respelled
+from benchmark.commands.result_files import SAME, Kind, Result, respelled
 from benchmark.core.errors import UserError
+from benchmark.scoring.rank_conventions import largest_may_mean_lost
 
 FAR = 10  # a value beyond which the scale is not that of values within 1
 OPPOSITE = -0.4  # rank correlation below which one side seems to be a loss
@@ -22,12 +25,10 @@ def common_kind(first: Result, second: Result) -> Kind | None:
     the same for all queries, such as 0, would be hits by themselves."""
     if first.kind == second.kind:
         return first.kind
-    pair = (first, second)
-    hits = [result for result in pair if result.kind == Kind.HITS]
-    has_values = any(result.kind == Kind.VALUES for result in pair)
-    if has_values and any(result.is_constant or result.is_scaled for result in hits):
-        return Kind.VALUES
-    return None
+    if {first.kind, second.kind} != {Kind.HITS, Kind.VALUES}:
+        return None
+    hits = first if first.kind == Kind.HITS else second
+    return Kind.VALUES if hits.is_constant or hits.is_scaled else None
 
 
 def check(first: Result, second: Result) -> None:
@@ -62,8 +63,8 @@ def notes(first: Result, second: Result) -> list[str]:
         what = f"a rank correlation of {correlation:.2f} over queries"
         lines.append(f"{what}: does one side count what is wrong?")
     if kind == Kind.HITS:
-        tops = [result.table.max(axis=None) for result in (first, second)]
-        if sorted(tops) == [1, 100]:
+        largest = {first.table.max(axis=None), second.table.max(axis=None)}
+        if largest == {1, 100}:
             lines.append("0 and 1 of one side are hits, as 0 and 100 of the other are")
     return lines
 
@@ -76,13 +77,16 @@ def is_whole(result: Result) -> bool:
 
 
 def _unlike_kinds(first: Result, second: Result) -> UserError:
-    pair = (first, second)
-    spans = [f"{result.kind} in {result.name} ({_range(result)})" for result in pair]
     advice = CHOOSE
     if Kind.RANKS not in (first.kind, second.kind):
         advice = "if they are one metric, add --scale 1, or --scale 100,1 if B is in "
         advice += "per cent and A is not"
-    return UserError(_names(*pair), "the same kind", " and ".join(spans), advice)
+    evidence = f"{_kind(first)} and {_kind(second)}"
+    return UserError(_names(first, second), "the same kind", evidence, advice)
+
+
+def _kind(result: Result) -> str:
+    return f"{result.kind} in {result.name} ({_range(result)})"
 
 
 def _range(result: Result) -> str:
@@ -98,25 +102,27 @@ def _check_facts(first: Result, second: Result) -> None:
     """Layers, datasets, galleries, directions, queries and clusters are the same."""
     names, facts = _names(first, second), (first.facts, second.facts)
     for column in SAME:
-        both = [of_side[column].iloc[0] for of_side in facts]
-        if all(both) and len(set(both)) > 1:
-            raise UserError(names, f"the same {column}", " and ".join(both), CHOOSE)
+        one, other = (of_side[column].iloc[0] for of_side in facts)
+        if one and other and one != other:
+            evidence = f"{one} and {other}"
+            raise UserError(names, f"the same {column}", evidence, CHOOSE)
     for whole, other in ((first, second), (second, first)):
         if whole.lists_all and (beyond := other.items - whole.items):
             evidence = f"{len(whole.items)} items in {whole.name}, and others in "
             evidence += f"{other.name}, as {min(beyond)!r}"
             raise UserError(names, "the same gallery", evidence, CHOOSE)
-    ways = [", ".join(of_side.index.unique("direction")) for of_side in facts]
-    if ways[0] != ways[1]:
+    one, other = (", ".join(of_side.index.unique("direction")) for of_side in facts)
+    if one != other:
         advice = f"{CHOOSE}; without a column direction they are i2t"
-        raise UserError(names, "the same directions", " and ".join(ways), advice)
+        raise UserError(names, "the same directions", f"{one} and {other}", advice)
     if not first.facts.index.equals(second.facts.index):
         raise _other_queries(first, second)
     differs = first.facts["cluster"] != second.facts["cluster"]
     if differs.any():
-        both = [f"'{of_side['cluster'][differs].iloc[0]}'" for of_side in facts]
-        where = f"{names}: {differs.idxmax()[1]!r}"
-        raise UserError(where, "the same cluster", " and ".join(both), CHOOSE)
+        query = differs.idxmax()
+        one, other = (of_side["cluster"][query] for of_side in facts)
+        evidence = f"{one!r} and {other!r}"
+        raise UserError(f"{names}: {query[1]!r}", "the same cluster", evidence, CHOOSE)
 
 
 def _other_queries(first: Result, second: Result) -> UserError:
@@ -125,19 +131,17 @@ def _other_queries(first: Result, second: Result) -> UserError:
     alone = [indexes[0].difference(indexes[1]), indexes[1].difference(indexes[0])]
     queries = [list(index.unique("query")) for index in alone]
     if pairs := respelled(*queries):
-        evidence = f"{pairs[0][0]!r} and {pairs[0][1]!r} ({len(pairs)} such)"
-        return UserError(
-            names, "the same names of queries", evidence, "name them alike"
-        )
-    parts = [
-        f"{len(of_side)} in {result.name} alone, as {of_side[0]!r}"
-        for result, of_side in zip((first, second), queries, strict=True)
-        if of_side
-    ]
-    advice = (
-        "leave out what one side lacks, or add it: a value, or an empty rank if not "
-    )
-    advice += "found"
+        one, other = pairs[0]
+        evidence = f"{one!r} and {other!r} ({len(pairs)} such)"
+        expected = "the same names of queries"
+        return UserError(names, expected, evidence, "name them alike")
+    parts = []
+    for result, of_side in zip((first, second), queries, strict=True):
+        if of_side:
+            count = f"{len(of_side)} in {result.name} alone"
+            parts.append(f"{count}, as {of_side[0]!r}")
+    advice = "leave out what one side lacks, or add it: a value, or an empty rank if "
+    advice += "not found"
     return UserError(names, "the same queries", ", ".join(parts), advice)
 
 
@@ -148,7 +152,8 @@ def _check_scale(first: Result, second: Result) -> None:
     for result in (first, second):
         lists = result.table.abs().stack().groupby(level=["direction", "seed"])
         sizes = [size for _, size in lists]
-        if any(_is_other_scale(a, b) for a in sizes for b in sizes):
+        pairs = itertools.permutations(sizes, 2)
+        if any(_is_other_scale(one, other) for one, other in pairs):
             expected = "all seeds and directions on one scale"
             advice = "write all of them in per cent, or add --scale 1"
             raise UserError(result.name, expected, _range(result), advice)
@@ -159,7 +164,7 @@ def _check_scale(first: Result, second: Result) -> None:
         factors = "1,100"
     else:
         return
-    evidence = " and ".join(f"{_range(x)} in {x.name}" for x in (first, second))
+    evidence = f"{_range(first)} in {first.name} and {_range(second)} in {second.name}"
     advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
     if is_whole(first) or is_whole(second):
         advice += (
@@ -189,5 +194,5 @@ def heap_at_end(result: Result) -> int | None:
     found". Nothing is doubted where the table says to which depth items were listed."""
     if result.kind != Kind.RANKS or result.depth:
         return None
-    ranks = result.table.stack()
-    return int(ranks.max()) if has_heap(ranks) else None
+    ranks = result.table.stack().to_numpy()
+    return int(ranks.max()) if largest_may_mean_lost(ranks) else None

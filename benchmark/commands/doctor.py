@@ -1,5 +1,5 @@
 """Say what this machine has for the active season, what is missing and where to get it,
-how much disk the season needs, and how long its trainings took where they were run."""
+how much disk the season needs, and how long its trainings took."""
 
 import argparse
 import shutil
@@ -30,50 +30,56 @@ def main(arguments: argparse.Namespace) -> None:
     it."""
     check_project()
     params = read_params()
+    packages = [f"{name} {version(name)}" for name in PACKAGES]
     print(f"device         {kind(pick(params.device))}")
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")
-    print(f"packages       {', '.join(f'{name} {version(name)}' for name in PACKAGES)}")
-    print(
-        f"season         {params.season}: {len(params.cells)} trainings; {costs(params)}"
-    )
+    print(f"packages       {', '.join(packages)}")
+    print(f"season         {params.season}: {costs(params)}")
     missing = []
     for name in params.datasets:
         dataset = raw_files.raw_dataset(params, name)
-        state = dataset_lacks(dataset)
-        if state:
+        lines = dataset_lacks(dataset)
+        if lines:
             missing.append(name)
-        elif raw_files.is_changed(dataset, dataset.origin):
-            is_there = dataset.folder.is_dir()
-            state = "changed since it was fetched" if is_there else "not fetched yet"
-            state += f"; {raw_files.fetch_advice(dataset)}"
-        else:
-            state = f"ok, {dataset.release}" if dataset.release else "ok"
-        print(f"{name:14} {state}")
-    for key, features in params.feature_sets.items():
-        if not (Path(features.folder) / "card.json").is_file():
-            reason = features_lack(params, features)
-            missing += [key] if reason else []
-            print(f"{key:14} {reason or 'ok'}")
+        print(f"{name:14} {lines or state_of(dataset)}")
+    for key, feature_set in params.feature_sets.items():
+        if (Path(feature_set.folder) / "card.json").is_file():
+            continue
+        line = features_lack(params, feature_set)
+        if line:
+            missing.append(key)
+        print(f"{key:14} {line or 'ok'}")
     if missing:
-        found, do = (
-            f"missing: {', '.join(missing)}",
-            "get what the lines marked MISSING name",
-        )
-        raise UserError(f"season {params.season}", "all that it needs", found, do)
+        found = f"missing: {', '.join(missing)}"
+        advice = "get what the lines marked MISSING name"
+        raise UserError(f"season {params.season}", "all that it needs", found, advice)
 
 
 def costs(params: Params) -> str:
-    """Disk and hours of the season. Trainings are timed by their committed costs."""
-    timed = training_seconds(params).values()
-    raw = sum(
-        raw_files.raw_dataset(params, name).card.raw_gib for name in params.datasets
-    )
+    """Trainings, their hours by committed costs, and disk."""
+    timed = training_seconds(params)
+    count = f"{len(params.cells)} trainings"
+    if timed:
+        hours = sum(timed.values()) / 3600
+        machine = "on the machine that ran them"
+        known = f"{count}; {len(timed)} of them took {hours:.1f} hours {machine}"
+    else:
+        known = f"{count}, none timed yet"
+    raw = 0.0
+    for name in params.datasets:
+        raw += raw_files.raw_dataset(params, name).card.raw_gib
     needed = 2 * raw + CELL_GIB * len(params.everything)
     free = shutil.disk_usage(".").free / GIB
-    known = (
-        f"{len(timed)} of them took {sum(timed) / 3600:.1f} hours where they were run"
-    )
-    return f"{known}; about {needed:.1f} GiB of disk, {free:.1f} free"
+    return f"{known}; needs about {needed:.1f} GiB of disk, {free:.1f} GiB free"
+
+
+def state_of(dataset: raw_files.RawDataset) -> str:
+    """Of raw files that are all there: whether fetch knows them as they are."""
+    if not raw_files.is_changed(dataset, dataset.origin):
+        return f"ok, {dataset.release}" if dataset.release else "ok"
+    is_there = dataset.folder.is_dir()
+    state = "changed since it was fetched" if is_there else "not fetched yet"
+    return f"{state}; {raw_files.fetch_advice(dataset)}"
 
 
 def dataset_lacks(dataset: raw_files.RawDataset) -> str:
@@ -82,59 +88,68 @@ def dataset_lacks(dataset: raw_files.RawDataset) -> str:
     raw, card = dataset.origin, dataset.card
     try:
         files = dataset.module.inventory(raw, dataset.reader_options)
-        lost = [path for path in files if not path.is_file()]
-        reason = (
-            f"{lost[0]}: not found; {len(lost)} of {len(files)} are" if lost else ""
-        )
     except UserError as error:
         reason = str(error)
-    if not reason:
-        return ""
-    is_own = dataset.source or dataset.folder.is_symlink()  # where fetch writes nothing
-    names = [] if is_own else [remote.name for remote in raw_files.downloads(card, raw)]
+    else:
+        lost = [path for path in files if not path.is_file()]
+        if not lost:
+            return ""
+        count = f"{len(lost)} of {len(files)}"
+        if len(lost) == len(files):
+            count = f"all {len(files)}"
+        reason = f"{lost[0]}: not found ({count} files missing)"
     lines = [f"MISSING: {reason}"]
-    lines += [f"ask for it at {card.form}"] if card.form else []
-    lines += [f"fetch downloads {', '.join(names)}"] if names else []
-    return "\n  ".join(lines + raw_files.marked(raw_files.checklist(card, raw)))
+    if card.form:
+        lines.append(f"ask for it at {card.form}")
+    is_own = dataset.source or dataset.folder.is_symlink()  # where fetch writes nothing
+    if not is_own:
+        names = [remote.name for remote in raw_files.downloads(card, raw)]
+        if names:
+            lines.append(f"fetch downloads {', '.join(names)}")
+    lines += raw_files.checklist(card, raw)
+    return "\n  ".join(lines)
 
 
 def features_lack(params: Params, features: FeatureSet) -> str:
     """Which file an encoding needs and lacks, and where it is to be put; "" if none."""
-    raw = raw_files.raw_dataset(params, features.dataset).origin
-    paths = (
-        [raw / features.image.features]
-        if features.image and features.image.features
-        else []
-    )
-    if features.proposals and features.proposals.how == "file":
-        paths = [raw / features.proposals.boxes]
-    paths += (
-        [Path(features.words.vectors)]
-        if features.words and features.words.vectors
-        else []
-    )
-    if features.sentence and features.sentence.weights:
-        paths = [Path(features.sentence.weights)]
-    if lost := [path for path in paths if not path.exists()]:
-        folder = (
-            "place it there, or name its folder: rematch season NAME --weights-dir DIR"
-        )
-        return f"MISSING: {lost[0]}: not found; {folder}"
-    networks = []
-    if settings := features.proposals or (None if paths else features.image):
-        networks = [(features.encoder, settings.network)]
-    if (
-        features.proposals
-        and features.proposals.how == "rpn"
-        and features.encoder != DETECTORS
-    ):
-        networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
+    paths = files_of(params, features)
+    for path in paths:
+        if not path.exists():
+            option = f"rematch season {params.season} --weights-dir DIR"
+            advice = f"put it there, or name its folder: {option}"
+            return f"MISSING: {path}: not found; {advice}"
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
             transformer.whereabouts(features.sentence)
-        for encoder, network in networks:
+        for encoder, network in networks_of(features):
             load_encoder(encoder).whereabouts(network, weights)
     except UserError as error:
         return f"MISSING: {error}"
     return ""
+
+
+def files_of(params: Params, features: FeatureSet) -> list[Path]:
+    """The files of others that an encoding reads, if it reads any."""
+    raw = raw_files.raw_dataset(params, features.dataset).origin
+    if features.image and features.image.features:
+        return [raw / features.image.features]
+    if features.proposals and features.proposals.how == "file":
+        return [raw / features.proposals.boxes]
+    if features.words and features.words.vectors:
+        return [Path(features.words.vectors)]
+    if features.sentence and features.sentence.weights:
+        return [Path(features.sentence.weights)]
+    return []
+
+
+def networks_of(features: FeatureSet) -> list[tuple[str, str]]:
+    """The encoder and the name of each network that an encoding runs."""
+    networks = []
+    settings = features.proposals or features.image
+    if settings and not (features.image and features.image.features):
+        networks.append((features.encoder, settings.network))
+    proposes = features.proposals and features.proposals.how == "rpn"
+    if proposes and features.encoder != DETECTORS:
+        networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
+    return networks

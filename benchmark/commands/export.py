@@ -102,7 +102,7 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
     for board in boards:
         queries = queries_of(prepared_tables.read(board.dataset))
         for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
-            cell = {key: getattr(outcome.record, key) for key in COLUMNS[:4]}
-            for name, ranks in outcome.scores.ranks.items():
-                tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
+            cell = {name: getattr(outcome.record, name) for name in COLUMNS[:4]}
+            for key, ranks in outcome.scores.ranks.items():
+                tables.append(queries[key].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)

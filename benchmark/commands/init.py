@@ -16,6 +16,7 @@ and the new season becomes the active one. Run it in the clone of Rematch.
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,8 +31,8 @@ from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.commands import season
 from benchmark.contracts.datasets import folder as reader
 from benchmark.core.command_line import lock_of
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import is_file, read_json, remove, write_text
+from benchmark.core.errors import UserError, checked, redone_by
+from benchmark.core.files import is_file, remove, write_text
 from benchmark.core.names import LONGEST
 from benchmark.data import prepared_tables
 from benchmark.data.raw_files import HASHED, raw_dataset
@@ -48,7 +49,7 @@ TEMPLATE = Path(__file__).with_name("init_season.yaml.j2")
 LEAST_TRAINED = 0.25
 STEPS = {"two_branch_embedding": 600, "scan": 300, "dual_path": 600, "cyclematch": 400}
 STEPS |= {"projection": 600}
-BATCH, MOST_EPOCHS = 64, 60
+BATCH, LEAST_EPOCHS, MOST_EPOCHS = 64, 3, 60
 LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
 NETWORK = "mobilenet_v2"
@@ -75,53 +76,44 @@ class Counted:
     def is_conclusive(self) -> bool:
         return self.test >= MIN_TEST_QUERIES
 
-    @property
-    def told(self) -> str:
-        whose = "of the annotations" if self.has_splits else "by a hash of the paths"
-        text = f"split {whose}: {self.test} to test, {self.val} to validate"
-        text += (
-            " (taken from train: the annotations have no val)"
-            if self.val_is_taken
-            else ""
-        )
+    def __str__(self) -> str:
+        source = "from the annotations" if self.has_splits else "by a hash of the paths"
+        text = f"split {source}: {self.test} test images, {self.val} val"
+        if self.val_is_taken:
+            text += " (taken from train, as the annotations have no val)"
         if not self.is_conclusive:
-            text += f". Nothing can be concluded from {self.test} test images: "
-            text += f"{MIN_TEST_QUERIES} are needed"
+            text += f". {self.test} test images are too few for a verdict: "
+            text += f"at least {MIN_TEST_QUERIES} are needed"
         return text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="with the images and their captions")
-    parser.add_argument(
-        "--name", help="of the dataset and the season; default: the folder's"
-    )
-    parser.add_argument(
-        "--captions", help="the annotation file, where there are several"
-    )
-    parser.add_argument(
-        "--weights-dir", help="folder of pretrained image networks (*.pth)"
-    )
+    parser.add_argument("folder", type=Path, help="images and their captions")
+    name_help = "name of dataset and season; default: that of the folder"
+    parser.add_argument("--name", help=name_help)
+    captions_help = "annotation file, where the folder has several"
+    parser.add_argument("--captions", help=captions_help)
+    weights_help = "folder of pretrained image networks (*.pth)"
+    parser.add_argument("--weights-dir", help=weights_help)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    folder, captions = arguments.folder, arguments.captions
+    folder = arguments.folder
+    captions = arguments.captions
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
     if not (arguments.name or plain):
-        expected, do = (
-            "a name with Latin letters or digits",
-            "give the season one with --name NAME",
-        )
-        raise UserError(folder, expected, repr(folder.resolve().name), do)
+        expected = "Latin letters or digits in its name"
+        shown = folder.resolve().name
+        raise UserError(folder, expected, repr(shown), "name the season: --name NAME")
     name = files.season_name(arguments.name or plain)
     files.check_project()  # elsewhere, this would begin a second project
     path = SEASONS / name / SEASON_FILE
     if path.exists():
-        do = f"choose another with --name, or: rematch season {name} --weights-dir DIR"
-        raise UserError(path, "no such season yet", "one", do)
+        advice = f"choose another name with --name, or use it: rematch season {name}"
+        raise UserError(path, "no season of this name", "one", advice)
     if not folder.is_dir():
-        raise UserError(
-            folder, "a folder with images and captions", "none", "check the path"
-        )
+        expected = "a folder with images and captions"
+        raise UserError(folder, expected, "none", "check the path")
     weights_dir = arguments.weights_dir or files.read_local().weights_dir
     if weights_dir:  # without one they are downloaded
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
@@ -131,10 +123,10 @@ def main(arguments: argparse.Namespace) -> None:
         if not is_file(image):
             raise reader.missing(folder, image.relative_to(folder).as_posix())
     print(f"{folder}: {counted.images} images, {counted.captions} captions")
-    print(counted.told)
+    print(counted)
     stronger = offers(Path(weights_dir)) if weights_dir else []
     for offer in stronger:
-        print(f"stronger, see the season file: {offer}")
+        print(f"stronger encoder, see the season file: {offer}")
     text = season_text(name, folder, captions, counted, stronger)
     params = resolve(name, checked(Season, yaml.safe_load(text), str(path)))
     dataset = raw_dataset(params, name)
@@ -142,23 +134,12 @@ def main(arguments: argparse.Namespace) -> None:
     written += [prepared_tables.ROOT / name, prepared_tables.CARDS / name]
     with undone(*written, lock_of(str(dataset.folder))):
         fetch(params, name)
-        try:
+        with redone_by("init", within=folder):  # and not: fetch, of the link to it
             print("\n".join(prepare(params, name)))
-        except UserError as error:  # told of the user's folder, not of the link to it
-            item = error.where.removeprefix(f"{name}: ").replace(
-                f"data/raw/{name}/", ""
-            )
-            do = f"{error.do.removesuffix(' and fetch again') or 'correct it'}, then init again"
-            raise UserError(
-                f"{folder}: {item}", error.expected, error.found, do
-            ) from error
         write_text(path, text)
-        for note in read_json(prepared_tables.CARDS / name / "card.json")["leakage"][
-            "notes"
-        ]:
-            print(note)
+        print("\n".join(prepared_tables.read_card(name)["leakage"]["notes"]))
         season.activate(name, arguments.weights_dir)
-    print(f"{path}: what is run; edit it, then: rematch season {name}")
+    print(f"{path}: presets and budget; after editing it, run: rematch season {name}")
     print(f"next: rematch play; then read reports/{name}/README.md")
     print(reader.told(folder, options))
 
@@ -166,8 +147,10 @@ def main(arguments: argparse.Namespace) -> None:
 @contextmanager
 def undone(*paths: Path) -> Iterator[None]:
     """What the block writes there is gone if it fails; what was there before stays."""
-    places = {place for path in paths for place in (path, *path.parents)}
-    new = [place for place in places if not place.exists() and not place.is_symlink()]
+    places: set[Path] = set()
+    for path in paths:
+        places.update((path, *path.parents))
+    new = [place for place in places if not os.path.lexists(place)]
     try:
         yield
     except BaseException:
@@ -182,27 +165,24 @@ def count(folder: Path, captions: str | None) -> Counted:
     try:
         tables = reader.read(folder, options)
     except UserError as error:
-        where = (
-            error.where
-            if error.where.startswith(str(folder))
-            else f"{folder}: {error.where}"
-        )
-        raise UserError(where, error.expected, error.found, error.do) from error
-    images, texts = tables.images, len(tables.captions)
+        if error.where.startswith(str(folder)):
+            raise
+        raise error.but(within=folder) from error
+    images = tables.images
+    texts = len(tables.captions)
     if reader.has_splits(folder, options):
         val, test = (int((images["split"] == split).sum()) for split in ("val", "test"))
         groups = images["group"][images["split"] == "train"].nunique()
         is_taken = val == 0 and groups > 1
-        val = max(1, round(groups / 10)) if is_taken else val
+        if is_taken:
+            val = max(1, round(groups / 10))
         return Counted(len(images), texts, True, val, test, is_taken)
     groups = images["group"].nunique()
     val = max(1, round(groups / 10))
-    enough = groups - val - MIN_TEST_QUERIES >= LEAST_TRAINED * groups
-    test = (
-        max(round(groups / 10), MIN_TEST_QUERIES)
-        if enough
-        else max(1, round(groups / 5))
-    )
+    if groups - val - MIN_TEST_QUERIES >= LEAST_TRAINED * groups:
+        test = max(round(groups / 10), MIN_TEST_QUERIES)
+    else:
+        test = max(1, round(groups / 5))
     return Counted(len(images), texts, False, val, test)
 
 
@@ -216,11 +196,11 @@ def offers(weights_dir: Path) -> list[str]:
         lines.append(f"image: {settings}  # some 16 images a second on one core")
     for path in sorted(weights_dir.glob("*/model.safetensors")):
         with suppress(UserError):
-            folder = transformer.whereabouts(
-                SentenceEncoder(weights=str(path.parent))
-            ).name
-            lines.append(f"sentence: {{transformer: {{weights: {folder}}}}}")
-            lines[-1] += "  # with sentence_of; some 70 captions a second on one core"
+            encoder = SentenceEncoder(weights=str(path.parent))
+            name = transformer.whereabouts(encoder).name
+            settings = f"{{transformer: {{weights: {name}}}}}"
+            cost = "with sentence_of; some 70 captions a second on one core"
+            lines.append(f"sentence: {settings}  # {cost}")
     return lines
 
 
@@ -240,10 +220,10 @@ def season_text(
         options |= {"val": counted.val, "test": counted.test}
     trained = counted.trained
     batch = min(BATCH, max(2, trained // 4))
-    epochs = {
-        m: max(3, min(MOST_EPOCHS, round(n * batch / trained)))
-        for m, n in STEPS.items()
-    }
+    epochs = {}
+    for method, steps in STEPS.items():
+        passes = round(steps * batch / trained)
+        epochs[method] = max(LEAST_EPOCHS, min(MOST_EPOCHS, passes))
     environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["quoted"] = lambda value: json.dumps(value, default=str)
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(

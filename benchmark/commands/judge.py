@@ -40,7 +40,8 @@ from benchmark.boards import comparisons as of_boards
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, read_boards
 from benchmark.boards.boards import Row as BoardRow
-from benchmark.boards.claims import DIGITS, margin_of
+from benchmark.boards.claim_entries import DIGITS
+from benchmark.boards.claims import margin_of
 from benchmark.commands import conventions
 from benchmark.commands.result_files import (
     ENOUGH,
@@ -59,6 +60,7 @@ from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import is_file, write_json, write_text
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
@@ -72,7 +74,7 @@ from benchmark.stats import comparisons, verdicts
 from benchmark.stats.claim_kinds import KINDS, SIGNS
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.significance import ROUNDING, Constant
-from benchmark.stats.verdicts import Flag, Pair, Rule
+from benchmark.stats.verdicts import Flag, Rule, Verdict
 
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
@@ -347,7 +349,7 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 
 def of_season(
     first: Row, second: Row, arguments: argparse.Namespace
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """A pair of presets as their report puts it, what is drawn anew, how many queries
     there are, and what a reader must know. All rows of the board tell how far trainings
     lie apart."""
@@ -370,7 +372,7 @@ def of_season(
         )
         raise UserError(", ".join(names), expected, "none", do)
     rule = _rule(metric, comparison, len(board.ways) == 1, arguments)
-    pair = Pair(
+    pair = Verdict(
         comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison)
     )
     notes = map(flags.said, flags.claim_flags(board, names, [pair]))
@@ -382,7 +384,7 @@ def of_files(
     second: Result,
     given: Sequence[Result],
     arguments: argparse.Namespace,
-) -> tuple[Pair, str, int, list[str]]:
+) -> tuple[Verdict, str, int, list[str]]:
     """The same of results from anywhere, which can be compared. The seeds of all that
     are given on the same queries tell how far trainings lie apart. Raises UserError for
     a metric that they do not have."""
@@ -440,7 +442,12 @@ def of_files(
         blocked = Flag("L", f"nothing can be concluded from {few}", blocks=True)
     rule = _rule(metric, comparison, len(terms) == len(SUMMED_K), arguments)
     unit = "queries" if len(sizes) == sizes.sum() else "clusters"
-    return Pair(comparison=comparison, rule=rule, blocked=blocked), unit, queries, notes
+    return (
+        Verdict(comparison=comparison, rule=rule, blocked=blocked),
+        unit,
+        queries,
+        notes,
+    )
 
 
 def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[Metric]]:
@@ -453,8 +460,8 @@ def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[M
     if metric not in METRICS:
         evidence = suggested(shown, {*DECLARED, *METRICS})
         raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
-    terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
-    lacks = not {term.ranks for term in terms} <= set(ways)
+    terms = query_terms(metric, [f"{RankKey.read(way).direction}_{R1}" for way in ways])
+    lacks = not {term.ranks.column for term in terms} <= set(ways)
     if not terms or lacks or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
         where, advice = f"{result.name}: {shown}", "name another --metric"
@@ -531,7 +538,7 @@ def sampled(
     means = []
     for term in terms:
         of_seed = {}
-        for seed, ranks in table.loc[[term.ranks]].items():
+        for seed, ranks in table.loc[[term.ranks.column]].items():
             nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
             farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
             nearest_Q = term.of_queries(nearest)
@@ -547,7 +554,7 @@ def sampled(
                 raise UserError(
                     f"{result.name}: {heading}", "ranks to its K", evidence, advice
                 )
-        means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
+        means.append((codes.loc[[term.ranks.column]].to_numpy(), of_seed))
     return comparisons.sample_of_queries(means)
 
 
@@ -572,7 +579,7 @@ def _rule(
 # Telling ------------------------------------------------------------------------------
 
 
-def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
+def told(put: Sequence[tuple[Verdict, str, int, list[str]]]) -> list[dict]:
     """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
     significant digits, as in claims.json."""
     found = []

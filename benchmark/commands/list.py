@@ -12,7 +12,7 @@ from benchmark.season.plugins import PACKAGE_ROOT, presets
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=LISTS)
-    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -23,26 +23,31 @@ def main(arguments: argparse.Namespace) -> None:
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         print(f"{row['name']:{width}}  {row['title']}")
-        # table, place, and numbers with their names
         for reported in row.get("reported", []):
-            numbers = [
-                f"{key} {as_printed(v, key)}" for key, v in reported["numbers"].items()
-            ]
-            where = f"{reported['table']}, {reported['place']}"
-            print(f"{'':{width}}    {where}: {' '.join(numbers)}")
+            words = [reported["table"] + ",", reported["place"] + ":"]
+            for name, value in reported["numbers"].items():
+                words += [name, as_printed(value, name)]
+            print(f"{'':{width}}    {' '.join(words)}")
 
 
 def _presets() -> list[dict]:
     """Without a look at plug-ins: they import torch, which takes a second."""
-    rows, shown = [], {"title", "family", "options", "start", "fuse", "note"}
+    rows = []
+    shown = {"title", "family", "options", "start", "fuse", "note"}
     for name, (method, preset) in presets().items():
-        reported = []
-        for table, place, _, numbers in printed(name):
-            numbers.pop("rsum", None)  # a sum, which no table prints
-            reported.append({"table": table, "place": place, "numbers": numbers})
-        row = {"name": name, "method": method, "reported": reported}
+        row = {"name": name, "method": method, "reported": _reported(name)}
         rows.append(row | preset.model_dump(include=shown))
     return rows
+
+
+def _reported(preset: str) -> list[dict]:
+    """The numbers of papers, without rsum: it is a sum, which no table prints."""
+    reported = []
+    for line in printed(preset):
+        numbers = dict(line.numbers)
+        numbers.pop("rsum", None)
+        reported.append({"table": line.table, "place": line.place, "numbers": numbers})
+    return reported
 
 
 def _methods() -> list[dict]:
@@ -62,12 +67,12 @@ def _methods() -> list[dict]:
 def _datasets() -> list[dict]:
     from benchmark.contracts import datasets
 
-    cards = {name: datasets.load(name).card() for name in datasets.names()}
-    shown = ("title", "split", "licence", "source")
-    return [
-        {"name": n} | {key: getattr(card, key) for key in shown}
-        for n, card in cards.items()
-    ]
+    rows = []
+    for name in datasets.names():
+        card = datasets.load(name).card()
+        row = {"name": name, "title": card.title, "split": card.split}
+        rows.append(row | {"licence": card.licence, "source": card.source})
+    return rows
 
 
 def _seasons() -> list[dict]:

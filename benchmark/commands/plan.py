@@ -11,17 +11,18 @@ A claim is that the first row is better than the second (ordered), better by mor
 the margin (far), that they differ by less than the margin (alike), or that the first is
 not better by more than it (not_better). Its power is the probability that it holds for
 other images and trainings, by the rules of verdicts, if the true difference is the
-given one; without --difference, the smallest one that is shown with this power is told.
-A dash stands where nothing would be known of other trainings.
+given one. Without --difference, the table has the smallest one that is shown with this
+power. A dash stands where nothing would be known of other trainings.
 """
 
 import argparse
 from bisect import bisect, bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import ceil, inf, isfinite
 from statistics import fmean, median
-from typing import NamedTuple
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES, read_boards
@@ -31,7 +32,7 @@ from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
-from benchmark.stats.claim_kinds import ALIKE, FAR, KINDS, ORDERED
+from benchmark.stats.claim_kinds import FAR, KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import MOST_SEEDS, Rule, power, two_digits
@@ -42,7 +43,8 @@ IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)
 DIFFERENCES = [*sorted({float(f"{0.01 * 1.02**n:.2g}") for n in range(556)}), inf]
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Known:
     """Why the difference of two rows is uncertain: variances on `image_count`
     images."""
 
@@ -56,155 +58,191 @@ class Known(NamedTuple):
     def doubt(self, seeds: int, images: int) -> Doubt | None:
         """Of two rows with so many trainings each; None: their spread will not be
         known."""
-        share, freedom = self.image_count / images, self.freedom + 2 * (seeds - 1)
+        share = self.image_count / images
+        freedom = self.freedom + 2 * (seeds - 1)
         interaction = self.interaction * share
         variance = max(0.0, self.seeds - self.interaction) + interaction
         if variance and seeds == 1 and freedom < CARRIES:
             return None
         part = SeedPart((seeds, seeds), variance, interaction, freedom, is_own=False)
         luck = part.weight() * interaction
-        return Doubt(
-            self.images * share + luck, luck, images, (part,) if variance else ()
-        )
+        parts = (part,) if variance else ()
+        return Doubt(self.images * share + luck, luck, images, parts)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--difference",
-        type=float,
-        metavar="D",
-        help="the true one; of what denies one, 0",
-    )
-    add(
-        "--kind",
-        choices=KINDS,
-        default=ORDERED.name,
-        help="of the claim; default: ordered",
-    )
+    number = {"type": float, "metavar": "D"}
+    difference = "the true difference; default: 0 for alike and not_better"
+    add("--difference", **number, help=difference)
+    kinds = {"choices": KINDS, "default": ORDERED.name}
+    add("--kind", **kinds, help=f"default: {ORDERED.name}")
     add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
-    add("--margin", type=float, help="default: as in verdicts, if the paper prints D")
-    add("--power", type=float, default=0.8, metavar="P", help="to reach; default: 0.8")
+    margin = "default: that of verdicts, as if the paper printed D"
+    add("--margin", type=float, help=margin)
+    power = "the power to reach; default: 0.8"
+    add("--power", type=float, default=0.8, metavar="P", help=power)
     add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
     add("--images", type=int, nargs="+", metavar="N", help="test images")
     add = parser.add_argument_group("from a season").add_argument
     add("--season", metavar="NAME", help="default: the active one")
     add("--dataset", help="default: the only one")
-    add(
-        "--like",
-        nargs=2,
-        metavar="ROW",
-        help="two rows; default: the median of all pairs",
+    rows = "two rows; default: the median of all pairs"
+    add("--like", nargs=2, metavar="ROW", help=rows)
+    elsewhere = "or from elsewhere, in points of the metric"
+    add = parser.add_argument_group(elsewhere).add_argument
+    deviation = "standard deviation of a row's trainings"
+    add("--sd-seeds", type=float, metavar="SD", help=deviation)
+    error = (
+        "standard error over images of the difference of two trainings; its 95%% "
+        "interval is 1.96 SE to each side"
     )
-    add = parser.add_argument_group(
-        "or from elsewhere, in points of the metric"
-    ).add_argument
-    add(
-        "--sd-seeds",
-        type=float,
-        metavar="SD",
-        help="standard deviation of a row's trainings",
-    )
-    se = "standard error over images of the difference of two trainings: its 95%% interval reaches "
-    add("--se-images", type=float, metavar="SE", help=f"{se} 1.96 of it to each side")
+    add("--se-images", type=float, metavar="SE", help=error)
     add("--of-images", type=int, metavar="N", help="how many images gave SE")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    kind, difference = arguments.kind, arguments.difference
-    if difference is None and KINDS[kind].denies:
-        difference = 0.0
-    rule = rule_of(arguments, difference)
-    three = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
-    is_given = three != (None,) * 3
-    if is_given and (
-        None in three or arguments.season or arguments.like or arguments.dataset
-    ):
-        expected = "--sd-seeds, --se-images and --of-images, or a season"
-        raise UserError("plan", expected, "parts of both, or of one", "give all of one")
-    known = given(*three) if is_given else of_season(arguments)
-    here, goal = known.image_count, f"{arguments.power:.0%}"
-    shown = {max(MIN_TEST_QUERIES, here * n // 2) for n in (1, 2, 4, 10)}
-    seeds, images = arguments.seeds or SEEDS, arguments.images or sorted(shown)
-    for option, numbers, least in (
-        ("seeds", seeds, 1),
-        ("images", images, MIN_TEST_QUERIES),
-    ):
-        if min(numbers) < least:
-            raise UserError(
-                f"--{option}", f"{least} or more", min(numbers), "correct it"
-            )
-
-    def suffices(seeds: int, images: int, true: float | None = difference) -> bool:
-        doubt = known.doubt(seeds, images)
-        return (
-            bool(doubt)
-            and power(rule_of(arguments, true), true, doubt) >= arguments.power
+    plan = plan_of(arguments)
+    image_count = plan.known.image_count
+    multiples = (1, 2, 4, 10)
+    usual = {max(MIN_TEST_QUERIES, image_count * n // 2) for n in multiples}
+    seeds, images = arguments.seeds or SEEDS, arguments.images or sorted(usual)
+    _check_least("--seeds", seeds, 1)
+    _check_least("--images", images, MIN_TEST_QUERIES)
+    heads = ["seeds of each row", *(f"{count:,} images" for count in images)]
+    rows = []
+    for each in seeds:
+        rows.append([str(each), *(plan.cell(each, count) for count in images)])
+    goal = f"{plan.goal:.0%}"
+    claim = f"({plan.kind.name}, {plan.metric}"
+    if plan.difference is None:
+        sentence = (
+            f"The smallest true differences shown with a power of {goal} {claim})."
         )
-
-    def cell(seeds: int, images: int) -> str:
-        if (doubt := known.doubt(seeds, images)) is None:
-            return "-"
-        if difference is not None:
-            return f"{power(rule, difference, doubt):.0%}"
-        ends = bisect(DIFFERENCES, arguments.margin or 0.0), len(DIFFERENCES) - 1
-        found = bisect_left(
-            DIFFERENCES, True, *ends, key=partial(suffices, seeds, images)
-        )
-        return f"{DIFFERENCES[found]:g}"
-
-    heads = ["seeds of each row", *(f"{n:,} images" for n in images)]
-    rows = [[str(each), *(cell(each, count) for count in images)] for each in seeds]
-    told, what = f"with a power of {goal}", f"({kind}, {arguments.metric}"
-    if difference is None:
-        told = f"The smallest true differences that are shown {told} {what})."
     else:
         heads.append(f"images for {goal}")
         for each, row in zip(seeds, rows, strict=True):
-            # One after the other: with few seeds, more images can leave fewer degrees
-            # of freedom.
-            row.append(
-                next((f"{n:,}" for n in IMAGES if suffices(each, n)), "no number")
-            )
-        enough = next((n for n in range(1, MOST_SEEDS + 1) if suffices(n, here)), None)
+            enough = plan.images_for(each)
+            row.append(f"{enough:,}" if enough else "no number")
+        enough = plan.seeds_for(image_count)
         needed = f"takes {enough}" if enough else f"needs more than {MOST_SEEDS}"
-        told = f"On {here:,} images it {needed} seeds of each row {told} {what}: true difference "
-        told += f"{difference:g}, margin {rule.margin:.3g})."
-    print(f"{pipe_table(heads, rows, 'r' * len(heads))}\n\n{told} {known.source}")
+        sentence = (
+            f"On {image_count:,} images it {needed} seeds of each row with a power of "
+            f"{goal} {claim}: true difference {plan.difference:g}, margin "
+            f"{plan.rule(plan.difference).margin:.3g})."
+        )
+    print(pipe_table(heads, rows, "r" * len(heads)))
+    print(f"\n{sentence} {plan.known.source}")
 
 
-def rule_of(arguments: argparse.Namespace, difference: float | None) -> Rule:
+def plan_of(arguments: argparse.Namespace) -> "Plan":
+    """Raises UserError for deviations that are given in part, or beside a season."""
+    kind, difference = KINDS[arguments.kind], arguments.difference
+    if difference is None and kind.denies:
+        difference = 0.0
+    deviations = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
+    of_season_given = arguments.season or arguments.like or arguments.dataset
+    plan = Plan(
+        kind=kind,
+        metric=arguments.metric,
+        difference=difference,
+        margin=arguments.margin,
+        goal=arguments.power,
+    )
+    plan.rule(difference)  # refuses what cannot hold, before boards are read
+    if deviations == (None, None, None):
+        return replace(plan, known=of_season(arguments))
+    if None in deviations or of_season_given:
+        expected = "--sd-seeds, --se-images and --of-images, or a season"
+        found = "parts of both, or of one"
+        raise UserError("plan", expected, found, "give all of one")
+    return replace(plan, known=given(*deviations))
+
+
+def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
+    if min(numbers) < least:
+        raise UserError(option, f"{least} or more", min(numbers), "correct it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A claim, and what its power follows from."""
+
+    kind: ClaimKind
+    metric: str
+    difference: float | None  # the true one; None: the smallest that is shown
+    margin: float | None  # None: that of verdicts
+    goal: float  # the power to reach, between 0 and 1
+    known: Known | None = None
+
+    def rule(self, difference: float | None) -> Rule:
+        return rule_of(self.kind, self.metric, difference, self.margin, self.goal)
+
+    def suffices(self, seeds: int, images: int, difference: float) -> bool:
+        """Whether the claim has the power to reach."""
+        doubt = self.known.doubt(seeds, images)
+        if doubt is None:
+            return False
+        return power(self.rule(difference), difference, doubt) >= self.goal
+
+    def cell(self, seeds: int, images: int) -> str:
+        """Its power, or the smallest difference that is shown; "-" where nothing would
+        be known of other trainings."""
+        doubt = self.known.doubt(seeds, images)
+        if doubt is None:
+            return "-"
+        if self.difference is not None:
+            exact = power(self.rule(self.difference), self.difference, doubt)
+            return f"{exact:.0%}"
+        start = bisect(DIFFERENCES, self.margin or 0.0)
+        is_shown = partial(self.suffices, seeds, images)
+        end = len(DIFFERENCES) - 1
+        place = bisect_left(DIFFERENCES, True, start, end, key=is_shown)
+        return f"{DIFFERENCES[place]:g}"
+
+    def images_for(self, seeds: int) -> int | None:
+        """How many images suffice. They are tried one after the other: with few seeds,
+        more images can leave fewer degrees of freedom."""
+        for images in IMAGES:
+            if self.suffices(seeds, images, self.difference):
+                return images
+        return None
+
+    def seeds_for(self, images: int) -> int | None:
+        """How many seeds suffice, up to MOST_SEEDS."""
+        for seeds in range(1, MOST_SEEDS + 1):
+            if self.suffices(seeds, images, self.difference):
+                return seeds
+        return None
+
+
+def rule_of(
+    kind: ClaimKind,
+    metric: str,
+    difference: float | None,
+    margin: float | None,
+    goal: float,
+) -> Rule:
     """The rule of the claim. Raises UserError for one that is not true of the
     difference: no number of seeds and images would let it hold."""
-    kind, margin = KINDS[arguments.kind], arguments.margin
-    if arguments.metric not in METRICS:
-        found = suggested(arguments.metric, METRICS)
-        raise UserError(
-            "--metric", "a metric of records, such as rsum", found, "correct it"
-        )
+    if metric not in METRICS:
+        found = f"unknown metric {suggested(metric, METRICS)}"
+        raise UserError("--metric", "a metric of records", found, "correct it")
     if margin is None and kind == FAR:
         raise UserError("--margin", "what the first is better by", "nothing", "give it")
     if margin is None:
         printed = None if kind.denies else (difference or 0.0, 0.0)
-        margin = margin_of(Part(kind=kind.name, metric=arguments.metric), printed)
-    if not (
-        isfinite(difference or 0.0) and 0 <= margin < inf and 0 < arguments.power < 1
-    ):
+        margin = margin_of(Part(kind=kind.name, metric=metric), printed)
+    is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
+    if not is_finite or not 0 < goal < 1:
         expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
-        raise UserError(
-            "plan", expected, f"{difference}, {margin:g} and {arguments.power:g}"
-        )
-    size = abs(difference) if kind == ALIKE else difference
-    if size is not None and (size >= margin if kind.denies else size <= margin):
-        expected = (
-            f"{'less' if kind.denies else 'more'} than the margin of {margin:.3g}"
-        )
-        raise UserError(
-            f"--difference, {kind.name}",
-            expected,
-            f"{difference:g}",
-            "change one of them",
-        )
+        found = f"{difference}, {margin:g} and {goal:g}"
+        raise UserError("plan", expected, found)
+    if difference is not None and not kind.is_true_of(difference, margin):
+        than = "less" if kind.denies else "more"
+        expected = f"{than} than the margin of {margin:.3g}"
+        where = f"--difference, {kind.name}"
+        raise UserError(where, expected, f"{difference:g}", "change one of them")
     return Rule(kind=kind, margin=margin)
 
 
@@ -216,8 +254,14 @@ def given(sd: float, error: float, image_count: int) -> Known:
         raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}", "correct them")
     if image_count < 2:
         raise UserError("--of-images", "2 or more", image_count, "correct it")
-    source = "It is assumed that nothing but these trainings will tell the spread of trainings."
-    return Known(error**2, image_count, sd**2, 0.0, 0.0, source)
+    return Known(
+        images=error**2,
+        image_count=image_count,
+        seeds=sd**2,
+        interaction=0.0,
+        freedom=0.0,
+        source="This assumes that only these trainings tell how trainings vary.",
+    )
 
 
 def of_season(arguments: argparse.Namespace) -> Known:
@@ -227,42 +271,43 @@ def of_season(arguments: argparse.Namespace) -> Known:
     metric, params = arguments.metric, read_params(arguments.season)
     boards = {board.dataset: board for board in read_boards(params)}
     if arguments.dataset is None and len(boards) > 1:
-        raise UserError(
-            "--dataset", f"one of {', '.join(boards)}", "nothing", "name it"
-        )
+        names = f"one of {', '.join(boards)}"
+        raise UserError("--dataset", names, "nothing", "name it")
     board = entry(boards, arguments.dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
-    liked = [entry(rows, name, f"row with {metric}") for name in arguments.like or ()]
-    pairs = [liked] if liked else combinations(rows.values(), 2)
-    of_images, parts = [], [comparisons.seed_part(board, row, metric) for row in liked]
+    named = [entry(rows, name, f"row with {metric}") for name in arguments.like or ()]
+    pairs = [named] if named else combinations(rows.values(), 2)
+    of_images: list[float] = []
+    parts = [comparisons.seed_part(board, row, metric) for row in named]
     for first, second in pairs:
-        trainings = [comparisons.trainings_of(board, row) for row in (first, second)]
-        if first.task == second.task and trainings[0].isdisjoint(trainings[1]):
-            doubt = comparisons.compare(board, first, second, metric).doubt
-            of_images += (
-                [max(0.0, doubt.images - doubt.interaction)] if doubt.images else []
-            )
-            parts = parts or [
-                comparisons.spread_of(board, first.task, metric).part("", 2)
-            ]
+        of_first = comparisons.trainings_of(board, first)
+        of_second = comparisons.trainings_of(board, second)
+        if first.task != second.task or not of_first.isdisjoint(of_second):
+            continue
+        doubt = comparisons.compare(board, first, second, metric).doubt
+        if doubt.images:
+            of_images.append(max(0.0, doubt.images - doubt.interaction))
+        if not parts:
+            spread = comparisons.spread_of(board, first.task, metric)
+            parts = [spread.part("", 2)]
     if not of_images or None in parts:
-        where, expected = (
-            f"{params.season}: {metric}",
-            "rows whose images and trainings both vary",
-        )
-        do = "choose others, or give --sd-seeds, --se-images and --of-images"
-        raise UserError(where, f"{expected} on {board.dataset}", "none", do)
-    seeds, luck = (
-        fmean(getattr(part, of) for part in parts) for of in ("variance", "interaction")
-    )
+        where = f"{params.season}: {metric}"
+        expected = f"rows on {board.dataset} whose images and trainings both vary"
+        advice = "choose others, or give --sd-seeds, --se-images and --of-images"
+        raise UserError(where, expected, "none", advice)
+    seeds = fmean(part.variance for part in parts)
     images = median(of_images)
-    of_pairs = ""
-    if len(of_images) > 1:
-        of_pairs = " (a median: rows that are alike have less, see --like)"
-    told = f"{seeds**0.5:.2g} between trainings, {images**0.5:.2g} from the images{of_pairs}"
-    count, freedom = (
-        board.card["counts"]["test"]["images"],
-        min(part.freedom for part in parts),
+    source = (
+        f"Standard deviations on {board.dataset}: {seeds**0.5:.2g} between trainings, "
+        f"{images**0.5:.2g} from the images"
     )
-    source = f"Standard deviations on {board.dataset}: {told}."
-    return Known(images, count, seeds, luck, freedom, source)
+    if len(of_images) > 1:
+        source += " (a median: similar rows have less, see --like)"
+    return Known(
+        images=images,
+        image_count=board.card["counts"]["test"]["images"],
+        seeds=seeds,
+        interaction=fmean(part.interaction for part in parts),
+        freedom=min(part.freedom for part in parts),
+        source=f"{source}.",
+    )

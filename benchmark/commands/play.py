@@ -2,13 +2,13 @@
 
     rematch play                          the active season, on all cores
     rematch play flickr8k --only '*scan*'  some cells, with what they need
-    rematch play --dry                    what would be run; nothing is written
+    rematch play --dry                    list the stages that would run; write nothing
     rematch play --gpus 0,1 --jobs 4      two cells on each GPU
 
 It runs what `dvc repro` would, and afterwards DVC finds everything up to date. A stage
-that fails stops those that need it, and no others; a killed training goes on where it
-was, and Ctrl-C kills what runs. What a stage says is in .scratch/log/. The exit status
-is 1 if a stage failed, or a cell that was evaluated now.
+that fails stops those that need it, and no others. A training that was killed resumes
+where it was; Ctrl-C ends all that runs. What a stage prints is in .scratch/log/. The
+exit status is 1 if a stage failed, or a cell that was evaluated now.
 """
 
 import argparse
@@ -22,17 +22,22 @@ from pathlib import Path
 import networkx
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
+from dvc.repo.index import Index
 from dvc.stage import PipelineStage
 
 from benchmark.collect.__main__ import collect
 from benchmark.commands import tasks
+from benchmark.commands.tasks import Failure, Task
 from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
 from benchmark.data.results import RESULTS, read_records
 from benchmark.season import parameter_files as files
-from benchmark.season import pipeline
+from benchmark.season import pipeline, stages
+from benchmark.season.parameters import Params
+from benchmark.season.stages import Kind
 
 LOCK = Path(".scratch/play.lock")
+EVERYTHING = "*"  # cells
 # seconds between two writings of lock files, each of which takes seconds
 FLUSH_AFTER = 60
 
@@ -40,100 +45,126 @@ FLUSH_AFTER = 60
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("season", nargs="?", help="default: the active one")
-    add(
-        "--only",
-        default="*",
-        metavar="PATTERNS",
-        help="cells, as in 'shapes-scan*,*-vse-0'",
-    )
-    add(
-        "--jobs",
-        type=int,
-        help="stages at once; default: one per core, or per GPU of --gpus",
-    )
-    add("--gpus", default="", metavar="LIST", help="as in 0,1: jobs share them")
-    add("--dry", action="store_true", help="say what is stale, and run nothing")
+    cells = "run only these cells, and what they need: 'shapes-scan*,*-vse-0'"
+    add("--only", default=EVERYTHING, metavar="PATTERNS", help=cells)
+    jobs = "stages at once; default: one per core, or one per GPU of --gpus"
+    add("--jobs", type=int, help=jobs)
+    add("--gpus", default="", metavar="LIST", help="GPUs that jobs share, as in 0,1")
+    add("--dry", action="store_true", help="list what is stale, and run nothing")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    gpus = tuple(arguments.gpus.split(",")) if arguments.gpus else ()
-    if not all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus) or len(set(gpus)) < len(
-        gpus
-    ):
-        expected = "numbers of GPUs, each once, as in 0,1"
-        raise UserError("--gpus", expected, repr(arguments.gpus), "correct it")
-    for gpu in gpus:  # the jobs of one that is not there would run on the CPU
-        # torch takes a second that --help should not
-        from benchmark.core.devices import pick
-
-        pick(f"cuda:{gpu}")
+    gpus = gpus_of(arguments.gpus)
     jobs = tasks.jobs_of(arguments.jobs, gpus)
     files.check_project()
     params = files.resolved(arguments.season)
     files.check_kept(params.season)
     chosen = files.cells_like(params, arguments.only, "--only")
     last = [pipeline.evaluation_of(params, key) for key in chosen]
-    if arguments.only == "*":
-        last += ["cells", "report"]
-    file = f"{files.SEASONS}/{params.season}/dvc.yaml"
-    # of the season file as it is now, against the pipelines as they are
+    is_whole = arguments.only == EVERYTHING
+    if is_whole:
+        last += [Kind.CELLS, Kind.REPORT]
     if arguments.dry:
-        edited = pipeline.edited(params)
-        ordered = pipeline.in_order(pipeline.all_stages(params), last)
-        with opened(
-            [f"{file}:{name}" for name in last if name not in edited]
-        ) as records:
-            edited |= {
-                x for x in records.stages if x in ordered and records.is_stale(x)
-            }
-        stale = [name for name in ordered if name in edited]
+        stale = stale_stages(params, last)
         print("\n".join(stale) or "everything is up to date")
         return 0
-    targets = [f"{file}:{name}" for name in last]
-    if arguments.only == "*" and params.season == files.active_season():
-        targets = ["dvc.yaml"]  # one that `dvc status` looks at, too
+    if is_whole and params.season == files.active_season():
+        last = [pipeline.ACTIVE.name]  # one that `dvc status` looks at, too
     with alone(LOCK, "play"):
         pipeline.write_pipelines(params)  # of the season file as it is now
-        with opened(targets) as records:
-            stages, seconds = {}, tasks.training_seconds(params)
-            for name, stage in records.stages.items():
-                needs = tuple(other.name for other in records.graph.successors(stage))
-                stages[name] = tasks.of_stage(params, name, stage.cmd, needs, seconds)
-            failed = tasks.run_all(stages, jobs, gpus, records.is_stale, records.ended)
-        cells = [params.everything[key] for key in chosen]
-        kept = {}
-        for dataset in dict.fromkeys(cell.dataset for cell in cells):
-            if arguments.only != "*":  # else a stage did
+        with opened(params.season, last) as records:
+            named = tasks_of(params, records)
+            failures = tasks.run_all(named, jobs, gpus, records.is_stale, records.ended)
+        if not is_whole:  # else a stage did
+            for dataset in dict.fromkeys(params.everything[k].dataset for k in chosen):
                 collect(params, dataset, chosen)
-            kept[dataset] = read_records(RESULTS / params.season / dataset)
-    run = len(records.run)
-    print(
-        f"{run} stages run, {records.kept} up to date, {len(failed)} failed or not begun"
-    )
-    has_failed = bool(failed)
-    for cell in cells:
+    run = f"{len(records.run)} stages run, {records.kept} up to date"
+    print(f"{run}, {counted(failures)}")
+    has_failed = tell_cells(params, chosen, records.run)
+    return 1 if failures or has_failed else 0
+
+
+def gpus_of(text: str) -> tuple[str, ...]:
+    """The numbers of GPUs in a list such as "0,1". Raises UserError for other text and
+    for a GPU that this machine lacks."""
+    gpus = tuple(text.split(",")) if text else ()
+    are_numbers = all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus)
+    if not are_numbers or len(set(gpus)) < len(gpus):
+        expected = "numbers of GPUs, each once, as in 0,1"
+        raise UserError("--gpus", expected, repr(text), "correct it")
+    for gpu in gpus:  # the jobs of one that is not there would run on the CPU
+        # torch takes a second that --help should not
+        from benchmark.core.devices import pick
+
+        pick(f"cuda:{gpu}")
+    return gpus
+
+
+def stale_stages(params: Params, last: list[str]) -> list[str]:
+    """Names of the stages that `last` and their needs would run, in their order: of the
+    season file as it is now, against the pipelines as they are."""
+    stale = pipeline.edited(params)
+    ordered = stages.in_order(pipeline.all_stages(params), last)
+    on_disk = [name for name in last if name not in stale]
+    with opened(params.season, on_disk) as records:
+        for name in records.stages:
+            if name in ordered and records.is_changed(name):
+                stale.add(name)
+    return [name for name in ordered if name in stale]
+
+
+def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
+    """The stages of the records. Raises UserError for one that somebody else wrote."""
+    known = pipeline.all_stages(params) | {pipeline.ACTIVE.name: pipeline.ACTIVE}
+    seconds = tasks.training_seconds(params)
+    named = {}
+    for name, stage in records.stages.items():
+        if name not in known:
+            expected = "the stages that `rematch season` writes"
+            where = f"{stage.path_in_repo}: {name}"
+            raise UserError(where, expected, "another one", "run: dvc repro")
+        needs = tuple(other.name for other in records.graph.successors(stage))
+        named[name] = tasks.of_stage(params, known[name], needs, seconds)
+    return named
+
+
+def counted(failures: dict[str, Failure]) -> str:
+    """How many stages failed, and how many were skipped."""
+    skipped = sum(failure.is_skipped for failure in failures.values())
+    failed = f"{len(failures) - skipped} failed"
+    return f"{failed}; {skipped} skipped because of that" if skipped else failed
+
+
+def tell_cells(params: Params, chosen: list[str], run: set[str]) -> bool:
+    """Print the cells that have no scores; whether one of them failed in `run`."""
+    has_failed = False
+    kept = {}
+    for key in chosen:
+        cell = params.everything[key]
+        if cell.dataset not in kept:
+            folder = RESULTS / params.season / cell.dataset
+            kept[cell.dataset] = read_records(folder)
         record = kept[cell.dataset].get(cell.name)
-        if record and record.status != "ok":
-            is_new = pipeline.evaluation_of(params, cell.key) in records.run
-            has_failed |= is_new and record.status == "failed"
-            when = "" if is_new else " (of an earlier run)"
-            print(
-                f"{cell.key}: {record.status}: {' '.join(record.reason.split())}{when}"
-            )
-    return 1 if has_failed else 0
+        if record is None or record.status == "ok":
+            continue
+        is_new = pipeline.evaluation_of(params, key) in run
+        has_failed |= is_new and record.status == "failed"
+        when = "" if is_new else " (of an earlier run)"
+        print(f"{key}: {record.status}: {' '.join(record.reason.split())}{when}")
+    return has_failed
 
 
 class Records:
-    """The stages that targets need, and themselves, as DVC knows them, each after its
-    needs."""
+    """The stages of the names `last` and all that they need, as DVC knows them, each
+    after its needs."""
 
-    def __init__(self, repo: Repo, targets: list[str]) -> None:
+    def __init__(self, repo: Repo, season: str, last: list[str]) -> None:
         self.repo = repo
-        self.graph = repo.index.graph  # from a stage to those that it needs
-        wanted = {stage for target in targets for stage in repo.stage.collect(target)}
-        needed = wanted.union(
-            *(networkx.descendants(self.graph, stage) for stage in wanted)
-        )
+        index = Index.from_indexes(repo, _indexes(repo, season))
+        self.graph = index.graph  # from a stage to those that it needs
+        needed = {stage for stage in index.stages if stage.name in last}
+        for stage in list(needed):
+            needed |= networkx.descendants(self.graph, stage)
         ordered = networkx.topological_sort(self.graph.subgraph(needed).reverse())
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in ordered}
         # of stages that were found stale, as they were then
@@ -142,14 +173,21 @@ class Records:
         self.kept, self.run = 0, set[str]()
         self.written = time.monotonic()
 
-    def is_stale(self, name: str) -> bool:
+    def is_changed(self, name: str) -> bool:
         """Whether an input, an output or the command is other than it was when last
         run."""
         with self.repo.lock:
-            if stale := self.stages[name].changed():
+            return self.stages[name].changed()
+
+    def is_stale(self, name: str) -> bool:
+        """The same, before it is run: its inputs are noted, or it is counted."""
+        is_stale = self.is_changed(name)
+        if is_stale:
+            with self.repo.lock:
                 self.inputs[name] = _inputs(self.stages[name])
-        self.kept += not stale
-        return stale
+        else:
+            self.kept += 1
+        return is_stale
 
     def ended(self, name: str) -> str:
         """Note that a stage was run, unless an input changed meanwhile: what the stage
@@ -157,9 +195,8 @@ class Records:
         stage, before = self.stages[name], self.inputs[name]
         with self.repo.lock:
             now = _inputs(stage)
-            if edited := [
-                path for path, value in before.items() if now.get(path) != value
-            ]:
+            edited = [path for path in before if now.get(path) != before[path]]
+            if edited:
                 return f"{', '.join(edited)} changed while it ran; run it again"
             stage.save(run_cache=False)
             stage.commit()
@@ -171,15 +208,22 @@ class Records:
 
     def write(self) -> None:
         """Write the lock files of the stages that ended."""
-        locks = {stage.dvcfile.path: stage.dvcfile for stage in self.unwritten}
+        ended: dict[str, list[PipelineStage]] = {}
+        for stage in self.unwritten:
+            ended.setdefault(stage.dvcfile.path, []).append(stage)
         with self.repo.lock:
-            for path, file in locks.items():
-                stages = [
-                    stage for stage in self.unwritten if stage.dvcfile.path == path
-                ]
-                file.dump_stages(stages, update_pipeline=False)
+            for of_file in ended.values():
+                of_file[0].dvcfile.dump_stages(of_file, update_pipeline=False)
         self.unwritten.clear()
         self.written = time.monotonic()
+
+
+def _indexes(repo: Repo, season: str) -> Iterator[Index]:
+    """The pipelines that a season needs: to read those of all seasons takes longer than
+    all else that is done here."""
+    for file in (Path("dvc.yaml"), *pipeline.files_of(season)):
+        if file.is_file():
+            yield Index.from_file(repo, str(file.absolute()))
 
 
 def _inputs(stage: PipelineStage) -> dict[str, object]:
@@ -188,14 +232,14 @@ def _inputs(stage: PipelineStage) -> dict[str, object]:
 
 
 @contextmanager
-def opened(targets: list[str]) -> Iterator[Records]:
+def opened(season: str, last: list[str]) -> Iterator[Records]:
     """The records of stages; what ended inside is in the lock files afterwards."""
     for name in ("dvc", "dvc.progress", "dvc.output"):  # a line or a bar for each file
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         # another `play`, or `dvc status`, may have it
         with Repo(_wait_for_lock=True) as repo:
-            records = Records(repo, targets)
+            records = Records(repo, season, last)
             try:
                 yield records
             finally:

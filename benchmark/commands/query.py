@@ -1,8 +1,8 @@
-"""Ask a trained preset: which test images fit a text, or which test captions fit an
+"""Ask a trained preset which test images fit a text, or which test captions fit an
 image.
 
-rematch query scan_t2i_avg "a black dog runs on the beach"
-rematch query scan_t2i_avg --image x.jpg
+    rematch query scan_t2i_avg "a black dog runs on the beach"
+    rematch query scan_t2i_avg --image x.jpg
 """
 
 import argparse
@@ -41,45 +41,38 @@ SAMPLE = 32
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("preset", help="of the season, trained")
-    parser.add_argument("text", nargs="?", help="what the images should show")
-    parser.add_argument(
-        "--image", type=Path, metavar="FILE", help="an image to find captions for"
-    )
-    parser.add_argument(
-        "--dataset", help="default: the first that the preset is trained on"
-    )
-    parser.add_argument("--seed", type=int, help="default: the first")
-    parser.add_argument("--top", type=int, default=5, help="how many results")
-    parser.add_argument("--season", metavar="NAME", help="default: the active one")
+    add = parser.add_argument
+    add("preset", help="a preset that the season has trained")
+    add("text", nargs="?", help="what the images should show")
+    add("--image", type=Path, metavar="FILE", help="an image to find captions for")
+    add("--dataset", help="default: the first that the preset is trained on")
+    add("--seed", type=int, help="default: the first")
+    add("--top", type=int, default=5, help="number of results; default: 5")
+    add("--season", metavar="NAME", help="default: the active one")
 
 
 def main(arguments: argparse.Namespace) -> None:
     if (arguments.text is None) == (arguments.image is None):
         found = "neither" if arguments.text is None else "both"
-        raise UserError(
-            "query", "a text or --image", found, 'rematch query PRESET "TEXT"'
-        )
+        advice = 'run: rematch query PRESET "TEXT"'
+        raise UserError("query", "a text or --image", found, advice)
     if arguments.top < 1:
         raise UserError("--top", "1 or more", arguments.top, "correct it")
+    if arguments.image and not arguments.image.is_file():
+        raise UserError(arguments.image, "an image", "no such file", "correct --image")
     make_deterministic()
     params = read_params(arguments.season)
     cell = chosen(params, arguments)
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
         found = f"{trained.takes.task}, {trained.checkpoint.status}"
-        raise UserError(
-            cell.key, "a trained preset of retrieval", found, "choose another"
-        )
+        expected = "a trained preset of retrieval"
+        raise UserError(cell.key, expected, found, "choose another")
     data = prepared_tables.read(cell.dataset)
-    on_split, split = (
-        model_on_split(trained, data, SPLIT, pick(params.device)),
-        data.split(SPLIT),
-    )
-    images, texts = (
-        data.images[["image_id", "file"]],
-        data.captions[["image_id", "text"]],
-    )
+    on_split = model_on_split(trained, data, SPLIT, pick(params.device))
+    split = data.split(SPLIT)
+    images = data.images[["image_id", "file"]]
+    texts = data.captions[["image_id", "text"]]
     if arguments.image:
         image = Folder(arguments.image.parent)(arguments.image.name)
         scores = score_image(params, trained, on_split, data, image)
@@ -88,12 +81,11 @@ def main(arguments: argparse.Namespace) -> None:
         scores = score_text(params, trained, on_split, data, arguments.text)
         firsts = texts.drop_duplicates("image_id")
         items = images.iloc[split.image_rows].merge(firsts, "left", "image_id")
-    hits = items.assign(score=scores.numpy()).sort_values(
-        "score", ascending=False, kind="stable"
-    )
-    where = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
-    print(f"{where}: rank, score, image, caption")
-    for rank, hit in enumerate(hits[: arguments.top].itertuples(), 1):
+    items = items.assign(score=scores.numpy())
+    items = items.sort_values("score", ascending=False, kind="stable")
+    title = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
+    print(f"{title}: rank, score, image, caption")
+    for rank, hit in enumerate(items[: arguments.top].itertuples(), 1):
         image, text = printable(hit.file or hit.image_id), printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
 
@@ -101,12 +93,11 @@ def main(arguments: argparse.Namespace) -> None:
 def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     """The first trained cell of the preset, with the dataset and the seed that are
     named."""
-    cells: dict[str, dict[str, dict[str, Cell]]] = {}
+    presets: dict[str, dict[str, dict[str, Cell]]] = {}
     for cell in params.cells.values():
-        cells.setdefault(cell.preset, {}).setdefault(cell.dataset, {})[
-            str(cell.seed)
-        ] = cell
-    datasets = entry(cells, arguments.preset, "trained preset")
+        datasets = presets.setdefault(cell.preset, {})
+        datasets.setdefault(cell.dataset, {})[str(cell.seed)] = cell
+    datasets = entry(presets, arguments.preset, "trained preset")
     seeds = entry(datasets, arguments.dataset or next(iter(datasets)), "dataset")
     seed = next(iter(seeds)) if arguments.seed is None else str(arguments.seed)
     return entry(seeds, seed, "seed")
@@ -127,25 +118,23 @@ def score_text(
         feature_set = _feature_set(params, trained.cell.texts)
         values = sentence_vector(feature_set, data, text)
         lengths = torch.tensor([values.shape[1] if values.dim() == 3 else 1])
-        of_parts = feature_set.encoder == TRANSFORMER  # it knows parts of words
-        known = words if of_parts else Words.read(Path(feature_set.source))
+        knows_parts = feature_set.encoder == TRANSFORMER  # of any word
+        known = words if knows_parts else Words.read(Path(feature_set.source))
     else:
         known = on_split.vocabulary.words
         values, lengths = map(torch.from_numpy, on_split.vocabulary.encode([text]))
     unknown = [word for word in words if word not in known]
     if len(unknown) == len(words):
-        raise UserError(
-            "query", "a text with a known word", repr(text), "use words of captions"
-        )
+        expected, advice = "a text with a known word", "use words of captions"
+        raise UserError("query", expected, repr(text), advice)
     if unknown:
-        print(f"not known: {printable(', '.join(unknown))}")
+        print(f"not in the vocabulary: {printable(', '.join(unknown))}")
     device = on_split.inputs.device
     captions = Captions(values=values.to(device), lengths=lengths.to(device))
     encoded = on_split.model.encode_captions(captions)
     images = model_scores.encode_images(on_split.model, on_split.inputs)
-    return model_scores.score_pairs(on_split.model.similarity, images, encoded)[
-        :, 0
-    ].cpu()
+    scores = model_scores.score_pairs(on_split.model.similarity, images, encoded)
+    return scores[:, 0].cpu()
 
 
 @torch.inference_mode()
@@ -158,15 +147,14 @@ def score_image(
 ) -> Tensor:
     """Scores (C,) of the split's captions for an image."""
     feature_set = _feature_set(params, trained.cell.images)
-    fed = image_features(params, feature_set, data, image, trained.takes.image)
-    fed = fed.to(on_split.inputs.device)
-    encoded = on_split.model.encode_images(
-        fed.float() if fed.is_floating_point() else fed
-    )
+    values = image_features(params, feature_set, data, image, trained.takes.image)
+    values = values.to(on_split.inputs.device)
+    if values.is_floating_point():
+        values = values.float()
+    encoded = on_split.model.encode_images(values)
     captions = model_scores.encode_captions(on_split.model, on_split.inputs)
-    return model_scores.score_pairs(on_split.model.similarity, encoded, captions)[
-        0
-    ].cpu()
+    scores = model_scores.score_pairs(on_split.model.similarity, encoded, captions)
+    return scores[0].cpu()
 
 
 def _feature_set(params: Params, folder: str) -> FeatureSet:
@@ -208,10 +196,9 @@ def image_features(
     """
     settings = feature_set.image
     if settings.features:
+        expected = "features that were encoded here"
         found = f"{settings.features}, imported"
-        raise UserError(
-            "--image", "features that were encoded here", found, "ask with a text"
-        )
+        raise UserError("--image", expected, found, "ask with a text")
     if kind == "pixels":
         return stacked([image], settings.pixels)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
@@ -222,9 +209,8 @@ def image_features(
         open_image = raw_dataset(params, feature_set.dataset).pictures()
         files = data.images["file"][data.images["split"] == "train"].tolist()[:SAMPLE]
         raw = describe([open_image(file) for file in files])[kind]
-        stored = np.load(Path(feature_set.folder) / f"{kind}.npy", mmap_mode="r")[
-            : len(files)
-        ]
+        features_file = Path(feature_set.folder) / f"{kind}.npy"
+        stored = np.load(features_file, mmap_mode="r")[: len(files)]
         described = standardised(described, raw, stored)
     return torch.from_numpy(described.astype(np.float16))
 
@@ -233,10 +219,11 @@ def standardised(values: np.ndarray, raw: np.ndarray, stored: np.ndarray) -> np.
     """As stored = (raw - mean) / deviation in every channel, the last axis: mean and
     deviation follow from those of both. A channel that does not vary here has what is
     stored for it."""
-    raw, stored = (x.reshape(-1, x.shape[-1]).astype(np.float64) for x in (raw, stored))
+    channels = raw.shape[-1]
+    raw = raw.reshape(-1, channels).astype(np.float64)
+    stored = stored.reshape(-1, channels).astype(np.float64)
     is_constant = (stored.std(0) < CONSTANT) | (raw.std(0) < CONSTANT)
-    deviation = np.where(
-        is_constant, 1.0, raw.std(0) / np.maximum(stored.std(0), CONSTANT)
-    )
+    ratio = raw.std(0) / np.maximum(stored.std(0), CONSTANT)
+    deviation = np.where(is_constant, 1.0, ratio)
     scaled = (values - raw.mean(0)) / deviation + stored.mean(0)
     return np.where(is_constant, stored.mean(0), scaled)

@@ -14,16 +14,17 @@ from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from benchmark.core.errors import LONGEST, UserError
 from benchmark.core.files import is_file, readable
-from benchmark.data.results import DIRECTIONS
+from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import TABLES
+from benchmark.scoring import rank_conventions
 from benchmark.scoring.metrics import FOLDED, METRICS, SUMMED_DIRECTIONS
 
-OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
+ONE_WAY = "i2t"  # the direction of results that name none, and of the layer own
+DIRECTIONS = [key.column for key in OWN_KEYS]
 SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # in which two results must agree
 COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
 COLUMNS += ("depth", *SAME)
@@ -31,16 +32,6 @@ KEY = ["direction", "query"]
 VALUE, RANK = "value", "rank"
 CORRECT = "correct the file"
 BOOLEANS = {"true": "1", "false": "0"}
-
-ONES = 5  # ranks of 1 from which a table without a rank 0 seems to count from 1
-RARE = 0.005  # p below which 0 is rarer than 1; failed trainings have 0.006
-LISTED = (5, 10, 20, 50, 100, 200, 500, 1000)  # how many items tools list
-LATE = 0.2  # share of a list that its last places are
-FEW_LATE = 6  # ranks there from which a list may be cut
-BEYOND = 10  # ranks expected behind the last one from which it is cut
-HEAP = 10  # queries at the last rank that may be those that were not found
-TOO_MANY = 0.001  # p below which there are more of them than at the rank before
-ODD = 0.05  # the same where a heap is the likelier reading
 
 ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
 ENDINGS = r"(?<=.)\.(jpe?g|png|gif|bmp|webp|tiff?|txt)$"  # of ids
@@ -208,9 +199,9 @@ def _directions(metric: str | None) -> Sequence[str]:
     """The directions that a metric is about."""
     declared = METRICS.get(metric)
     if declared and declared.direction:
-        return [declared.ranks]
+        return [declared.ranks.column]
     if declared and declared.is_of_folds:
-        return [f"{way}_fold" for way in FOLDED]
+        return [RankKey(way, is_of_folds=True).column for way in FOLDED]
     return SUMMED_DIRECTIONS
 
 
@@ -371,50 +362,31 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
     """Raise UserError for ranks that seem to count from 1: there is no 0, or it may
     stand for "not found". A note where there is no 0, and 1 is rare."""
     ranked = rows[np.isfinite(rows["number"])]
-    lists = [number for _, number in ranked.groupby(["direction", "seed"])["number"]]
-    for number, least in [*((x, 2 * ONES) for x in lists), (ranked["number"], ONES)]:
-        zeros, ones = int((number == 0).sum()), int((number == 1).sum())
-        if zeros == 0 and ones >= least:
-            lacking = f"none, and 1 in {ones} of {len(number)} rows"
-            advice = (
-                "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
-            )
-            advice += "(1,0: from 1 in A, from 0 in B)"
-            expected = "ranks from 0, some of them 0"
-            raise UserError(f"{name}: rank", expected, lacking, advice)
-        if zeros and special.bdtr(zeros, zeros + ones, 0.5) < RARE:
-            raise _zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
+    if not len(ranked):
+        return
+    lists = {}
+    for key, numbers in ranked.groupby(["direction", "seed"])["number"]:
+        lists[key] = numbers.to_numpy()
+    odd = rank_conventions.list_without_first(list(lists.values()))
+    if odd is not None:
+        lacking = f"none, and 1 in {int((odd == 1).sum())} of {len(odd)} rows"
+        advice = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
+        advice += "(1,0: from 1 in A, from 0 in B)"
+        raise UserError(
+            f"{name}: rank", "ranks from 0, some of them 0", lacking, advice
+        )
+    odd = rank_conventions.list_with_rare_zeros(list(lists.values()))
+    if odd is not None:
+        zeros, ones = int((odd == 0).sum()), int((odd == 1).sum())
+        raise _zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
     number = ranked["number"]
-    if len(ranked) == len(rows) and (number == 0).any() and is_cut(number):
+    marks_lost = len(ranked) < len(rows)
+    if not marks_lost and rank_conventions.zero_may_mean_lost(lists):
         cut = f"no rank behind {number.max():g}, many close to it, and none empty"
         raise _zero_for_nothing(name, cut)
-    if len(ranked) and ranked["number"].min() > 0:
+    if number.min() > 0:
         from_1 = "if they count from 1, add --first-rank 1"
         notes.append(f"{name}: no rank is 0; {from_1}")
-
-
-def is_cut(ranks: pd.Series) -> bool:
-    """Whether ranks end at a number that tools list, and would go on: the share of the
-    last places is not much smaller than that of as many before."""
-    last = ranks.max()
-    late = int((ranks > (1 - LATE) * last).sum())
-    before = int((ranks > (1 - 2 * LATE) * last).sum()) - late
-    if last not in LISTED or late < FEW_LATE or p_of_heap(ranks) < ODD:
-        return False
-    return late >= before or late**2 / (before - late) > BEYOND
-
-
-def has_heap(ranks: pd.Series) -> bool:
-    """Whether so many queries have the last rank that it may stand for "not found"."""
-    is_small = (ranks == ranks.max()).sum() < HEAP or ranks.nunique() < 3
-    return bool(not is_small and p_of_heap(ranks) < TOO_MANY)
-
-
-def p_of_heap(ranks: pd.Series) -> float:
-    """p of as many queries at the last rank, were they as likely as those before it."""
-    last = ranks.max()
-    before = int((ranks == last - 1).sum())
-    return float(special.bdtr(before, before + int((ranks == last).sum()), 0.5))
 
 
 def _zero_for_nothing(name: str, evidence: str) -> UserError:

@@ -15,7 +15,7 @@ import yaml
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
 from benchmark.core.files import DAMAGED, read_json
-from benchmark.core.records import RECORD, read_record
+from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.raw_files import is_changed, raw_dataset
 from benchmark.encode import drawn_pretraining
@@ -26,9 +26,20 @@ from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.scoring.metrics import METRICS, table_metrics
 from benchmark.season import parameter_files as files
-from benchmark.season.parameters import DRAWN, DatasetSettings, Option, Params, Season
-from benchmark.season.plugins import Preset, needs, own_presets, presets
+from benchmark.season import pipeline
+from benchmark.season.parameters import (
+    DRAWN,
+    Cell,
+    DatasetSettings,
+    FeatureSet,
+    Fusion,
+    Option,
+    Params,
+    Season,
+)
+from benchmark.season.plugins import Known, Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
+from benchmark.season.stages import Kind, Stage, in_order
 from benchmark.train.__main__ import train_cell
 
 NAME = "run"  # folder of data/cells/
@@ -36,130 +47,195 @@ SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add, said = (
-        parser.add_argument,
-        "a hyper-parameter of the method; may be given again",
-    )
-    add("preset", nargs="?", help="see: rematch list presets")
-    add("--method", help="a method, or the path of your own .py file, as it is")
-    add("--dataset", default="shapes")
-    add("--seed", type=int, default=0)
-    add("--source", type=Path, help="folder that holds the raw files already")
+    add = parser.add_argument
+    add("preset", nargs="?", help="a preset; see: rematch list presets")
+    method = "a method, or the path of your own .py file, with its defaults"
+    add("--method", help=method)
+    add("--dataset", default="shapes", help="default: shapes")
+    add("--seed", type=int, default=0, help="default: 0")
+    add("--source", type=Path, help="folder that already holds the raw files")
     add("--weights-dir", help="folder of pretrained networks and word vectors")
-    add("--option", action="append", default=[], metavar="KEY=VALUE", help=said)
-    add("--json", action="store_true", help="print the whole record, and what it cost")
+    options = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
+    add("--option", **options, help="set an option of the method; may be repeated")
+    add("--json", action="store_true", help="print the whole record, and its costs")
 
 
 def main(arguments: argparse.Namespace) -> int:
     if (arguments.preset is None) == (arguments.method is None):
-        raise UserError(
-            "run", "either a preset or --method", "both or neither", "name one of them"
-        )
-    name, dataset = arguments.preset or Path(arguments.method).stem, arguments.dataset
-    known = (
-        presets()
-        if arguments.preset
-        else {name: (name, Preset(title=f"{name}, defaults"))}
-    )
-    if arguments.method not in (None, name):  # its file, with the presets beside it
-        known = own_presets({name: arguments.method})
-    if name not in known:
-        found, do = (
-            f"no such preset: {suggested(name, known)}",
-            "see: rematch list presets",
-        )
-        raise UserError(
-            f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do
-        )
-    needed, options = needs(name, known), dict(map(option, arguments.option))
-    trained = [preset for preset in needed if not known[preset][1].fuse]
-    # As the active season has them, or the first that does, or by default.
-    active = [files.active_season()] if files.PARAMS.is_file() else []
-    declared = (
-        files.read_season(season).datasets for season in active + files.season_names()
-    )
-    settings = next(
-        (of[dataset] for of in declared if dataset in of), DatasetSettings()
-    )
-    settings = settings.model_copy(update={"presets": ["*"]})
-    season = {
-        "title": f"{name} on {dataset}",
-        "datasets": {dataset: settings},
-        "presets": needed,
-        "seeds": [arguments.seed],
-        "options": dict.fromkeys(trained, options) if options else {},
-    }
-    local = files.read_local()
-    local = local.model_copy(
-        update={"weights_dir": arguments.weights_dir or local.weights_dir}
-    )
-    params = files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
+        found = "neither" if arguments.preset is None else "both"
+        raise UserError("run", "a preset or --method", found, "name one of them")
+    name = arguments.preset or Path(arguments.method).stem
+    params = params_of(arguments, name)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
     # options have no folder of their own
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):
-        run(params, dataset, arguments.source)
+        run(params)
         record = read_record(Path(cell.folder))
     if arguments.json:
         costs = results.read_cell_costs(Path(cell.costs), Path(cell.folder, RECORD))
         both = record.model_dump(mode="json") | {"cost": costs.model_dump(mode="json")}
         print(json.dumps(both, indent=2))
     else:
-        print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
-        ways = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
-        for key in [*(name for name in ways if METRICS[name].of_queries), *SHOWN]:
-            if key in record.metrics:
-                print(f"{key:10} {record.metrics[key]:.2f}")
+        show(cell, record)
     return 1 if record.status == "failed" else 0
 
 
-def run(params: Params, dataset: str, source: Path | None) -> None:
-    """Every step of the pipeline that is not done yet, then training and evaluation;
-    each says on stderr what it is."""
+def params_of(arguments: argparse.Namespace, name: str) -> Params:
+    """A season of the preset `name`, or of the defaults of the method of that name,
+    and what it needs, on one dataset with one seed."""
+    dataset = arguments.dataset
+    known = known_presets(arguments.preset, arguments.method, name)
+    needed = needs(name, known)
+    options = dict(map(option, arguments.option))
+    trained = [preset for preset in needed if not known[preset][1].fuse]
+    season = {
+        "title": f"{name} on {dataset}",
+        "datasets": {dataset: settings_of(dataset)},
+        "presets": needed,
+        "seeds": [arguments.seed],
+        "options": dict.fromkeys(trained, options) if options else {},
+    }
+    local = files.read_local()
+    sources = dict(local.sources)
+    if arguments.source:
+        sources[dataset] = str(arguments.source)
+    weights_dir = arguments.weights_dir or local.weights_dir
+    local = local.model_copy(update={"weights_dir": weights_dir, "sources": sources})
+    return files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
+
+
+def known_presets(preset: str | None, method: str | None, name: str) -> Known:
+    """The presets of the project; or, of a method, its defaults as `name`, and of a
+    file the presets beside it. Raises UserError where `name` is none of them."""
+    if preset:
+        known = presets()
+    elif method == name:
+        known = {name: (name, Preset(title=f"{name}, defaults"))}
+    else:
+        known = own_presets({name: method})
+    if name not in known:
+        raise UserError(
+            f"preset {name!r}",
+            f"one of {', '.join(sorted(known))}",
+            f"no such preset: {suggested(name, known)}",
+            "see: rematch list presets",
+        )
+    return known
+
+
+def settings_of(dataset: str) -> DatasetSettings:
+    """As the active season has them, or the first that does, or by default."""
+    active = [files.active_season()] if files.PARAMS.is_file() else []
+    settings = DatasetSettings()
+    for season in active + files.season_names():
+        declared = files.read_season(season).datasets
+        if dataset in declared:
+            settings = declared[dataset]
+            break
+    return settings.model_copy(update={"presets": ["*"]})
+
+
+def show(cell: Cell | Fusion, record: Record) -> None:
+    """Print the metrics of a cell, or why it has none."""
+    print(f"{cell.folder}/{RECORD}: {record.status} {record.reason}".rstrip())
+    names = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
+    of_queries = [name for name in names if METRICS[name].of_queries]
+    for name in (*of_queries, *SHOWN):
+        if name in record.metrics:
+            print(f"{name:10} {record.metrics[name]:.2f}")
+
+
+# Stages -------------------------------------------------------------------------------
+
+
+def run(params: Params) -> None:
+    """Fetch, prepare and encode what is not there yet, then train and evaluate each
+    cell; each stage is named on stderr."""
+    stages = pipeline.all_stages(params)
+    last = [pipeline.evaluation_of(params, key) for key in params.everything]
+    for name in in_order(stages, last):
+        stage = stages[name]
+        if not is_done(params, stage):
+            _say(f"{stage.kind} {stage.item}".rstrip())
+            do(params, stage)
+
+
+def do(params: Params, stage: Stage) -> None:
+    """Do a stage in this process."""
+    match stage.kind:
+        case Kind.FETCH:
+            for line in fetch(params, stage.item):
+                _say(line)
+        case Kind.PREPARE:
+            for line in prepare(params, stage.item):
+                _say(line)
+            # what was encoded of the images and captions before
+            for feature_set in params.feature_sets.values():
+                shutil.rmtree(feature_set.folder, ignore_errors=True)
+        case Kind.PRETRAIN:
+            drawn_pretraining.main()
+        case Kind.ENCODE:
+            encode(params, params.feature_sets[stage.item])
+        case Kind.TRAIN:
+            train_cell(params, params.cells[stage.item])
+        case Kind.EVALUATE:
+            cell = params.everything[stage.item]
+            evaluate_cell(params, cell)
+            record = read_record(Path(cell.folder))
+            if record.status != "ok":
+                status = record.status.replace("_", " ")
+                _say(f"{cell.preset}: {status}: {record.reason}")
+
+
+def is_done(params: Params, stage: Stage) -> bool:
+    """Whether what a stage writes is there, of what is there now. Cells are always
+    trained and evaluated again."""
+    match stage.kind:
+        case Kind.FETCH:
+            raw = raw_dataset(params, stage.item)
+            return is_prepared(params, stage.item) and not is_changed(raw, raw.origin)
+        case Kind.PREPARE:
+            return is_prepared(params, stage.item)
+        case Kind.PRETRAIN:
+            return drawn_cnn.WEIGHTS.is_file() or not needs_drawn_cnn(params)
+        case Kind.ENCODE:
+            return is_encoded(params.feature_sets[stage.item])
+    return False
+
+
+def is_prepared(params: Params, dataset: str) -> bool:
+    """With these options, from these raw files."""
     raw = raw_dataset(params, dataset)
     card = prepared_tables.CARDS / dataset / "card.json"
+    if not card.is_file() or not (prepared_tables.ROOT / dataset).is_dir():
+        return False
+    wanted = {"options": raw.options, "reader": raw.reader}
+    if raw.manifest.is_file():
+        wanted["manifest"] = raw.manifest_sha256
+    return wanted.items() <= read_json(card).items()
 
-    def is_prepared() -> bool:
-        """With these options, from these raw files."""
-        wanted = {"options": raw.options, "reader": raw.reader}
-        wanted |= {"manifest": raw.manifest_sha256} if raw.manifest.is_file() else {}
-        is_there = card.is_file() and (prepared_tables.ROOT / dataset).is_dir()
-        return is_there and wanted.items() <= read_json(card).items()
 
-    if is_changed(raw, (source or raw.origin).expanduser()) or not is_prepared():
-        _say(f"fetch {dataset}")
-        for line in fetch(params, dataset, source):
-            _say(line)
-    if not is_prepared():
-        for line in prepare(params, dataset):
-            _say(line)
-        for encoding in params.feature_sets.values():  # of what was prepared before
-            shutil.rmtree(encoding.folder, ignore_errors=True)
-    tables = prepared_tables.read(dataset).sha256
-    for encoding in params.feature_sets.values():
-        path, drawn = (
-            Path(encoding.folder) / "card.json",
-            encoding.image or encoding.proposals,
-        )
-        settings = drawn or encoding.words or encoding.sentence
-        made = read_json(path) if path.is_file() else {}
-        if (
-            made.get("prepared_sha256") != tables
-            or made["settings"] != settings.model_dump()
-        ):
-            if drawn and drawn.network == DRAWN and not drawn_cnn.WEIGHTS.is_file():
-                _say(f"pretrain {DRAWN}, once")
-                drawn_pretraining.main()
-            _say(f"encode {path.parent.relative_to('data/features')}")
-            encode(params, encoding)
-    for cell in params.cells.values():
-        _say(f"train {cell.dataset}/{cell.preset} {cell.seed}")
-        train_cell(params, cell)
-    for cell in params.everything.values():
-        _say(f"evaluate {cell.dataset}/{cell.preset} {cell.seed}")
-        evaluate_cell(params, cell)
-        record = read_record(Path(cell.folder))
-        if record.status != "ok":
-            _say(f"{cell.preset}: {record.status.replace('_', ' ')}: {record.reason}")
+def is_encoded(feature_set: FeatureSet) -> bool:
+    """With these settings, of the tables that are prepared."""
+    card = Path(feature_set.folder) / "card.json"
+    if not card.is_file():
+        return False
+    written = read_json(card)
+    images = feature_set.image or feature_set.proposals
+    settings = images or feature_set.words or feature_set.sentence
+    tables = prepared_tables.read(feature_set.dataset).sha256
+    if written.get("prepared_sha256") != tables:
+        return False
+    return written["settings"] == settings.model_dump()
+
+
+def needs_drawn_cnn(params: Params) -> bool:
+    """Whether something is left to encode with the network that is pretrained here."""
+    for feature_set in params.feature_sets.values():
+        images = feature_set.image or feature_set.proposals
+        if images and images.network == DRAWN and not is_encoded(feature_set):
+            return True
+    return False
 
 
 def _say(line: str) -> None:
@@ -170,11 +246,12 @@ def option(text: str) -> tuple[str, Option]:
     """KEY=VALUE of the command line. Raises UserError for anything else."""
     key, separator, value = text.partition("=")
     if not separator:
-        raise UserError(
-            "--option", "KEY=VALUE", repr(text), "name an option and its value"
-        )
+        advice = "name an option and its value"
+        raise UserError("--option", "KEY=VALUE", repr(text), advice)
     try:
         return key, yaml.safe_load(value)
     except DAMAGED as error:
-        expected, found = "a number, true, false or a text", repr(value)
-        raise UserError(f"--option {key}", expected, found, "correct it") from error
+        expected = "a number, true, false or text"
+        raise UserError(
+            f"--option {key}", expected, repr(value), "correct it"
+        ) from error

@@ -5,39 +5,36 @@ seasons/shared/. Folders of this machine are kept in local.yaml. What was run st
 preset that leaves the season file and comes back is not trained again.
 
     rematch season flickr8k                          make it the active one
-    rematch season mine.yaml --source pets=DIR       one of your own, with where its pictures are
+    rematch season mine.yaml --source pets=DIR       one of your own, and the folder of its images
     rematch season flickr8k --remove my_model        without a row that `rematch score` added
 """
 
 import argparse
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, write_json
-from benchmark.data.raw_files import raw_dataset
+from benchmark.core.files import write_json
+from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.papers.printed_tables import unequal_settings
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
 from benchmark.season.parameters import Params, Season
 from benchmark.season.resolving import resolve
 
-# what methods take, by their code and options
-REMEMBERED = Path(".scratch/inputs.json")
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", nargs="?", help="a season of seasons/, or the path of a file")
-    add("--remove", metavar="ROW", help="one that `rematch score` added")
+    add("--remove", metavar="ROW", help="remove a row that `rematch score` added")
     add("--schema", action="store_true", help="print the JSON schema, for editors")
     add("--weights-dir", help="folder of pretrained networks and word vectors")
-    said = "folder with the raw files of a dataset, or of all of a reader; may be given again"
-    add("--source", action="append", default=[], metavar="DATASET=DIR", help=said)
-    said = "as DVC's stages: of cells; of readers without NAME"
-    add("--digests", action="store_true", help=said)
+    sources = {"action": "append", "default": [], "metavar": "DATASET=DIR"}
+    folder = "folder with the raw files of a dataset, or of a reader; may be repeated"
+    add("--source", **sources, help=folder)
+    digests = "write the digests of its cells, as DVC does; without NAME, of readers"
+    add("--digests", action="store_true", help=digests)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -65,48 +62,59 @@ def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) ->
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
     name, declared = files.season_name(path), files.read_season(path)
-    takes: dict[str, dict] = {}
-    with suppress(UserError):  # missing or damaged, it is made again
-        takes = read_json(REMEMBERED)
-    before = len(takes)
-    params = resolve(name, declared, brought=files.read_brought(name), remembered=takes)
-    if len(takes) > before:
-        write_json(REMEMBERED, takes)
+    params = resolved_and_remembered(name, declared)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
         raw_dataset(params, dataset)
     local = files.read_local()
-    known = {
-        *params.datasets,
-        *(settings.reader for settings in params.datasets.values()),
-    }
-    for source in sources:
-        dataset, _, folder = source.partition("=")
-        if dataset not in known or not folder:
-            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            raise UserError(
-                "--source", expected, repr(source), "name the dataset and its folder"
-            )
-        local.sources[dataset] = folder
-    local = local.model_copy(update={"weights_dir": weights_dir or local.weights_dir})
+    folders = local.sources | folders_of(params, sources)
+    weights_dir = weights_dir or local.weights_dir
+    local = local.model_copy(update={"weights_dir": weights_dir, "sources": folders})
     files.keep_file(files.season_path(path), name)
     pipeline.write_pipelines(params)
     files.activate(name)
     if local != files.Local():
         files.write_local(local.model_copy(update={"kept": files.read_local().kept}))
-    for raw in (
-        raw_dataset(files.placed(params, local), dataset) for dataset in params.datasets
-    ):
-        if (
-            raw.source
-            and raw.folder.is_symlink()
-            and raw.folder.resolve() != raw.origin.resolve()
-        ):
-            # so that DVC fetches anew, from the folder that is named now
-            raw.folder.unlink()
+    for dataset in params.datasets:
+        unlink_other_source(raw_dataset(files.placed(params, local), dataset))
     show(params)
     for line in unequal_settings(params):
         print(f"warning: {line}")
+
+
+def resolved_and_remembered(name: str, declared: Season) -> Params:
+    """The season spelt out; what its methods take is noted for the next time."""
+    takes = files.read_remembered()
+    before = len(takes)
+    params = resolve(name, declared, brought=files.read_brought(name), remembered=takes)
+    if len(takes) > before:
+        write_json(files.REMEMBERED, takes)
+    return params
+
+
+def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
+    """Dataset or reader -> its folder, of the words DATASET=DIR. Raises UserError for
+    other words and names."""
+    known = set(params.datasets)
+    for settings in params.datasets.values():
+        known.add(settings.reader)
+    folders = {}
+    for source in sources:
+        dataset, _, folder = source.partition("=")
+        if dataset not in known or not folder:
+            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
+            advice = "name the dataset and its folder"
+            raise UserError("--source", expected, repr(source), advice)
+        folders[dataset] = folder
+    return folders
+
+
+def unlink_other_source(raw: RawDataset) -> None:
+    """Remove a link to another folder than is named now, so that DVC fetches anew."""
+    if not raw.source or not raw.folder.is_symlink():
+        return
+    if raw.folder.resolve() != raw.origin.resolve():
+        raw.folder.unlink()
 
 
 def schema() -> str:

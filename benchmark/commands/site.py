@@ -22,12 +22,12 @@ import numpy as np
 from jinja2 import Template
 from PIL import ImageOps
 
-from benchmark.boards import claims
+from benchmark.boards import claim_entries
 from benchmark.boards.boards import RANKED_BY, Board, Row, read_boards
 from benchmark.boards.claim_ledger import (
-    Finding,
+    ClaimEntry,
     Leader,
-    Place,
+    RowEntry,
     SeasonClaims,
     read_seasons,
 )
@@ -114,7 +114,7 @@ def write_season(
         f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells",
         flush=True,
     )
-    now = claims.season_claims(params, boards, layers=lambda board: ())
+    now = claim_entries.season_claims(params, boards, layers=lambda board: ())
     told = {of.dataset: of for of in now.datasets}
     of_tasks = [
         of
@@ -130,7 +130,7 @@ def write_season(
     ]
     for board, name in ((b, name) for b in boards if not lacks(b) for name in b.layers):
         of = board.under(name)  # a board by a layer of relevance is a board
-        shown += [board_data(of, claims.leader(of), name)] if of.rows else []
+        shown += [board_data(of, claim_entries.leader(of), name)] if of.rows else []
     season = {
         "season": params.season,
         "title": params.title,
@@ -230,7 +230,7 @@ def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
     }
 
 
-def row_data(row: Row, place: Place | None) -> dict:
+def row_data(row: Row, place: RowEntry | None) -> dict:
     """A row with its cells; without a result it has no metrics."""
     known = {"seed", "status", "reason", "selected_epoch", "scaled", "options"}
     cells = [
@@ -257,7 +257,7 @@ def row_data(row: Row, place: Place | None) -> dict:
     }
 
 
-def claim_data(board: Board, finding: Finding) -> dict:
+def claim_data(board: Board, finding: ClaimEntry) -> dict:
     papers_here = papers() | board.own_claims
     claim = next(of for of in papers_here[finding.paper].claims if of.id == finding.id)
     return finding.model_dump(mode="json") | {

@@ -1,7 +1,7 @@
 """Tasks that need each other, run side by side in processes of this machine.
 
-A task whose needs failed is not begun; the others go on. A task whose process died is
-run again, and resumes what it had saved. What a task prints goes to .scratch/log/.
+A task whose needs failed is skipped; the others go on. A task whose process died is run
+again, and resumes what it had saved. What a task prints goes to .scratch/log/.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -28,8 +28,9 @@ from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.data.results import RESULTS, read_costs
 from benchmark.season.parameters import Fusion, Params
-from benchmark.season.pipeline import TRAIN
+from benchmark.season.stages import Kind, Stage, program_of
 
+READ_ALL_METHODS = (Kind.CELLS, Kind.COLLECT, Kind.REPORT)
 LOGS = Path(".scratch/log")
 ATTEMPTS = 3  # of a task whose process dies; it may have died of another task's memory
 DIED = "its process died: killed, or out of memory"
@@ -37,9 +38,10 @@ DIED = "its process died: killed, or out of memory"
 
 @dataclass(frozen=True)
 class Task:
-    """A command, `python -m MODULE ARGUMENTS`, that computes in a certain way."""
+    """A module with `configure` and `main`, called in a certain way."""
 
-    command: str
+    module: str
+    arguments: tuple[str, ...] = ()  # of its command line
     needs: tuple[str, ...] = ()  # names of other tasks
     numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
     seconds: float = 0.0  # that it took before, of a training; infinity: not known
@@ -47,10 +49,17 @@ class Task:
     is_apart: bool = False
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why a task has no result."""
+
+    reason: str
+    is_skipped: bool = False  # it was not started, since one that it needs failed
+
+
 def of_stage(
     params: Params,
-    name: str,
-    command: str,
+    stage: Stage,
     needs: tuple[str, ...],
     seconds: Mapping[str, float],
 ) -> Task:
@@ -58,16 +67,21 @@ def of_stage(
     method file of the user's, or of all of them as the report is, in a process of
     its own. `seconds` of trainings by the keys of their cells, as `training_seconds`
     has them."""
-    key = name.partition("@")[2]
-    if key not in params.everything:
-        reads_all = name in ("cells", "report") or name.startswith("collect")
-        return Task(command, needs, is_apart=bool(params.methods) and reads_all)
-    cell = params.everything[key]
-    took = seconds.get(key, math.inf) if name.startswith(TRAIN) else 0.0
+    task = Task(program_of(stage.kind).module, stage.arguments, needs)
+    if stage.kind in READ_ALL_METHODS:
+        return replace(task, is_apart=bool(params.methods))
+    if stage.kind not in (Kind.TRAIN, Kind.EVALUATE):
+        return task
+    cell = params.everything[stage.item]
+    is_training = stage.kind == Kind.TRAIN
     members = cell.members if isinstance(cell, Fusion) else [cell.folder]
     methods = [each.method for each in params.cells.values() if each.folder in members]
-    is_own = any(method.endswith(".py") for method in methods)
-    return Task(command, needs, Numerics(cell.numerics, cell.threads), took, is_own)
+    return replace(
+        task,
+        numerics=Numerics(cell.numerics, cell.threads),
+        seconds=seconds.get(stage.item, math.inf) if is_training else 0.0,
+        is_apart=any(method.endswith(".py") for method in methods),
+    )
 
 
 def training_seconds(params: Params) -> dict[str, float]:
@@ -97,37 +111,46 @@ def run_all(
     gpus: tuple[str, ...] = (),
     is_stale: Callable[[str], bool] = lambda name: True,
     ended: Callable[[str], str] = lambda name: "",
-) -> dict[str, str]:
+) -> dict[str, Failure]:
     """Run tasks, `jobs` at once, which share the GPUs that are named, the longest
-    first; the reasons of those that failed or were not begun. `is_stale` says, once its
-    needs are there, whether a task is run at all. `ended` hears of its end, and says
-    why what it made does not count; "" if it does. Ctrl-C ends what runs."""
+    first; those that failed or were skipped. `is_stale` says, once its needs are there,
+    whether a task is run at all. `ended` hears of its end, and says why what it made
+    does not count; "" if it does. Ctrl-C ends what runs."""
     ahead = sorted(tasks, key=lambda name: -tasks[name].seconds)
     places = _Places(min(jobs, len(tasks)), gpus)
     running: dict[Future, str] = {}
-    over: dict[str, str] = {}  # task -> why it failed; "" if it did not
+    over: dict[str, Failure | None] = {}  # None: it did not fail
     attempts = dict.fromkeys(tasks, 0)
     with tqdm(total=len(tasks), unit="stage", disable=None) as bar:
 
-        def end(name: str, reason: str) -> None:
-            over[name] = reason
+        def end(name: str, failure: Failure | None) -> None:
+            over[name] = failure
             bar.update()
-            if reason:
-                bar.write(f"{name}: failed: {reason}", file=sys.stderr)
+            if failure:
+                how = "skipped" if failure.is_skipped else "failed"
+                bar.write(f"{name}: {how}: {failure.reason}", file=sys.stderr)
+
+        def start(name: str) -> None:
+            lost = [need for need in tasks[name].needs if over[need]]
+            if lost:
+                end(name, Failure(f"needs {lost[0]}, which failed", is_skipped=True))
+            elif is_stale(name):
+                running[places.submit(name, tasks[name])] = name
+            else:
+                end(name, None)
+
+        def next_ready() -> str | None:
+            for name in ahead:
+                if over.keys() >= set(tasks[name].needs):
+                    return name
+            return None
 
         try:
             while ahead or running:
-                ready = (
-                    name for name in ahead if over.keys() >= set(tasks[name].needs)
-                )
-                if name := next(ready, "") if len(running) < jobs else "":
+                name = next_ready() if len(running) < jobs else None
+                if name is not None:
                     ahead.remove(name)
-                    if lost := [need for need in tasks[name].needs if over[need]]:
-                        end(name, f"needs {lost[0]}, which failed")
-                    elif is_stale(name):
-                        running[places.submit(name, tasks[name])] = name
-                    else:
-                        end(name, "")
+                    start(name)
                     continue
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     name = running.pop(future)
@@ -136,16 +159,15 @@ def run_all(
                     if reason == DIED and attempts[name] < ATTEMPTS:
                         running[places.submit(name, tasks[name])] = name
                         continue
-                    end(name, reason or ended(name))
-                    if not over[name]:
-                        how_far = f"{len(over)} of {len(tasks)}"
-                        bar.write(
-                            f"{name}: done in {seconds:.0f} s; {how_far}",
-                            file=sys.stderr,
-                        )
+                    reason = reason or ended(name)
+                    end(name, Failure(reason) if reason else None)
+                    if not reason:
+                        progress = f"{len(over)} of {len(tasks)}"
+                        line = f"{name}: done in {seconds:.0f} s; {progress}"
+                        bar.write(line, file=sys.stderr)
         finally:
             places.stop()
-    return {name: reason for name, reason in over.items() if reason}
+    return {name: failure for name, failure in over.items() if failure}
 
 
 class _Places:
@@ -171,7 +193,7 @@ class _Places:
                 # threads of torch survive no fork
                 spawn = multiprocessing.get_context("spawn")
                 self.processes[key] = ProcessPoolExecutor(1, spawn, initializer=_begin)
-            future = self.processes[key].submit(run_task, name, task.command)
+            future = self.processes[key].submit(run_task, name, task)
         self.place_of[future] = place
         return future
 
@@ -202,7 +224,7 @@ def _begin() -> None:
     atexit.register(os._exit, 0)
 
 
-def run_task(name: str, command: str) -> tuple[str, float]:
+def run_task(name: str, task: Task) -> tuple[str, float]:
     """Run a stage or a verb in this process, where its errors stay: not all of them can
     be sent to another. The reason why it failed ("" if it did not), and its seconds."""
     path = LOGS / f"{name}.log"
@@ -210,7 +232,7 @@ def run_task(name: str, command: str) -> tuple[str, float]:
     began = time.monotonic()
     with path.open("w") as log, redirect_stdout(log), redirect_stderr(log):
         try:
-            _run(command)
+            call(task)
         except UserError as error:
             reason = " ".join(str(error).split())
         except (Exception, SystemExit) as error:
@@ -221,14 +243,13 @@ def run_task(name: str, command: str) -> tuple[str, float]:
     return f"{reason} (see {path})", 0.0
 
 
-def _run(command: str) -> None:
-    module, *arguments = command.removeprefix("python -m ").split()
-    if module == "benchmark":
-        module = f"benchmark.commands.{arguments.pop(0)}"
-    stage = import_module(module)
-    if hasattr(stage, "__path__"):
-        stage = import_module(f"{module}.__main__")
+def call(task: Task) -> None:
+    """Do a task. Raises UserError, besides what the task raises, for an exit status
+    other than 0."""
+    module = import_module(task.module)
     parser = argparse.ArgumentParser()
-    stage.configure(parser)
-    if status := stage.main(parser.parse_args(arguments)):
-        raise UserError(command, "exit status 0", status)
+    module.configure(parser)
+    status = module.main(parser.parse_args(task.arguments))
+    if status:
+        where = " ".join([task.module, *task.arguments])
+        raise UserError(where, "exit status 0", status)

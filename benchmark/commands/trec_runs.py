@@ -28,6 +28,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import content, readable
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import MOST
+from benchmark.scoring.ties import stands_before
 
 UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
 BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
@@ -78,8 +79,7 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
         table = embedding_files.table_of(path).astype(object)
         return _by_name(path, table.map(embedding_files.text_of))
     lines = content(path, MOST).decode("utf-8-sig").splitlines()
-    rows = [line.split("\t") if "\t" in line else line.split() for line in lines]
-    rows = [[cell.strip() for cell in row] for row in rows if row]
+    rows = [row for row in map(_cells, lines) if row]
     first = rows[0] if rows else []
     if first and not _is_number(first[-1]):
         return _by_name(path, embedding_files.framed(first, rows[1:]))
@@ -87,6 +87,13 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
     if len(first) == 4:
         columns = ["query", "0", "item", "score"]
     return embedding_files.framed(columns, rows)[["query", "item", "score"]], []
+
+
+def _cells(line: str) -> list[str]:
+    """Of a line with tabs what stands between these, else its words."""
+    if "\t" in line:
+        return [cell.strip() for cell in line.split("\t")]
+    return line.split()
 
 
 def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -153,7 +160,7 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         if tied := int((places["level"] > 0).sum()):
             ties = "items as high as the relevant one, which count as better"
             notes.append(f"{path}: {tied} queries have {ties}")
-        ranks = (places["above"] + places["level"]).astype(str)
+        ranks = places["before"].astype(str)
         ranks = ranks.reindex(qrels.queries, fill_value="")
         rows = {"query": qrels.queries, RANK: ranks.array, "seed": str(seed)}
         tables.append(pd.DataFrame(rows))
@@ -175,28 +182,30 @@ def check_queries(
 ) -> list[str]:
     """What a reader must know of the queries of a run. Raises UserError where they are
     others than those of the qrels, written otherwise, or only a part."""
-    asked, answered = set(qrels.queries), set(run["query"])
-    silent = [query for query in qrels.queries if query not in answered]
+    judged, answered = set(qrels.queries), set(run["query"])
+    unanswered = [query for query in qrels.queries if query not in answered]
     unjudged = answered - set(qrels.pairs["query"])
-    has_none = len(silent) == len(asked)
-    if pairs := respelled(unjudged, silent, stem if has_none else spelled_alike):
+    has_none = len(unanswered) == len(judged)
+    if pairs := respelled(unjudged, unanswered, stem if has_none else spelled_alike):
         evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
         raise UserError(
             path, f"the queries of {qrels.path}", evidence, "name them alike"
         )
     if has_none:
-        evidence = f"others, as {min(answered)!r} for {silent[0]!r}"
+        evidence = f"others, as {min(answered)!r} for {unanswered[0]!r}"
         advice = "name the qrels of the run"
         raise UserError(path, f"the queries of {qrels.path}", evidence, advice)
-    if len(silent) > UNANSWERED * len(asked) and not reading.count_unanswered:
-        evidence = f"none to {len(silent)}, as {silent[0]!r}"
+    if len(unanswered) > UNANSWERED * len(judged) and not reading.count_unanswered:
+        evidence = f"none to {len(unanswered)}, as {unanswered[0]!r}"
         advice = "leave these out of the qrels, or count them as not found: "
         advice += "--count-unanswered"
-        expected = f"answers to the {len(asked)} queries of {qrels.path}"
+        expected = f"answers to the {len(judged)} queries of {qrels.path}"
         raise UserError(path, expected, evidence, advice)
     notes = []
-    if silent:
-        notes.append(f"{path}: no answer to {len(silent)} queries, as {silent[0]!r}")
+    if unanswered:
+        notes.append(
+            f"{path}: no answer to {len(unanswered)} queries, as {unanswered[0]!r}"
+        )
     if unjudged:
         notes.append(f"{path}: not used: {len(unjudged)} queries without judgements")
     return notes
@@ -273,24 +282,21 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
 
 
 def places_of(run: pd.DataFrame) -> pd.DataFrame:
-    """Where the best relevant item of each query stands: how many other items are
-    `above` it, on its `level` and listed `below`. Without the queries whose relevant
-    items are not listed."""
+    """Where the best relevant item of each query stands: how many `other` items are
+    listed, how many of them stand `before` it, and how many of these on its `level`.
+    Without the queries whose relevant items are not listed."""
     query, is_other = run["query"], ~run["is_relevant"]
     best = query.map(run["height"][run["is_relevant"]].groupby(query).max())
-    sides = {
-        "above": is_other & (run["height"] > best),
-        "level": is_other & (run["height"] == best),
-        "below": is_other & (run["height"] < best),
-    }
-    counts = {side: is_there.groupby(query).sum() for side, is_there in sides.items()}
-    return pd.DataFrame(counts).loc[query[run["is_relevant"]].unique()]
+    is_level = is_other & (run["height"] == best)
+    is_before = is_other & stands_before(run["height"], best)
+    sides = pd.DataFrame({"before": is_before, "level": is_level, "other": is_other})
+    return sides.groupby(query).sum().loc[query[run["is_relevant"]].unique()]
 
 
 def check_direction(path: Path, places: pd.DataFrame) -> None:
     """Raise UserError where relevant items stand at the end of their lists."""
-    others = places.sum(axis=1)
-    behind = (places["above"] + places["level"] / 2)[others > 0] / others[others > 0]
+    places = places[places["other"] > 0]
+    behind = (places["before"] - places["level"] / 2) / places["other"]
     if len(behind) >= ENOUGH and behind.mean() > BEHIND:
         evidence = (
             f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"

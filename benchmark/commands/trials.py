@@ -32,8 +32,15 @@ VECTORS = ("sentence", "phrase")  # text that comes as ready-made vectors
 # captions; tokens have <start> and <end>
 SHORTEST = {"tokens": 2, "words": 1, "contextual": 1}
 PAIRS, FITTED = 8, 64  # of a training; of what is fitted in closed form
-# a promise, whether it is kept (None: not tried), and a note
-Ended = tuple[str, bool | None, str]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Something that the contract asks of a method, and how it ended."""
+
+    what: str
+    is_kept: bool | None  # None: it was not tried
+    note: str = ""
 
 
 class BrokenError(Exception):
@@ -47,7 +54,7 @@ class Trial:
     module: ModuleType
     options: dict
     row: Preset | None = None
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[Promise] = field(default_factory=list)
 
     @cached_property
     def config(self) -> object:
@@ -58,14 +65,12 @@ class Trial:
         return inputs_of(self.module, self.options, "preset")
 
     def built(self) -> nn.Module:
-        given = (
-            {"word_vectors": _random(3, SIZES.text, VECTOR)}
-            if self.takes.word_vectors
-            else {}
-        )
+        parts = {}
+        if self.takes.word_vectors:
+            parts["word_vectors"] = _random(3, SIZES.text, VECTOR)
         if self.takes.image == "pixels":
-            given["image_network"] = drawn_cnn.Network(SIZES.image // 2)
-        return self.module.Model(self.config, SIZES, **given)
+            parts["image_network"] = drawn_cnn.Network(SIZES.image // 2)
+        return self.module.Model(self.config, SIZES, **parts)
 
     def model(self, seed: int = 0) -> nn.Module:
         seed_all(seed)
@@ -77,14 +82,12 @@ class Trial:
     def images(self, count: int) -> Tensor:
         """(I, F), (I, R, F) or (I, 3, S, S); regions of localisation are (I, F)."""
         if self.takes.image == "pixels":
-            pixels = torch.rand(
-                count, 3, 1, 1, generator=torch.Generator().manual_seed(1)
-            )
+            generator = torch.Generator().manual_seed(1)
+            pixels = torch.rand(count, 3, 1, 1, generator=generator)
             return (255 * pixels).to(torch.uint8).repeat(1, 1, SIDE, SIDE)
-        shape = (
-            (REGIONS, SIZES.image) if self.takes.image == "regions" else (SIZES.image,)
-        )
-        return _random(1, count, *shape)
+        if self.takes.image == "regions":
+            return _random(1, count, REGIONS, SIZES.image)
+        return _random(1, count, SIZES.image)
 
     def captions(self, count: int) -> Captions:
         """Vectors (C, F), or word ids (C, W) or vectors (C, W, F). The first caption is
@@ -109,26 +112,25 @@ class Trial:
         proposal."""
         ids = torch.tensor(groups)
         if self.takes.task == "retrieval":
-            pool = {"pool": self.captions(POOL), "pool_ids": torch.arange(POOL)}
+            pool = {}
+            if any(phase.pool for phase in phases):
+                pool = {"pool": self.captions(POOL), "pool_ids": torch.arange(POOL)}
             return Batch(
                 images=self.images(int(ids.max()) + 1)[ids],
                 captions=self.captions(len(ids)),
                 group_ids=ids,
                 class_ids=ids % SIZES.classes,
-                **(pool if any(phase.pool for phase in phases) else {}),
+                **pool,
             )
-        ids = ids.repeat_interleave(
-            max((p.captions_per_image for p in phases), default=1)
-        )
+        chain = max((phase.captions_per_image for phase in phases), default=1)
+        ids = ids.repeat_interleave(chain)
         count = int(ids.max()) + 1
-        ious = torch.where(torch.arange(PROPOSALS) < FITTING, 0.8, 0.1).repeat(
-            len(ids), 1
-        )
+        fits = torch.arange(PROPOSALS) < FITTING
+        ious = torch.where(fits, 0.8, 0.1).repeat(len(ids), 1)
         ious[ids == count - 1, -1] = torch.nan
         proposals = _random(4, count, PROPOSALS, SIZES.image)
-        proposals[:, :FITTING] = (
-            self.images(count)[:, None] + NOISE * proposals[:, :FITTING]
-        )
+        noise = NOISE * proposals[:, :FITTING]
+        proposals[:, :FITTING] = self.images(count)[:, None] + noise
         proposals[-1, -1] = 0.0
         phrases = self.captions(count)
         return RegionBatch(
@@ -145,16 +147,12 @@ class Trial:
         if side == "images" and isinstance(batch, Batch):
             return replace(batch, images=_other(batch.images))
         if side == "images":
-            others = {
-                "regions": _other(batch.regions),
-                "proposals": _other(batch.proposals),
-            }
-            return replace(batch, **others)
+            regions, proposals = _other(batch.regions), _other(batch.proposals)
+            return replace(batch, regions=regions, proposals=proposals)
         name = "captions" if isinstance(batch, Batch) else "phrases"
         captions = getattr(batch, name)
-        return replace(
-            batch, **{name: replace(captions, values=_other(captions.values))}
-        )
+        others = replace(captions, values=_other(captions.values))
+        return replace(batch, **{name: others})
 
     @contextmanager
     def promise(self, what: str) -> Iterator[list[str]]:
@@ -163,15 +161,16 @@ class Trial:
         notes: list[str] = []
         try:
             yield notes
-            self.ended.append((what, True, "; ".join(notes)))
+            self.ended.append(Promise(what, True, "; ".join(notes)))
         except (Exception, SystemExit) as error:
-            told = " ".join(str(error).split())[:300]
+            note = " ".join(str(error).split())[:300]
             if not isinstance(error, BrokenError | RefusedError | UserError):
+                note = f"{type(error).__name__}: {note}"
                 frames = extract_tb(error.__traceback__)
                 lines = [f.lineno for f in frames if f.filename == self.module.__file__]
-                told = f"{type(error).__name__}: {told}"
-                told += f" (line {lines[-1]})" if lines else ""
-            self.ended.append((what, False, told))
+                if lines:
+                    note += f" (line {lines[-1]})"
+            self.ended.append(Promise(what, False, note))
 
 
 def _other(values: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
     rematch tune vse --season flickr8k --option learning_rate=0.0005 --option epochs=20
 
-The test split is never seen. A trial is a row of seasons/<season>/tuning.csv, from
+The test split is never read. A trial is a row of seasons/<season>/tuning.csv, from
 which the report shows what was tried and what the season takes. Give every method as
 many trials.
 """
@@ -12,7 +12,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.boards import boards
 from benchmark.commands.run import option
 from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
@@ -20,73 +19,95 @@ from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json, remove
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
+from benchmark.season import tuning
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import CELLS
+from benchmark.season.parameters import CELLS, Cell, Option, Params
 from benchmark.season.plugins import ConfiguredMethod
+from benchmark.season.tuning import Trial
 from benchmark.train.__main__ import train_cell
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("preset", help="one that the season trains")
-    said = "what the trial sets otherwise than the season; may be given again"
-    given = {"action": "append", "required": True, "metavar": "KEY=VALUE"}
-    parser.add_argument("--option", **given, help=said)
-    parser.add_argument(
-        "--dataset", help="default: the first that the preset is run on"
-    )
-    parser.add_argument("--season", metavar="NAME", help="default: the active one")
+    add = parser.add_argument
+    add("preset", help="a preset that the season trains")
+    options = {"action": "append", "required": True, "metavar": "KEY=VALUE"}
+    add("--option", **options, help="set an option for the trial; may be repeated")
+    add("--dataset", help="default: the first that the preset is run on")
+    add("--season", metavar="NAME", help="default: the active one")
 
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.preset)
     options = dict(map(option, arguments.option))
-    spelt, place = boards.spelt(options), arguments.dataset
-    cells = [cell for cell in params.cells.values() if place in (None, cell.dataset)]
-    cell = entry(
-        {cell.preset: cell for cell in reversed(cells)}, arguments.preset, "preset"
-    )
-    name = "-".join(
-        [cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))]
-    )
-    folder = f"{CELLS}/run/{cell.dataset}/{name.replace('/', '_')}/{cell.seed}"
-    trial = cell.model_copy(
-        update={"options": cell.options | options, "folder": folder}
-    )
-    method = ConfiguredMethod.of(trial)  # refuses options that the method does not have
-    try:
-        epochs = sum(phase.epochs for phase in method.module.recipe(method.config))
-    except OF_A_METHOD:
-        epochs = 1  # the training tells what the recipe raises
-    if not epochs:
-        expected = "a recipe with epochs, of which validation chooses one"
-        raise UserError(
-            f"preset {cell.preset}", expected, "none", "tune another preset"
-        )
+    cells: dict[str, Cell] = {}
+    for cell in params.cells.values():
+        if arguments.dataset in (None, cell.dataset):
+            cells.setdefault(cell.preset, cell)
+    cell = entry(cells, arguments.preset, "preset")
+    trained = cell_of_trial(cell, options)
+    check_epochs(trained)
     numerics.require(cell.numerics, cell.threads)
-    trials = boards.read_trials(params.season)
-    same = (trials.dataset == cell.dataset) & (trials.preset == cell.preset)
-    if spelt in set(trials[same].options):
-        print(f"{cell.preset} {spelt}: tried before")
+    title = f"{cell.preset} {tuning.written(options)}"
+    trials = tuning.read_trials(params.season)
+    if any(trial.is_of(cell.dataset, cell.preset, options) for trial in trials):
+        print(f"{title}: already tried")
         return
-    with alone(lock_of(f"{folder}.tune"), f"tune {cell.preset} {spelt}"):
+    with alone(lock_of(f"{trained.folder}.tune"), f"tune {title}"):
         try:
-            train_cell(params, trial)
-            checkpoint = checkpoints.load(Path(trial.checkpoint))
-            if checkpoint.status != "ok":
-                where, do = f"preset {trial.preset}", "try other options"
-                raise UserError(where, "a training to its end", checkpoint.reason, do)
-            history = read_json(Path(trial.history))["history"]
-            rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
-            row = {"dataset": cell.dataset, "preset": cell.preset, "options": spelt}
-            row |= {"epoch": checkpoint.epoch, "val_rsum": round(rsum, 1)}
-            boards.add_trial(params.season, row)
+            trial = run_trial(params, trained, options)
+            tuning.add_trial(params.season, trial)
         finally:
-            for place in map(
-                Path, (trial.folder, trial.checkpoint, trial.history, trial.costs)
-            ):
-                with suppress(OSError):  # other trials are in the folder
-                    remove(place)
-                    os.removedirs(place.parent)
-    print(f"{cell.preset} {spelt}: epoch {row['epoch']}, rsum {row['val_rsum']:.1f}")
-    if trials.empty:
+            remove_files(trained)
+    print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
+    if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
+
+
+def cell_of_trial(cell: Cell, options: dict[str, Option]) -> Cell:
+    """The cell with these options, and files of its own."""
+    settings = [f"{name}_{value}" for name, value in sorted(options.items())]
+    name = "-".join([cell.preset, *settings]).replace("/", "_")
+    folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"
+    changes = {"options": cell.options | options, "folder": folder}
+    return cell.model_copy(update=changes)
+
+
+def check_epochs(cell: Cell) -> None:
+    """Raises UserError for a preset without epochs, of which validation chooses one,
+    and for options that the method does not have."""
+    method = ConfiguredMethod.of(cell)
+    try:
+        phases = method.module.recipe(method.config)
+    except OF_A_METHOD:
+        return  # the training tells what the recipe raises
+    if not sum(phase.epochs for phase in phases):
+        expected = "a recipe with epochs, of which validation chooses one"
+        where = f"preset {cell.preset}"
+        raise UserError(where, expected, "none", "tune another preset")
+
+
+def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
+    """Train, and read what validation says of the best epoch. Raises UserError for a
+    training that did not come to its end."""
+    train_cell(params, cell)
+    checkpoint = checkpoints.load(Path(cell.checkpoint))
+    if checkpoint.status != "ok":
+        where, advice = f"preset {cell.preset}", "try other options"
+        raise UserError(where, "a training to its end", checkpoint.reason, advice)
+    history = read_json(Path(cell.history))["history"]
+    rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
+    return Trial(
+        dataset=cell.dataset,
+        preset=cell.preset,
+        options=options,
+        epoch=checkpoint.epoch,
+        val_rsum=round(rsum, 1),
+    )
+
+
+def remove_files(cell: Cell) -> None:
+    """All that the training of a trial left."""
+    for file in (cell.folder, cell.checkpoint, cell.history, cell.costs):
+        with suppress(OSError):  # other trials are in the folder
+            remove(Path(file))
+            os.removedirs(Path(file).parent)

@@ -17,11 +17,13 @@ rsum differs.
 import argparse
 import contextlib
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.commands import tasks
+from benchmark.commands.tasks import Failure
 from benchmark.core import numerics
 from benchmark.core.command_line import alone
 from benchmark.core.devices import fingerprint
@@ -33,7 +35,8 @@ from benchmark.data.results import CellResult, Ranks
 from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.stages import in_order
 
 SCRATCH = Path(".scratch/verify")
 # of records
@@ -43,8 +46,9 @@ COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("season", nargs="?", help="default: the active one")
-    add("--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'")
-    add("--jobs", type=int, help="default: all cores")
+    cells = "run only these cells, and what they need: 'shapes-scan*,*-vse-0'"
+    add("--cells", default="*", metavar="PATTERNS", help=cells)
+    add("--jobs", type=int, help="stages at once; default: one per core")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -55,44 +59,61 @@ def main(arguments: argparse.Namespace) -> int:
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
     chosen = files.cells_like(params, arguments.cells, "--cells")
     cells = [params.everything[key] for key in chosen]
-    datasets = dict.fromkeys(cell.dataset for cell in cells)
-    kept = {name: results.read_kept(params.season, name) for name in datasets}
-    committed = {cell.key: kept[cell.dataset].get(cell.name) for cell in cells}
+    committed = committed_results(params, cells)
     records = [result.record for result in committed.values() if result]
-    prints = {record.numerics.get("fingerprint") for record in records}
-    if others := sorted(map(str, prints - {fingerprint()})):
-        told = f"{', '.join(others)}; this machine has {fingerprint()}. Bits cannot be equal"
-        print(
-            f"Committed with fingerprint {told}: see docs/reproducibility.md.",
-            flush=True,
-        )
+    warn_of_other_fingerprints(records)
     folder = SCRATCH / params.season
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
         _begin_in(folder, params)
         with contextlib.chdir(folder):
             pipeline.write_pipelines(params)
             check_raw_files(records)
-            failed = tasks.run_all(tasks_of(params, chosen), jobs)
+            failures = tasks.run_all(tasks_of(params, chosen), jobs)
     rows = [("cell", "committed", "new", "")]
+    identical = 0
     for cell in cells:
         made = folder / cell.folder
-        result = (
-            results.read_cell(made, cell.inside) if results.has_record(made) else None
+        is_there = results.has_record(made)
+        new = results.read_cell(made, cell.inside) if is_there else None
+        failure = failures.get(pipeline.evaluation_of(params, cell.key))
+        compared = comparison(committed[cell.key], new, failure)
+        identical += compared.is_identical
+        rows.append((cell.key, compared.old, compared.new, compared.verdict))
+    print_table(rows)
+    print(f"{identical} of {len(chosen)} identical, on fingerprint {fingerprint()}")
+    return 0 if identical == len(chosen) else 1
+
+
+def committed_results(
+    params: Params, cells: list[Cell | Fusion]
+) -> dict[str, CellResult | None]:
+    """What git keeps of each cell, by its key."""
+    kept, committed = {}, {}
+    for cell in cells:
+        if cell.dataset not in kept:
+            kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
+        committed[cell.key] = kept[cell.dataset].get(cell.name)
+    return committed
+
+
+def warn_of_other_fingerprints(committed: list[Record]) -> None:
+    """Say before hours of work that bits cannot be equal here."""
+    prints = {str(record.numerics.get("fingerprint")) for record in committed}
+    others = sorted(prints - {fingerprint()})
+    if others:
+        print(
+            f"Bits cannot be equal: the results were committed with fingerprint "
+            f"{', '.join(others)}, this machine has {fingerprint()}; see "
+            f"docs/reproducibility.md.",
+            flush=True,
         )
-        failure = failed.get(pipeline.evaluation_of(params, cell.key))
-        rows.append((cell.key, *compared(committed[cell.key], result, failure)))
+
+
+def print_table(rows: list[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print(
-            "  ".join(
-                f"{text:{width}}" for text, width in zip(row, widths, strict=True)
-            )
-        )
-    identical = sum(row[-1] == "identical" for row in rows)
-    print(
-        f"{identical} of {len(chosen)} identical; fingerprint of this machine {fingerprint()}"
-    )
-    return 0 if identical == len(chosen) else 1
+        cells = zip(row, widths, strict=True)
+        print("  ".join(f"{text:{width}}" for text, width in cells))
 
 
 def check_raw_files(committed: list[Record]) -> None:
@@ -100,39 +121,60 @@ def check_raw_files(committed: list[Record]) -> None:
     from."""
     shared = files.read_shared()
     for name in dict.fromkeys(record.dataset for record in committed):
-        told, dataset = fetch(shared, name), raw_dataset(shared, name)
-        made_from = {r.manifest_sha256 for r in committed if r.dataset == name}
-        if made_from != {dataset.manifest_sha256}:
-            found = f"other files ({' '.join(told)})" if told else "other files"
-            do = "other images give other numbers: make yours with `rematch play`"
-            raise UserError(
-                dataset.folder, "the files of the committed results", found, do
-            )
+        notes = fetch(shared, name)
+        dataset = raw_dataset(shared, name)
+        records = [record for record in committed if record.dataset == name]
+        if all(r.manifest_sha256 == dataset.manifest_sha256 for r in records):
+            continue
+        found = f"other files ({' '.join(notes)})" if notes else "other files"
+        do = "other images give other numbers: make yours with `rematch play`"
+        raise UserError(dataset.folder, "the files of the committed results", found, do)
 
 
-def compared(
-    old: CellResult | None, new: CellResult | None, failure: str | None
-) -> tuple[str, str, str]:
-    """The rsum of a cell as committed and as run now, and whether all that counts is
-    equal."""
+@dataclass(frozen=True)
+class Compared:
+    """A cell as committed and as run now."""
+
+    old: str  # rsum, or why there is none
+    new: str
+    different: tuple[str, ...] = ()  # names of COMPARED, and "ranks"
+    problem: str = ""  # why there is nothing to compare
+    fingerprint: str = ""  # of the committed result
+
+    @property
+    def is_identical(self) -> bool:
+        return not self.problem and not self.different
+
+    @property
+    def verdict(self) -> str:
+        if self.problem:
+            return self.problem
+        if self.different:
+            names = ", ".join(self.different)
+            return f"{names} differ (committed with fingerprint {self.fingerprint})"
+        return "identical"
+
+
+def comparison(
+    old: CellResult | None, new: CellResult | None, failure: Failure | None
+) -> Compared:
+    """Whether all that counts of a cell is equal."""
     shown = _shown(old), _shown(new)
-    if failure or not old or not new:
-        return *shown, failure or ("not committed" if new else "not run")
+    if failure:
+        return Compared(*shown, problem=failure.reason)
+    if not new:
+        return Compared(*shown, problem="not run")
+    if not old:
+        return Compared(*shown, problem="not committed")
     before, after = old.record, new.record
-    different = [
-        name for name in COMPARED if getattr(before, name) != getattr(after, name)
-    ]
-    if before.status == after.status == "ok":
-        first, second = old.scores.ranks, new.scores.ranks
-        are_equal = (same_ranks(first[way], second[way]) for way in first)
-        different += (
-            [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
-        )
-    if different:
-        different.append(
-            f"(committed with fingerprint {before.numerics.get('fingerprint')})"
-        )
-    return *shown, f"other {', '.join(different)}" if different else "identical"
+    different = []
+    for name in COMPARED:
+        if getattr(before, name) != getattr(after, name):
+            different.append(name)
+    if before.status == after.status == "ok" and not _same_ranks_everywhere(old, new):
+        different.append("ranks")
+    fingerprint = str(before.numerics.get("fingerprint"))
+    return Compared(*shown, different=tuple(different), fingerprint=fingerprint)
 
 
 def _shown(result: CellResult | None) -> str:
@@ -141,6 +183,14 @@ def _shown(result: CellResult | None) -> str:
         return "-"
     metrics = result.record.metrics
     return f"{metrics['rsum']:.2f}" if "rsum" in metrics else result.record.status
+
+
+def _same_ranks_everywhere(old: CellResult, new: CellResult) -> bool:
+    """In every direction."""
+    first, second = old.scores.ranks, new.scores.ranks
+    if first.keys() != second.keys():
+        return False
+    return all(same_ranks(first[way], second[way]) for way in first)
 
 
 def same_ranks(first: Ranks, second: Ranks) -> bool:
@@ -153,15 +203,13 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
-    stages = pipeline.all_stages(params)
-    ordered = pipeline.in_order(
-        stages, [pipeline.evaluation_of(params, key) for key in chosen]
-    )
+    known = pipeline.all_stages(params)
+    last = [pipeline.evaluation_of(params, key) for key in chosen]
     seconds = tasks.training_seconds(params)
-    return {
-        name: tasks.of_stage(params, name, stages[name]["cmd"], needs, seconds)
-        for name, needs in ordered.items()
-    }
+    named = {}
+    for name, needs in in_order(known, last).items():
+        named[name] = tasks.of_stage(params, known[name], needs, seconds)
+    return named
 
 
 def _begin_in(folder: Path, params: Params) -> None:
@@ -172,15 +220,18 @@ def _begin_in(folder: Path, params: Params) -> None:
     paths = [files.SEASONS / params.season / files.SEASON_FILE]
     paths += [Path(f"data/manifests/{dataset}.json") for dataset in params.datasets]
     for method in map(Path, params.methods.values()):
-        paths += [] if method.is_absolute() else [method, method.with_suffix(".yaml")]
+        if not method.is_absolute():
+            paths += [method, method.with_suffix(".yaml")]
     for file in filter(Path.is_file, paths):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / file)
-    for raw in (Path("data/raw") / dataset for dataset in params.datasets):
+    sources = {}
+    for name, settings in params.datasets.items():
+        raw = Path("data/raw") / name
         if raw.is_dir():
             (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
-    named = {name: settings.source for name, settings in params.datasets.items()}
-    sources = {n: str(Path(s).expanduser().absolute()) for n, s in named.items() if s}
+        if settings.source:
+            sources[name] = str(Path(settings.source).expanduser().absolute())
     weights = str(Path(params.weights_dir).absolute()) if params.weights_dir else None
     with contextlib.chdir(folder):
         files.write_local(files.Local(weights_dir=weights, sources=sources))

@@ -87,7 +87,9 @@ class OptionError(ValueError):
     `found`."""
 
     def __init__(self, option: str, expected: str, found: object) -> None:
-        self.option, self.expected, self.found = option, expected, found
+        self.option = option
+        self.expected = expected
+        self.found = found
         super().__init__(f"{option}: expected {expected}, found {found!r}")
 
 

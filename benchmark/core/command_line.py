@@ -23,7 +23,8 @@ from benchmark.core.errors import UserError
 
 # as a shell has it for a program that the signal of a closed pipe ends
 BROKEN_PIPE = 141
-LINE_EVERY, LOOK_EVERY = 15, 1  # seconds, of progress where there is no terminal
+# of progress where there is no terminal: seconds, and characters of a line
+LINE_EVERY, LOOK_EVERY, COLUMNS = 15, 1, 79
 Configure = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[argparse.Namespace], int | None]  # an exit status; None: 0
 
@@ -65,10 +66,10 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
         return BROKEN_PIPE
     except OSError as error:
         path = Path(error.filename) if error.filename else Path.cwd()
-        free = f"{files.free_below(path) / files.GB:.2f} GB are free there"
-        line = f"{path}: {error.strerror or error}; {free}; correct it, run again"
+        free = f"{files.free_below(path) / files.GB:.2f} GB free there"
+        line = f"{path}: {error.strerror or error} ({free}); correct it and run again"
     except MemoryError as error:
-        line = f"out of memory: {error or 'a smaller batch, or another machine'}"
+        line = f"out of memory: {error or 'use a smaller batch, or another machine'}"
     except KeyboardInterrupt:
         print("rematch: interrupted", file=sys.stderr)
         return 130
@@ -93,8 +94,8 @@ def alone(lock_file: Path, verb: str) -> Iterator[None]:
             held.enter_context(closing(SimpleLockFile(str(lock_file))))
         except LockError as error:
             if isinstance(error.__context__, BlockingIOError):
-                expected, found = "one at a time in this folder", "another process"
-                raise UserError(verb, expected, found, "wait for its end") from error
+                expected = "no other rematch process in this folder"
+                raise UserError(verb, expected, "one", "wait until it ends") from error
         yield
 
 
@@ -109,7 +110,7 @@ class ProgressBar(tqdm):
         self.is_bar = sys.stderr.isatty()
         if not self.is_bar:
             options |= {"mininterval": LOOK_EVERY, "delay": LOOK_EVERY, "leave": False}
-            options |= {"ascii": True, "ncols": 79, "file": io.StringIO()}
+            options |= {"ascii": True, "ncols": COLUMNS, "file": io.StringIO()}
         super().__init__(iterable, miniters=0, **options)
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:

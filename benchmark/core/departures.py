@@ -42,7 +42,8 @@ class Departure(Strict):
 
 def sentence(departure: Departure) -> str:
     """A departure in words."""
-    aspect, here = departure.aspect, departure.here
+    aspect = departure.aspect
+    here = departure.here
     texts = f"{departure.texts} vectors"
     match aspect:
         case Aspect.IMAGE_NETWORK if departure.in_paper:

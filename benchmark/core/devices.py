@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 
@@ -23,12 +24,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
 from benchmark.core.records import Provenance
 
-UNKNOWN = "unknown"  # what a tool that is missing, or fails, would have told
+UNKNOWN = "unknown"  # what a tool that is missing, or fails, would have said
+CODE = ("benchmark", "methods", "datasets")  # what a commit may differ in
+MIB = 2**20  # bytes
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "gensim", "scikit-learn")
 DIGITS = 12  # of a digest, hexadecimal
 SIZES = (7, 64, 300)  # of products: odd, a power of two, a sentence vector
@@ -56,14 +60,13 @@ def begin(device: str, precision: str = "float32") -> torch.device:
 def peak_memory() -> float:
     """The most MiB that the process held since `begin`; where a system cannot tell,
     since its start."""
-    told = ""
+    status = ""
     with suppress(OSError):
-        told = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-    held = re.search(r"^VmHWM:\s*(\d+) kB$", told, re.MULTILINE)
-    kibibytes = (
-        int(held[1]) if held else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    )
-    return kibibytes / 1024
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    peak = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    if peak:
+        return int(peak[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def pick(device: str) -> torch.device:
@@ -72,17 +75,14 @@ def pick(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        do = "correct it in the season file"
-        raise UserError("device", "auto, cpu or cuda[:N]", repr(device), do)
-    picked, count = torch.device(device), torch.cuda.device_count()
+        advice = "correct it in the season file"
+        raise UserError("device", "auto, cpu or cuda[:N]", repr(device), advice)
+    picked = torch.device(device)
+    count = torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= count:
-        found, do = (
-            f"{count} of them, counted from 0" if count else "none",
-            "use auto or cpu",
-        )
-        raise UserError(
-            f"device {device!r}", "a CUDA device", found, f"{do}, or another number"
-        )
+        found = f"{count}, numbered from 0" if count else "none"
+        advice = "use auto or cpu, or another number"
+        raise UserError(f"device {device!r}", "a CUDA device", found, advice)
     return picked
 
 
@@ -105,7 +105,8 @@ def set_precision(precision: str) -> None:
     """How GPUs multiply float32: whole (IEEE), unless the season asks for TF32.
     Products, convolutions and recurrences alike: torch's default is TF32 for the last
     two."""
-    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    cuda = torch.backends.cuda
+    cudnn = torch.backends.cudnn
     for backend in (cuda.matmul, cudnn.conv, cudnn.rnn):
         backend.fp32_precision = "tf32" if precision == TF32 else "ieee"
 
@@ -122,26 +123,8 @@ def provenance(
 ) -> Provenance:
     """The present process on the present machine. Memory is that since `begin`. Seconds
     keep four significant digits: some are of a whole training, some of one pair."""
-    facts = {}
-    if device.type == "cuda":
-        cudnn, mib = torch.backends.cudnn.version(), 2**20
-        query = ("--query-gpu=driver_version", "--format=csv,noheader", "--id=0")
-        facts = {
-            "driver": _told("nvidia-smi", *query),
-            "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
-            "peak_device_memory_mib": round(
-                torch.cuda.max_memory_allocated(device) / mib, 1
-            ),
-            "peak_device_reserved_mib": round(
-                torch.cuda.max_memory_reserved(device) / mib, 1
-            ),
-        }
-    changed = _told(
-        "git", "status", "--porcelain", "--", "benchmark", "methods", "datasets"
-    )
-    commit = _told("git", "rev-parse", "--short=12", "HEAD")
     return Provenance(
-        git_commit=commit + ("+" if changed and commit != UNKNOWN else ""),
+        git_commit=_commit(),
         packages={name: version(name) for name in PACKAGES},
         machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         device=kind(device),
@@ -150,17 +133,37 @@ def provenance(
         jobs=int(os.environ.get(numerics.JOBS, 1)),
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
         peak_memory_mib=round(peak_memory(), 1),
-        **facts,
+        **(_gpu_facts(device) if device.type == "cuda" else {}),
     )
 
 
-def _told(*command: str) -> str:
+def _commit() -> str:
+    """The commit that is checked out; with a + where its code was changed."""
+    commit = _output_of("git", "rev-parse", "--short=12", "HEAD")
+    changes = _output_of("git", "status", "--porcelain", "--", *CODE)
+    return f"{commit}+" if changes and commit != UNKNOWN else commit
+
+
+def _gpu_facts(device: torch.device) -> dict[str, str | float]:
+    query = ("--query-gpu=driver_version", "--format=csv,noheader", "--id=0")
+    cudnn = torch.backends.cudnn.version()
+    allocated = torch.cuda.max_memory_allocated(device)
+    reserved = torch.cuda.max_memory_reserved(device)
+    return {
+        "driver": _output_of("nvidia-smi", *query),
+        "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
+        "peak_device_memory_mib": round(allocated / MIB, 1),
+        "peak_device_reserved_mib": round(reserved / MIB, 1),
+    }
+
+
+def _output_of(*command: str) -> str:
+    """What a tool prints; UNKNOWN where it is missing, or fails."""
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return UNKNOWN
+    return ran.stdout.strip()
 
 
 # The fingerprint ----------------------------------------------------------------------
@@ -168,9 +171,8 @@ def _told(*command: str) -> str:
 
 def fingerprint() -> str:
     """One digest of all computations."""
-    return _digest(
-        f"{name} {digest}".encode() for name, digest in fingerprint_parts().items()
-    )
+    parts = fingerprint_parts().items()
+    return _digest(f"{name} {digest}".encode() for name, digest in parts)
 
 
 @cache
@@ -179,11 +181,12 @@ def fingerprint_parts() -> dict[str, str]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # of the weights that layers start with
         tensors = _torch()
-    arrays = {name: [x.detach().numpy() for x in of] for name, of in tensors.items()}
-    arrays |= _arrays()
-    return {
-        name: _digest(array.tobytes() for array in of) for name, of in arrays.items()
-    }
+    digests = {}
+    for name, computed in tensors.items():
+        digests[name] = _digest(x.detach().numpy().tobytes() for x in computed)
+    for name, arrays in _arrays().items():
+        digests[name] = _digest(array.tobytes() for array in arrays)
+    return digests
 
 
 def _digest(chunks: Iterable[bytes]) -> str:
@@ -193,9 +196,8 @@ def _digest(chunks: Iterable[bytes]) -> str:
 def _uniform(*shape: int) -> np.ndarray:
     """Float32 numbers in [-1, 1): the same for the same shape, exact on every
     machine."""
-    return (
-        2 * np.random.default_rng(shape).random(shape, dtype=np.float32) - 1
-    ).astype(np.float32)
+    halves = np.random.default_rng(shape).random(shape, dtype=np.float32)
+    return (2 * halves - 1).astype(np.float32)
 
 
 def _tensor(*shape: int) -> Tensor:
@@ -203,79 +205,90 @@ def _tensor(*shape: int) -> Tensor:
 
 
 def _torch() -> dict[str, list[Tensor]]:
-    plain = [
-        _tensor(rows, 300) @ _tensor(300, columns)
-        for rows in SIZES
-        for columns in SIZES
-    ]
+    """Layers draw their weights in this order, which is part of the fingerprint."""
+    return {
+        "torch products": _products(),
+        "torch convolutions": _convolutions(),
+        "torch recurrence": _recurrence(),
+        "torch functions": _functions(),
+        "torch decompositions": _decompositions(),
+        "torch optimisers": _optimisers(),
+        "torch pictures": _resized(),
+    }
+
+
+def _products() -> list[Tensor]:
+    products = []
+    for rows, columns in product(SIZES, SIZES):
+        products.append(_tensor(rows, 300) @ _tensor(300, columns))
     batched = torch.einsum("brd,bwd->brw", _tensor(8, 36, 64), _tensor(8, 11, 64))
     double = _tensor(64, 300).double() @ _tensor(300, 64).double()
-    products = [*plain, batched, double, functional.normalize(_tensor(64, 300))]
-    # Layers forward and backward: as in an image network and a text CNN, and recurrent
-    # ones.
-    convolutions, recurrence = [], []
+    return [*products, batched, double, functional.normalize(_tensor(64, 300))]
+
+
+def _convolutions() -> list[Tensor]:
+    """Forward and backward, as in an image network and a text CNN."""
+    results = []
     for shape, layer in (
         ((4, 3, 32, 32), nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)),
         ((4, 16, 16, 16), nn.Conv2d(16, 16, 3, padding=1, groups=16)),
         ((4, 64, 1, 16), nn.Conv2d(64, 32, (1, 2))),
     ):
         pixels = _tensor(*shape).requires_grad_()
-        maps = functional.relu(
-            functional.batch_norm(layer(pixels), None, None, training=True)
-        )
+        normed = functional.batch_norm(layer(pixels), None, None, training=True)
+        maps = functional.relu(normed)
         maps.square().sum().backward()
-        convolutions += [maps, pixels.grad, layer.weight.grad]
+        results += [maps, pixels.grad, layer.weight.grad]
+    return results
+
+
+def _recurrence() -> list[Tensor]:
+    """Forward and backward, of sentences of several lengths."""
+    results = []
     lengths = torch.tensor([9, 7, 7, 5, 3, 1])
-    words = nn.utils.rnn.pack_padded_sequence(
-        _tensor(6, 9, 20), lengths, batch_first=True
-    )
+    sentences = _tensor(6, 9, 20)
+    words = pack_padded_sequence(sentences, lengths, batch_first=True)
     for layer in (nn.GRU(20, 32, bidirectional=True), nn.LSTM(20, 32)):
         states = layer(words)[0].data
         states.square().sum().backward()
-        recurrence += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
+        results += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
+    return results
+
+
+def _functions() -> list[Tensor]:
     x = _tensor(37, 101)
     positive = x.abs() + 0.1
-    sums = [
-        x.softmax(1),
-        x.logsumexp(0),
-        x.norm(dim=1),
-        x.sum(0),
-        x.mean(),
-        x.std(),
-        x.cumsum(1),
-    ]
-    functions = [
-        *sums,
-        x.exp(),
-        x.tanh(),
-        x.sigmoid(),
-        positive.log(),
-        positive.rsqrt(),
-    ]
+    sums = [x.softmax(1), x.logsumexp(0), x.norm(dim=1), x.sum(0)]
+    moments = [x.mean(), x.std(), x.cumsum(1)]
+    each = [x.exp(), x.tanh(), x.sigmoid(), positive.log(), positive.rsqrt()]
+    return sums + moments + each
+
+
+def _decompositions() -> list[Tensor]:
     tall = _tensor(64, 40).double()
     gram = tall.T @ tall
-    decompositions = [*torch.linalg.eigh(gram), torch.linalg.svdvals(tall)]
-    decompositions.append(torch.linalg.cholesky(gram))
-    weights = []  # two steps each, fused: sqrt, which other optimisers take, is MKL's
+    values, vectors = torch.linalg.eigh(gram)
+    return [values, vectors, torch.linalg.svdvals(tall), torch.linalg.cholesky(gram)]
+
+
+def _optimisers() -> list[Tensor]:
+    """Weights after two steps, fused: sqrt, which other optimisers take, is MKL's."""
+    x = _tensor(37, 101)
+    results = []
     for optimiser in (torch.optim.Adam, partial(torch.optim.SGD, lr=0.1, momentum=0.9)):
-        weights.append(nn.Parameter(_tensor(37, 101)))
-        step = optimiser(weights[-1:], fused=True)
+        weights = nn.Parameter(_tensor(37, 101))
+        step = optimiser([weights], fused=True)
         for power in (2, 3):
-            weights[-1].grad = x**power
+            weights.grad = x**power
             step.step()
+        results.append(weights)
+    return results
+
+
+def _resized() -> list[Tensor]:
     pixels = (128 * (_tensor(1, 3, 61, 83) + 1)).to(torch.uint8)
-    resize = partial(
-        functional.interpolate, size=(32, 32), mode="bilinear", antialias=True
-    )
-    return {
-        "torch products": products,
-        "torch convolutions": convolutions,
-        "torch recurrence": recurrence,
-        "torch functions": functions,
-        "torch decompositions": decompositions,
-        "torch optimisers": weights,
-        "torch pictures": [resize(pixels), resize(pixels.float())],
-    }
+    style = {"size": (32, 32), "mode": "bilinear", "antialias": True}
+    return [functional.interpolate(x, **style) for x in (pixels, pixels.float())]
 
 
 def _arrays() -> dict[str, list[np.ndarray]]:
@@ -285,25 +298,16 @@ def _arrays() -> dict[str, list[np.ndarray]]:
     x = _uniform(64, 300)
     square = x.astype(np.float64) @ x.T.astype(np.float64)
     positive = np.abs(square) + 1
-    single = [
-        np.exp(x),
-        np.log(np.abs(x) + 1),
-        np.sin(x),
-        np.sqrt(np.abs(x)),
-        x.astype(np.float16),
-    ]
-    double = [
-        np.exp(square),
-        np.log(positive),
-        np.power(positive, 0.3),
-        *np.linalg.eigh(square),
-    ]
-    of_numpy = [x @ x.T, square, *single, *double, x.sum(0), x.mean(1), x.std()]
-    x = _uniform(40, 60).astype(np.float64)
-    left, right = x @ x.T, x[:, :40] @ x[:, :40].T + np.eye(40)
-    functions = [
-        scipy.special.logsumexp(x, axis=1),
-        scipy.special.gammaln(np.abs(x) + 1),
-    ]
-    of_scipy = [*scipy.linalg.eigh(left, right), scipy.linalg.svdvals(x), *functions]
-    return {"numpy": of_numpy, "scipy": of_scipy}
+    single = [np.exp(x), np.log(np.abs(x) + 1), np.sin(x), np.sqrt(np.abs(x))]
+    half = x.astype(np.float16)
+    double = [np.exp(square), np.log(positive), np.power(positive, 0.3)]
+    double += np.linalg.eigh(square)
+    sums = [x.sum(0), x.mean(1), x.std()]
+    y = _uniform(40, 60).astype(np.float64)
+    solved = scipy.linalg.eigh(y @ y.T, y[:, :40] @ y[:, :40].T + np.eye(40))
+    functions = [scipy.special.logsumexp(y, axis=1)]
+    functions.append(scipy.special.gammaln(np.abs(y) + 1))
+    return {
+        "numpy": [x @ x.T, square, *single, half, *double, *sums],
+        "scipy": [*solved, scipy.linalg.svdvals(y), *functions],
+    }

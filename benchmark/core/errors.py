@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 LONGEST = 200  # characters of a value or name in a message
+LONGEST_PART, KEPT = 600, 400  # characters of a part of the line; of a longer one
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
@@ -20,41 +21,69 @@ class Strict(BaseModel):
 
 
 class UserError(ValueError):
-    """One line: `where`: expected ..., found ...; `do`. The command line exits with 2.
+    """One line: `within`: `where`: expected ..., found ...; `do` and `redo` again. The
+    command line exits with 2.
 
     where     file and item, for example "captions.csv: line 3"
     expected  what should be there
     found     what is there instead; "nothing" where something is missing
     do        the next step, as an imperative; "" where the caller adds it
+    within    the dataset or folder that `where` is part of; "" where that says it
+    redo      the verb to run again after `do`, for example "fetch"; "" for none
     """
 
     def __init__(
-        self, where: object, expected: str, found: object, do: str = ""
+        self,
+        where: object,
+        expected: str,
+        found: object,
+        do: str = "",
+        *,
+        within: object = "",
+        redo: str = "",
     ) -> None:
-        self.where, self.expected, self.found, self.do = (
-            str(where),
-            expected,
-            str(found),
-            do,
-        )
-        line = (
-            f"{_clipped(self.where)}: expected {expected}, found {_clipped(self.found)}"
-        )
-        super().__init__(printable(line + (f"; {do}" if do else "")))
+        self.where = str(where)
+        self.expected = expected
+        self.found = str(found)
+        self.do = do
+        self.within = str(within)
+        self.redo = redo
+        place = _clipped(self.where)
+        if self.within:
+            place = f"{self.within}: {place}"
+        line = f"{place}: expected {expected}, found {_clipped(self.found)}"
+        steps = [do] if do else []
+        if redo:
+            steps.append(f"{redo} again")
+        if steps:
+            line += f"; {' and '.join(steps)}"
+        super().__init__(printable(line))
+
+    def but(self, **changes: Any) -> Self:
+        """The same error with other values of some fields, to be raised from it."""
+        fields = {"within": self.within, "where": self.where, "redo": self.redo}
+        fields |= {"expected": self.expected, "found": self.found, "do": self.do}
+        return type(self)(**fields | changes)
 
 
 def printable(text: str) -> str:
     """`text` as one line that a terminal shows as it is: other characters become
     escapes, as names from foreign files may hold any."""
     line = " ".join(text.split())
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in line
-    )
+    return "".join(map(_shown, line))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def _clipped(text: str) -> str:
     """The beginning of a text that is too long for one line, and how long it is."""
-    return text if len(text) <= 600 else f"{text[:400]}... ({len(text)} characters)"
+    if len(text) <= LONGEST_PART:
+        return text
+    return f"{text[:KEPT]}... ({len(text)} characters)"
 
 
 def short(value: object) -> str:
@@ -69,32 +98,38 @@ def suggested(name: object, known: Iterable[str]) -> str:
     count."""
     by_fold = {other.casefold(): other for other in known}
     near = get_close_matches(str(name)[:LONGEST].casefold(), by_fold, n=1)
-    return f"{name!r:.{LONGEST}}" + (
-        f" (did you mean {by_fold[near[0]]}?)" if near else ""
-    )
+    shown = f"{name!r:.{LONGEST}}"
+    return f"{shown} (did you mean {by_fold[near[0]]}?)" if near else shown
 
 
 def entry(group: Mapping[str, T], key: str, what: str) -> T:
     """`group[key]`. Raises UserError that lists what a season has."""
     if key not in group:
         expected = f"one of {', '.join(group) or '(none)'}"
-        do = "see the season, or choose another: rematch season NAME"
-        raise UserError(
-            f"{what} {key!r}", expected, f"no such key: {suggested(key, group)}", do
-        )
+        near = suggested(key, group)
+        advice = "see the season, or choose another: rematch season NAME"
+        raise UserError(f"{what} {key!r}", expected, f"no such key: {near}", advice)
     return group[key]
 
 
 @contextmanager
 def corrected_by(command: str) -> Iterator[None]:
-    """Errors in files that a command writes tell to run it: nobody corrects these by
+    """Errors in files that a command writes advise to run it: nobody corrects these by
     hand."""
     try:
         yield
     except UserError as error:
-        raise UserError(
-            error.where, error.expected, error.found, f"run: {command}"
-        ) from error
+        raise error.but(do=f"run: {command}", redo="") from error
+
+
+@contextmanager
+def redone_by(verb: str, within: object) -> Iterator[None]:
+    """Errors in files of a user: of which dataset or folder they are, and which verb
+    reads them again."""
+    try:
+        yield
+    except UserError as error:
+        raise error.but(within=within, redo=verb) from error
 
 
 def checked(model: type[M], data: object, where: str) -> M:
@@ -103,28 +138,34 @@ def checked(model: type[M], data: object, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise unfit(
-            error, where, keys_at(model, error.errors()[0]["loc"][:-1])
-        ) from error
+        place = error.errors()[0]["loc"][:-1]
+        raise unfit(error, where, keys_at(model, place)) from error
 
 
 def keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     """The valid keys of the place that a path leads to, from a model downwards."""
-
-    def models_in(kind: object) -> list[type[BaseModel]]:
-        """Among the parts of an annotation such as dict[str, Cell | None]."""
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            return [kind]
-        return [model for part in get_args(kind) for model in models_in(part)]
-
     models = [model]
     for part in path:
-        fields = [
-            outer.model_fields[part] for outer in models if part in outer.model_fields
-        ]
+        inner: list[type[BaseModel]] = []
+        for outer in models:
+            if part in outer.model_fields:
+                inner += _models_in(outer.model_fields[part].annotation)
         # Keys of mappings, numbers of items and tags of unions are no fields.
-        models = [m for field in fields for m in models_in(field.annotation)] or models
-    return sorted({key for inner in models for key in inner.model_fields})
+        models = inner or models
+    keys: set[str] = set()
+    for each in models:
+        keys.update(each.model_fields)
+    return sorted(keys)
+
+
+def _models_in(kind: object) -> list[type[BaseModel]]:
+    """Among the parts of an annotation such as dict[str, Cell | None]."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    models = []
+    for part in get_args(kind):
+        models += _models_in(part)
+    return models
 
 
 def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
@@ -135,12 +176,13 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     place = f"{where}: {key}"
     if first["type"] == "extra_forbidden":
         expected = f"one of {', '.join(known)}" if known else "a known key"
-        found = f"an unknown key: {suggested(first['loc'][-1], known)}"
-        return UserError(place, expected, found, "correct or remove it")
+        near = suggested(first["loc"][-1], known)
+        advice = "correct or remove it"
+        return UserError(place, expected, f"an unknown key: {near}", advice)
     if first["type"] == "missing":
         return UserError(place, "a value", "nothing", "add the key")
-    # Pydantic's "Input should be an integer" says what is expected: "an integer".
-    expected = (
-        first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    )
+    if first["type"] == "value_error":  # of a validator of ours
+        expected = str(first["ctx"]["error"])
+    else:  # pydantic's "Input should be an integer"
+        expected = first["msg"].removeprefix("Input should be ")
     return UserError(place, expected, short(first["input"]), "correct it")

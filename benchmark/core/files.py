@@ -15,17 +15,18 @@ import shutil
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 import yaml
 
 from benchmark.core.errors import LONGEST, UserError
 
+T = TypeVar("T")
 # pandas and torch take a second that a --help should not: imported where used
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,7 @@ LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of tha
 MOST_NODES = 1_000_000
 # characters without which nothing is deep; levels of nesting
 SHALLOW, DEEPEST = 4000, 100
+TOO_DEEP = f"nesting of more than {DEEPEST} levels"
 # the same, faster
 YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
@@ -63,18 +65,19 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """An ordinary file, opened to read its bytes. Raises UserError for a folder, pipe
     or device, without waiting for it, and for a name that no file can have;
     FileNotFoundError and other OSErrors as `open` does."""
-    do = "replace it, or correct its name"
+    advice = "replace it, or correct its name"
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:  # for example a name that is too long
-        found = f"what cannot be opened ({getattr(error, 'strerror', error)})"
-        raise UserError(path, "an ordinary file", found, do) from error
+        unopened = f"one that cannot be opened ({getattr(error, 'strerror', error)})"
+        raise UserError(path, "an ordinary file", unopened, advice) from error
     kind = stat.S_IFMT(os.fstat(number).st_mode)
     if kind != stat.S_IFREG:
         os.close(number)
-        raise UserError(path, "an ordinary file", KINDS.get(kind, "a device"), do)
+        named = KINDS.get(kind, "a device")
+        raise UserError(path, "an ordinary file", named, advice)
     with open(number, "rb") as file:
         yield file
 
@@ -89,13 +92,13 @@ def content(path: Path, most: int = MOST) -> bytes:
 def bounded(file: BinaryIO, most: int, where: object) -> bytes:
     """What is left of an open file. Raises UserError if that is more than `most`
     bytes."""
-    pieces, left = [], most + 1
+    pieces, size = [], 0
     # `read` may reserve what it is asked for
-    while left and (piece := file.read(min(left, STEP))):
+    while piece := file.read(min(most + 1 - size, STEP)):
         pieces.append(piece)
-        left -= len(piece)
-    if not left:
-        raise too_large(where, most)
+        size += len(piece)
+        if size > most:
+            raise too_large(where, most)
     return b"".join(pieces)
 
 
@@ -106,9 +109,8 @@ def allowance(compressed: int, most: int | None = None) -> int:
 
 def too_large(where: object, most: int) -> UserError:
     """The error for content of more than `most` bytes, to be raised."""
-    return UserError(
-        where, f"at most {most} bytes", "more", "get the file again, or a part of it"
-    )
+    advice = "get the file again, or a part of it"
+    return UserError(where, f"at most {most} bytes", "more", advice)
 
 
 def sha256(path: Path) -> str:
@@ -125,14 +127,11 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
         yield
     except UserError:
         raise
+    except FileNotFoundError as error:
+        raise UserError(where, expected, "nothing", do) from error
     except DAMAGED as error:
-        text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
-        found = (
-            "nothing"
-            if isinstance(error, FileNotFoundError)
-            else f"something else ({text})"
-        )
-        raise UserError(where, expected, found, do) from error
+        reason = " ".join(str(error).split())[:LONGEST] or type(error).__name__
+        raise UserError(where, expected, f"something else ({reason})", do) from error
 
 
 # Formats ------------------------------------------------------------------------------
@@ -144,22 +143,22 @@ def parse_json(text: str, where: object, do: str) -> Any:
     other readers would take other values."""
     try:
         return JSON.decode(text)
-    except (ValueError, RecursionError) as error:
-        is_deep = isinstance(error, RecursionError)
-        found = "nesting that is too deep" if is_deep else f"something else ({error})"
-        raise UserError(where, "JSON", found, do) from error
+    except RecursionError as error:
+        raise UserError(where, "JSON", "nesting that is too deep", do) from error
+    except ValueError as error:
+        raise UserError(where, "JSON", f"something else ({error})", do) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError(
-            f"the key {_twice(key for key, _ in pairs)!r:.60} twice in one object"
-        )
-    return made
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        twice = _repeated([key for key, _ in pairs])
+        raise ValueError(f"the key {twice!r:.60} twice in one object")
+    return values
 
 
-def _twice(keys: Iterable[str]) -> str:
+def _repeated(keys: list[T]) -> T:
+    """The key that occurs most often."""
     return Counter(keys).most_common(1)[0][0]
 
 
@@ -179,9 +178,10 @@ def read_json(path: Path) -> Any:
 
 def read_object(path: Path) -> dict:
     """The object in a JSON file. Raises UserError for anything else."""
-    data, do = read_json(path), "run the stage that writes it"
+    data = read_json(path)
     if not isinstance(data, dict):
-        raise UserError(path, "a JSON object", type(data).__name__, do)
+        kind = type(data).__name__
+        raise UserError(path, "a JSON object", kind, "run the stage that writes it")
     return data
 
 
@@ -192,23 +192,17 @@ def read_yaml(path: Path) -> dict:
     with readable(path, "a YAML file", "correct the file, or its path"):
         data = parse_yaml(content(path, LARGEST_YAML).decode())
     if not isinstance(data, dict):
-        raise UserError(
-            path, "a mapping", type(data).__name__, "write `key: value` lines"
-        )
+        kind = type(data).__name__
+        raise UserError(path, "a mapping", kind, "write `key: value` lines")
     return data
 
 
 def parse_yaml(text: str) -> Any:
     """The value of a YAML text. Raises what DAMAGED lists."""
-    # The loader nests calls as the text does, and a deep text would end the process. A
-    # text without long lines and many brackets cannot be deep.
-    longest, depth = max(map(len, text.splitlines()), default=0), 0
-    is_shallow = longest + text.count("[") + text.count("{") < SHALLOW
-    for event in () if is_shallow else yaml.parse(text, YAML_LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise ValueError(f"nesting of more than {DEEPEST} levels")
+    # A text without long lines and many brackets cannot be deep.
+    longest = max(map(len, text.splitlines()), default=0)
+    if longest + text.count("[") + text.count("{") >= SHALLOW:
+        _check_depth(text)
     loader = YAML_LOADER(text)
     try:
         node = loader.get_single_node()
@@ -220,29 +214,41 @@ def parse_yaml(text: str) -> Any:
         loader.dispose()
 
 
+def _check_depth(text: str) -> None:
+    """Raise ValueError for nesting that is too deep: the loader nests calls as the text
+    does, and a deep text would end the process."""
+    depth = 0
+    for event in yaml.parse(text, YAML_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise ValueError(TOO_DEEP)
+
+
 def _check_nodes(root: yaml.Node) -> None:
     """Raise ValueError for a key that occurs twice, for nesting that is too deep, and
     for aliases that stand for too much."""
     ahead, count = [(root, 1)], 0
     while ahead:
-        (node, depth), count = ahead.pop(), count + 1
+        node, depth = ahead.pop()
+        count += 1
         if depth > DEEPEST:
-            raise ValueError(f"nesting of more than {DEEPEST} levels")
+            raise ValueError(TOO_DEEP)
         if count > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} values, as aliases repeat them")
         if isinstance(node, yaml.SequenceNode):
             ahead += [(value, depth + 1) for value in node.value]
         elif isinstance(node, yaml.MappingNode):
-            keys = [
-                (k.tag, k.value)
-                for k, _ in node.value
-                if isinstance(k, yaml.ScalarNode)
-            ]
+            keys = []
+            for key, value in node.value:
+                ahead.append((value, depth + 1))
+                if isinstance(key, yaml.ScalarNode):
+                    keys.append((key.tag, key.value))
             if len(set(keys)) < len(keys):
-                raise ValueError(
-                    f"the key {_twice(keys)[1]!r:.60} twice in one mapping"
-                )
-            ahead += [(value, depth + 1) for _, value in node.value]
+                _, twice = _repeated(keys)
+                raise ValueError(f"the key {twice!r:.60} twice in one mapping")
 
 
 def read_parquet(path: Path) -> "pd.DataFrame":
@@ -281,12 +287,13 @@ def read_archive(path: Path) -> dict[str, bytes]:
     """The files in an archive that `write_archive` wrote, by name. Raises UserError for
     a missing or damaged one."""
     with readable(path, "an archive", "run: git checkout, or dvc repro --force"):
+        members = {}
         with zipfile.ZipFile(path) as archive:
-            if any(
-                each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()
-            ):
-                raise ValueError("compressed members")
-            return {name: archive.read(name) for name in archive.namelist()}
+            for info in archive.infolist():
+                if info.compress_type != zipfile.ZIP_STORED:
+                    raise ValueError("compressed members")
+                members[info.filename] = archive.read(info.filename)
+        return members
 
 
 def save_tensors(path: Path, values: dict) -> None:
@@ -311,9 +318,8 @@ def load_tensors(path: Path) -> dict:
     stored = path.read_bytes()
     archive = memoryview(stored)[:-DIGEST_BYTES]
     if hashlib.sha256(archive).digest() != stored[-DIGEST_BYTES:]:
-        raise UserError(
-            path, "the bytes that were written", "others", "delete it and run again"
-        )
+        expected = "a file that fits its checksum"
+        raise UserError(path, expected, "another one", "delete it and run again")
     return torch.load(io.BytesIO(archive), map_location="cpu", weights_only=True)
 
 
@@ -333,13 +339,19 @@ def atomic(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.{HOST}.{os.getpid()}{PART}")
     try:
         yield part
-        for written in [part, *part.rglob("*")] if not part.is_symlink() else []:
-            if written.is_file():
-                with written.open("rb") as file:
-                    os.fsync(file.fileno())
+        if not part.is_symlink():
+            _sync(part)
         os.replace(part, path)
     finally:
         remove(part)
+
+
+def _sync(path: Path) -> None:
+    """Let the disk have a file, or all files of a folder."""
+    for written in (path, *path.rglob("*")):
+        if written.is_file():
+            with written.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def remove(path: Path) -> None:
@@ -426,10 +438,8 @@ def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
 
 def json_text(data: object) -> str:
     """`data` as JSON with sorted keys and no NaN: equal data gives equal bytes."""
-    return (
-        json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
-        + "\n"
-    )
+    style = {"indent": 2, "sort_keys": True, "ensure_ascii": False}
+    return json.dumps(data, allow_nan=False, **style) + "\n"
 
 
 # Space --------------------------------------------------------------------------------
@@ -446,5 +456,6 @@ def require_space(path: Path, size: int) -> None:
     """Raises UserError where the disk of `path` has less than `size` bytes left."""
     free = free_below(path)
     if free < size:
-        expected, found = f"{size / GB:.2f} GB of free space", f"{free / GB:.2f} GB"
-        raise UserError(path, expected, found, "make room, or begin on a larger disk")
+        expected = f"{size / GB:.2f} GB of free space"
+        advice = "free some space, or use a larger disk"
+        raise UserError(path, expected, f"{free / GB:.2f} GB", advice)

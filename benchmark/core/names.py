@@ -64,9 +64,8 @@ def check_text(text: str, where: str, do: str, longest: int = LONGEST_TEXT) -> N
     if fault:
         raise UserError(where, "text", f"{fault} in {text!r:.60}", do)
     if len(text) > longest:
-        raise UserError(
-            where, f"at most {longest} characters", f"{len(text)}, {text!r:.40}...", do
-        )
+        start = f"{len(text)}, {text!r:.40}..."
+        raise UserError(where, f"at most {longest} characters", start, do)
 
 
 def leads_outside(file: str) -> bool:
@@ -85,8 +84,7 @@ def inside(
         raise UserError(where, expected, f"{file!r:.200}", do)
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
-        found = f"{len(file)} characters, {file!r:.60}..."
-        raise UserError(
-            where, f"{expected} of at most {LONGEST_NAME} bytes per name", found, do
-        )
+        expected = f"{expected} of at most {LONGEST_NAME} bytes per name"
+        start = f"{len(file)} characters, {file!r:.60}..."
+        raise UserError(where, expected, start, do)
     return str(path)

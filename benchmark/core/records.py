@@ -18,6 +18,7 @@ from benchmark.core.files import json_text, read_object, write_text
 
 SCHEMA_VERSION = 3
 RECORD = "record.json"
+NUMBERS = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")  # a list of them, in JSON
 
 
 class Provenance(Strict):
@@ -100,10 +101,11 @@ class Record(Strict):
 def text_of(content: object) -> str:
     """Records as JSON: equal ones give equal bytes. A list of numbers, as a column of
     the history, is one line."""
-    lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")
-    return lists.sub(
-        lambda numbers: f"[{' '.join(numbers[1].split())}]", json_text(content)
-    )
+
+    def on_one_line(numbers: re.Match) -> str:
+        return f"[{' '.join(numbers[1].split())}]"
+
+    return NUMBERS.sub(on_one_line, json_text(content))
 
 
 def write_record(folder: Path, record: Record) -> None:

@@ -29,12 +29,9 @@ def sha256_of_items(ids: Sequence[str]) -> str:
 def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
     """The card of a feature folder: which dataset and items, encoded with which
     settings. A feature set of a season has one of four kinds of them."""
-    settings = (
-        feature_set.image
-        or feature_set.words
-        or feature_set.sentence
-        or feature_set.proposals
-    ).model_dump()
+    of_images = feature_set.image or feature_set.proposals
+    settings = of_images or feature_set.words or feature_set.sentence
+    settings = settings.model_dump()
     if settings.get("weights"):  # wherever the folder of weights lies on this machine
         settings["weights"] = Path(settings["weights"]).name
     facts = _items(Path(feature_set.folder), feature_set.dataset, ids)
@@ -64,8 +61,10 @@ def verified(folder: Path) -> str:
         if not file.is_file():
             raise UserError(file, "a file of features", "nothing", ENCODE_AGAIN)
         state = file.stat()
-        if _sha256(file, state.st_size, state.st_mtime_ns) != digest:
-            raise UserError(file, "the bytes that were encoded", "others", ENCODE_AGAIN)
+        actual = _sha256(file, state.st_size, state.st_mtime_ns)
+        if actual != digest:
+            expected = f"sha256 {digest}, as in card.json"
+            raise UserError(file, expected, actual, ENCODE_AGAIN)
     return files.sha256(path)
 
 
@@ -107,10 +106,8 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     card = files.read_object(folder / "card.json")
     for key, value in _items(folder, dataset, ids).items():
         if card.get(key) != value:
-            found = f"{key} {card.get(key)!r}"
-            raise UserError(
-                folder / "card.json", f"{key} {value!r}", found, ENCODE_AGAIN
-            )
+            where = f"{folder / 'card.json'}: {key}"
+            raise UserError(where, repr(value), repr(card.get(key)), ENCODE_AGAIN)
     path = folder / f"{name}.npy"
     with files.readable(path, "an array", ENCODE_AGAIN):
         # Copy-on-write: torch wraps it without a copy, and nothing can write to the
@@ -119,9 +116,8 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
         dtype = DTYPES.get(name, np.float16)
         if array.dtype != dtype or len(array) != len(ids):
             expected = f"{len(ids)} rows of {np.dtype(dtype)}"
-            raise UserError(
-                path, expected, f"{len(array)} of {array.dtype}", ENCODE_AGAIN
-            )
+            actual = f"{len(array)} of {array.dtype}"
+            raise UserError(path, expected, actual, ENCODE_AGAIN)
     return array
 
 
@@ -145,9 +141,8 @@ class Words:
     def ids(self, tokens: Iterable[str]) -> np.ndarray:
         """The row of each token that has a vector, in order; other tokens are left
         out."""
-        return np.array(
-            [self._number[x] for x in tokens if x in self._number], dtype=np.int64
-        )
+        known = [self._number[token] for token in tokens if token in self._number]
+        return np.array(known, dtype=np.int64)
 
     def rows(self, tokens: Iterable[str]) -> np.ndarray:
         """The vector of each token that has one, (n, E), in order."""
@@ -156,7 +151,7 @@ class Words:
     def coverage(self, captions: Sequence[Sequence[str]]) -> dict[str, int]:
         """How many tokens of tokenised captions have a vector, for the card of a
         feature folder."""
-        known_tokens = [sum(token in self for token in tokens) for tokens in captions]
+        known_tokens = [len(self.ids(tokens)) for tokens in captions]
         return {
             "words": len(self),
             "tokens": sum(map(len, captions)),
@@ -173,7 +168,8 @@ class Words:
     @classmethod
     def read(cls, folder: Path) -> "Words":
         """What `save` wrote. Raises UserError where the files are damaged."""
-        words, path = files.read_json(folder / "words.json"), folder / "words.npy"
+        words = files.read_json(folder / "words.json")
+        path = folder / "words.npy"
         with files.readable(path, "word vectors", ENCODE_AGAIN):
             vectors = np.load(path, allow_pickle=False)
         return cls(tuple(words), vectors)

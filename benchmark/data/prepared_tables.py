@@ -68,10 +68,9 @@ class Prepared:
     def sha256(self) -> str:
         """Of the tables and of the raw files that they were read from: what features
         are of."""
-        tables = [files.sha256(self.folder / f"{table}.parquet") for table in TABLES]
-        return hashlib.sha256(
-            "\n".join([*tables, self.card["manifest"]]).encode()
-        ).hexdigest()
+        parts = [files.sha256(self.folder / f"{table}.parquet") for table in TABLES]
+        parts.append(self.card["manifest"])
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
     def used_images(self) -> pd.DataFrame:
@@ -90,9 +89,7 @@ class Prepared:
         image_of_region = split_ids.get_indexer(self.regions["image_id"])
         region_rows = np.flatnonzero(image_of_region >= 0)
         image_of_caption = split_ids.get_indexer(owners).astype(np.int64)
-        assert (image_of_caption >= 0).all(), (
-            f"{self.folder}: a caption without its image"
-        )
+        assert (image_of_caption >= 0).all(), self.folder
         groups = self.images["group"].iloc[image_rows]
         return Split(
             image_rows=image_rows,
@@ -108,23 +105,24 @@ def read_card(dataset: str) -> dict:
     """What `prepare` counted and found. Raises UserError where it never ran."""
     path = CARDS / dataset / "card.json"
     if not path.is_file():
-        expected = (
-            f"the prepared dataset {dataset}: its counts, and the image of each query"
-        )
-        do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
-        raise UserError(path, expected, "nothing", do)
+        expected = f"the card of the prepared dataset {dataset}"
+        raise UserError(path, expected, "nothing", _prepare_advice(dataset))
     return files.read_object(path)
+
+
+def _prepare_advice(dataset: str) -> str:
+    return f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
+
+
+def _read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    return {name: files.read_parquet(folder / f"{name}.parquet") for name in TABLES}
 
 
 def write_card(dataset: str, card: dict) -> None:
     """What git keeps of the tables that lie in data/prepared, with their digests."""
-    digests = {
-        path.name: files.sha256(path) for path in sorted((ROOT / dataset).iterdir())
-    }
-    tables = {
-        name: files.read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES
-    }
-    data = Prepared(**tables, card=card, folder=ROOT / dataset)
+    source = ROOT / dataset
+    digests = {path.name: files.sha256(path) for path in sorted(source.iterdir())}
+    data = Prepared(**_read_tables(source), card=card, folder=source)
     arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
     with files.replaced(CARDS / dataset) as folder:
         files.write_arrays(folder / QUERIES, arrays)
@@ -140,7 +138,8 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
 def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I)."""
     split = data.split("test")
-    images, owner = np.arange(len(split.image_rows)), split.image_of_caption
+    images = np.arange(len(split.image_rows))
+    owner = split.image_of_caption
     siblings = owner[has_sibling(owner)]
     return {"i2t": images, "t2i": owner, "s2s": siblings, "p2r": split.image_of_region}
 
@@ -153,20 +152,18 @@ def has_sibling(owner_C: np.ndarray) -> np.ndarray:
 def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing or was
     changed."""
-    folder, card = ROOT / dataset, read_card(dataset)
+    folder = ROOT / dataset
+    card = read_card(dataset)
     for name, digest in card.get("files", {}).items():
-        if not files.is_file(folder / name):
-            do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
-            raise UserError(
-                folder / name, "a file of the prepared dataset", "nothing", do
-            )
-        if files.sha256(folder / name) != digest:
-            raise UserError(
-                folder / name, f"sha256 {digest}", "others", "run: dvc repro --force"
-            )
-    tables = {
-        table: files.read_parquet(folder / f"{table}.parquet") for table in TABLES
-    }
+        path = folder / name
+        if not files.is_file(path):
+            advice = f"{_prepare_advice(dataset)}; or dvc pull"
+            raise UserError(path, "a file of the prepared dataset", "nothing", advice)
+        actual = files.sha256(path)
+        if actual != digest:
+            expected = f"sha256 {digest}, as in the card"
+            raise UserError(path, expected, actual, "run: dvc repro --force")
+    tables = _read_tables(folder)
     if RELEVANCE in card.get("files", {}):
         tables["judged"] = files.read_parquet(folder / RELEVANCE)
     return Prepared(**tables, card=card, folder=folder)
@@ -176,16 +173,16 @@ def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
     """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that
     is there twice, and for a layer without a name of its own."""
     for layer in layers:
+        where = f"layer {layer.name}"
+        advice = "correct `layers` of the dataset"
         if not layer.name.isidentifier() or layer.name == "own":
-            raise UserError(
-                "layer", "a name as of a variable, and not own", repr(layer.name)
-            )
-        is_twice = layer.pairs.duplicated(["way", "image_id", "caption_id"])
-        if is_twice.any():
-            found = (
-                f"{layer.pairs[is_twice].iloc[0]['caption_id']!r} twice with one image"
-            )
-            raise UserError(f"layer {layer.name}", "every pair once", found)
+            expected = "a name of letters, digits and _ that is not own"
+            raise UserError("layer", expected, repr(layer.name), advice)
+        is_repeated = layer.pairs.duplicated(["way", "image_id", "caption_id"])
+        if is_repeated.any():
+            caption = layer.pairs[is_repeated].iloc[0]["caption_id"]
+            repeated = f"{caption!r} twice with one image"
+            raise UserError(where, "every pair once", repeated, advice)
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
     return pd.concat(tables, ignore_index=True)[list(JUDGED)]
 

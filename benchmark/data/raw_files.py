@@ -41,8 +41,15 @@ class Release(Strict):
     # how it differs from the published one, in a sentence; "" if it is that one
     departs: str = ""
 
+    def has(self, sizes: set[tuple[int, int]]) -> bool:
+        """Whether images of these sizes may be of this release."""
+        if self.pixels:
+            return sizes == {self.pixels}
+        return len(sizes) > 1 or not self.varied
+
     def __str__(self) -> str:
-        return f"release {self.name}" + (f": {self.departs}" if self.departs else "")
+        named = f"release {self.name}"
+        return f"{named}: {self.departs}" if self.departs else named
 
 
 class _Releases(Strict):
@@ -87,60 +94,48 @@ class RawDataset:
     def releases(self) -> list[Release]:
         """Those that are known; [] where one is all there is."""
         path = datasets.FOLDER / f"{self.reader}.yaml"
-        return (
-            checked(_Releases, read_yaml(path), str(path)).releases
-            if path.is_file()
-            else []
-        )
+        if not path.is_file():
+            return []
+        return checked(_Releases, read_yaml(path), str(path)).releases
 
     @property
     def release(self) -> Release | None:
         """The one that the manifest names; None without several."""
-        name = (
-            read_json(self.manifest).get("release") if self.manifest.is_file() else None
-        )
+        if not self.manifest.is_file():
+            return None
+        name = read_json(self.manifest).get("release")
         return next((each for each in self.releases if each.name == name), None)
 
     def release_found(self) -> Release | None:
-        """The one in the raw folder, told by some of its images; None without
-        several."""
+        """The one in the raw folder, known by the sizes of some of its images; None
+        without several."""
         if not self.releases:
             return None
-        files, open_picture = self.read().images["file"], self.pictures()
-        sizes = {
-            open_picture(file).size for file in files[:: max(1, len(files) // SAMPLE)]
-        }
-        for of in self.releases:
-            if sizes == {of.pixels} if of.pixels else len(sizes) > 1 or not of.varied:
-                return of
-        return None
+        files = self.read().images["file"]
+        open_picture = self.pictures()
+        sample = files[:: max(1, len(files) // SAMPLE)]
+        sizes = {open_picture(file).size for file in sample}
+        return next((each for each in self.releases if each.has(sizes)), None)
 
     @cached_property
     def reader_options(self) -> object:
         """The module's `Options` with those that the season sets, checked for names and
         types."""
-        where, kinds = (
-            f"dataset {self.name}: options",
-            get_type_hints(self.module.Options),
-        )
+        where = f"dataset {self.name}: options"
+        kinds = get_type_hints(self.module.Options)
+        advice = "correct the season"
         for key, value in self.options.items():
             if key not in kinds:
-                expected = (
-                    f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
-                )
-                raise UserError(
-                    where, expected, suggested(key, kinds), "correct the season"
-                )
+                known = ", ".join(kinds) or "(none)"
+                expected = f"one of the reader's options: {known}"
+                raise UserError(where, expected, suggested(key, kinds), advice)
+            kind = kinds[key]
             try:
-                TypeAdapter(kinds[key]).validate_python(value, strict=True)
+                TypeAdapter(kind).validate_python(value, strict=True)
             except ValidationError as error:
-                kind = (
-                    kinds[key].__name__
-                    if isinstance(kinds[key], type)
-                    else str(kinds[key])
-                )
-                do = "correct the season"
-                raise UserError(f"{where}.{key}", kind, repr(value), do) from error
+                named = kind.__name__ if isinstance(kind, type) else str(kind)
+                wrong = repr(value)
+                raise UserError(f"{where}.{key}", named, wrong, advice) from error
         return self.module.Options(**self.options)
 
     @property
@@ -167,15 +162,15 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
     """A dataset of a season. Raises UserError for an option that its reader cannot
     use."""
     settings = entry(params.datasets, name, "dataset")
-    reader, options = settings.reader or name, dict(settings.options)
-    facts = {
-        "name": name,
-        "reader": reader,
-        "options": options,
-        "source": settings.source,
-    }
-    dataset = RawDataset(**facts, module=datasets.load(reader))
-    _ = dataset.reader_options
+    reader = settings.reader or name
+    dataset = RawDataset(
+        name=name,
+        reader=reader,
+        options=dict(settings.options),
+        source=settings.source,
+        module=datasets.load(reader),
+    )
+    _ = dataset.reader_options  # checked
     return dataset
 
 
@@ -187,18 +182,18 @@ def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
     size and times are those of before are not read again."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
-    seen = {}
-    for path in ProgressBar(
-        sorted(set(paths)), desc=f"hashing {dataset.name}", unit="file"
-    ):
-        facts, name = path.stat(), path.relative_to(dataset.folder).as_posix()
+    hashed = {}
+    title = f"hashing {dataset.name}"
+    for path in ProgressBar(sorted(set(paths)), desc=title, unit="file"):
+        facts = path.stat()
+        name = path.relative_to(dataset.folder).as_posix()
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
-        seen[name] = known.get(name, {})
-        if seen[name].get("identity") != identity:
-            seen[name] = {"identity": identity, "sha256": sha256(path)}
-    if seen != known:
-        write_json(memory, seen)
-    return {name: facts["sha256"] for name, facts in seen.items()}
+        hashed[name] = known.get(name, {})
+        if hashed[name].get("identity") != identity:
+            hashed[name] = {"identity": identity, "sha256": sha256(path)}
+    if hashed != known:
+        write_json(memory, hashed)
+    return {name: each["sha256"] for name, each in hashed.items()}
 
 
 def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
@@ -206,8 +201,8 @@ def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
     files = dataset.inventory()
     missing = [path for path in files if not is_file(path)]
     if missing:
-        found = f"nothing ({len(missing)} of {len(files)} raw files are missing)"
-        raise UserError(missing[0], expected, found, do)
+        number = f"{len(missing)} of {len(files)} raw files are missing"
+        raise UserError(missing[0], expected, f"nothing ({number})", do)
     return files
 
 
@@ -226,62 +221,64 @@ def is_changed(dataset: RawDataset, folder: Path) -> bool:
 def check_manifest(dataset: RawDataset) -> None:
     """Raise UserError unless the raw files are, byte for byte, those of the
     manifest."""
-    fetch = fetch_advice(dataset)
+    advice = fetch_advice(dataset)
     if not dataset.manifest.is_file():
-        raise UserError(dataset.manifest, "a manifest", "nothing", fetch)
+        raise UserError(dataset.manifest, "a manifest", "nothing", advice)
     manifest = read_json(dataset.manifest)
     # drawn datasets have no files
     if manifest["files"] and not dataset.folder.is_dir():
-        raise UserError(dataset.folder, "the raw files", "nothing", fetch)
+        raise UserError(dataset.folder, "the raw files", "nothing", advice)
     for key in ("reader", "options"):
         if manifest[key] != getattr(dataset, key):
             expected = f"{getattr(dataset, key)!r} as in the season"
-            raise UserError(
-                f"{dataset.manifest}: {key}", expected, repr(manifest[key]), fetch
-            )
+            where = f"{dataset.manifest}: {key}"
+            raise UserError(where, expected, repr(manifest[key]), advice)
     listed = {file["name"]: file["sha256"] for file in manifest["files"]}
-    paths = present(dataset, "a file that is in the manifest", fetch)
-    for name, found in digests(dataset, paths).items():
-        if listed.get(name) != found:
-            known = f"sha256 {listed.get(name)} as in the manifest"
-            expected = (
-                known if name in listed else "only files that are in the manifest"
-            )
-            raise UserError(dataset.folder / name, expected, found, fetch)
+    paths = present(dataset, "a file that is in the manifest", advice)
+    for name, digest in digests(dataset, paths).items():
+        if name not in listed:
+            expected = "only files that are in the manifest"
+            raise UserError(dataset.folder / name, expected, digest, advice)
+        if listed[name] != digest:
+            expected = f"sha256 {listed[name]} as in the manifest"
+            raise UserError(dataset.folder / name, expected, digest, advice)
 
 
 def fetch_advice(dataset: RawDataset) -> str:
     return f"run: rematch fetch {dataset.name}"
 
 
-def checklist(card: datasets.Card, raw: Path) -> list[tuple[bool, datasets.Needed]]:
-    """Every entry of the card's checklist, and whether its files are in the folder
-    `raw`."""
-
-    def is_filled(name: str) -> bool:
-        paths = raw.glob(name.rstrip("/"))
-        return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
-
-    return [
-        (any(all(map(is_filled, way)) for way in need.ways), need)
-        for need in card.checklist
-    ]
+def is_there(need: datasets.Needed, raw: Path) -> bool:
+    """Whether the folder `raw` has all files of one way to meet the need."""
+    return any(all(_is_filled(raw, name) for name in way) for way in need.ways)
 
 
-def marked(entries: list[tuple[bool, datasets.Needed]]) -> list[str]:
-    """The entries of a checklist as lines, each with a box that is ticked or empty."""
-    return [f"[{'x' if there else ' '}] {needed}" for there, needed in entries]
+def _is_filled(raw: Path, name: str) -> bool:
+    """Whether there is such a file, or such a folder that is not empty."""
+    paths = raw.glob(name.rstrip("/"))
+    return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
+
+
+def checklist(card: datasets.Card, raw: Path) -> list[str]:
+    """The needs of a card as lines, each with a box that is ticked or empty."""
+    lines = []
+    for need in card.checklist:
+        tick = "x" if is_there(need, raw) else " "
+        lines.append(f"[{tick}] {need}")
+    return lines
 
 
 def downloads(card: datasets.Card, raw: Path) -> list[datasets.RemoteFile]:
     """The files to be downloaded: neither they nor their substitutes are in the
     folder."""
-    entries = checklist(card, raw)
+    missing = []
+    for remote in card.remote:
+        needs = [need for need in card.checklist if _names(need, remote.name)]
+        is_needless = bool(needs) and all(is_there(need, raw) for need in needs)
+        if not is_needless and not (raw / remote.name).exists():
+            missing.append(remote)
+    return missing
 
-    def is_needless(name: str) -> bool:
-        naming = [
-            there for there, need in entries if any(name in way for way in need.ways)
-        ]
-        return (raw / name).exists() or (bool(naming) and all(naming))
 
-    return [remote for remote in card.remote if not is_needless(remote.name)]
+def _names(need: datasets.Needed, name: str) -> bool:
+    return any(name in way for way in need.ways)

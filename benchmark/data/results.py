@@ -25,7 +25,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ from benchmark.core.records import (
     text_of,
 )
 from benchmark.data.prepared_tables import Prepared, has_sibling
+from benchmark.data.rank_keys import LAYER, OWN_KEYS, RankKey
 
 RANKS, RETRIEVED, SAMPLES = (
     "scores/ranks.npz",
@@ -67,13 +68,10 @@ RESULTS, ELSEWHERE = Path("results"), Path("data/samples")
 # folder beside the files of a dataset, of rows that `score` added
 EXTERNAL = "external"
 DIGITS = 16  # of the sha256 in the name of a file of costs
-DIRECTIONS = ("i2t", "t2i", "i2t_fold", "t2i_fold", "s2s", "p2r")
-LAYER = "@"  # between direction and layer in the names of ranks: t2i@crowd
-# end of the name of ranks of which only the best one of a query is known
-BEST = "_best"
 BINS = 1000  # of the histograms
-# end of the name of how many ranks each query has, where it is not one
-COUNTS = "_counts"
+# Ends of names in ranks.npz: of ranks of which only the best one of a query is known,
+# and of how many ranks each query has, where it is not one.
+BEST, COUNTS = "_best", "_counts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,40 +125,28 @@ class Histograms:
 class Scores:
     """What is kept of the scores of a cell; of a cell without a result, nothing."""
 
-    # by direction, one of DIRECTIONS, or direction and layer
-    ranks: dict[str, Ranks] = field(default_factory=dict)
+    ranks: dict[RankKey, Ranks] = field(default_factory=dict)
     histograms: Histograms | None = None
     # (R,) S of bootstrap resamples of the test images
     replicates: np.ndarray | None = None
 
     def best(self, direction: str) -> np.ndarray:
-        """(Q,) rank of the best relevant item of every query."""
-        return self.ranks[direction].best
-
-    def all(self, direction: str) -> Ranks | None:
-        """The ranks of all relevant items; None where only the best ones are known."""
-        ranks = self.ranks[direction]
-        return ranks if ranks.knows_all else None
-
-
-def of_layer(direction: str, layer: str) -> str:
-    """The name of ranks by a layer of relevance beside `own`."""
-    return f"{direction}{LAYER}{layer}"
+        """(Q,) rank of the best relevant item by `own` of every query of the split."""
+        return self.ranks[RankKey(direction)].best
 
 
 def scores_npz(scores: Scores) -> bytes:
     """The bytes of a ranks.npz. Equal scores give equal bytes."""
     arrays: dict[str, np.ndarray] = {}
-    for direction, ranks in scores.ranks.items():
-        arrays[direction if ranks.knows_all else f"{direction}{BEST}"] = packed(
-            ranks.values
-        )
+    for key, ranks in scores.ranks.items():
+        end = "" if ranks.knows_all else BEST
+        arrays[f"{key.name}{end}"] = packed(ranks.values)
         if (ranks.counts != 1).any():
-            arrays[f"{direction}{COUNTS}"] = packed(ranks.counts)
-    if scores.histograms:
-        arrays["score_range"] = scores.histograms.edges[[0, -1]].astype(np.float64)
-        arrays["matched"] = packed(scores.histograms.matched)
-        arrays["unmatched"] = packed(scores.histograms.unmatched)
+            arrays[f"{key.name}{COUNTS}"] = packed(ranks.counts)
+    if histograms := scores.histograms:
+        arrays["score_range"] = histograms.edges[[0, -1]].astype(np.float64)
+        arrays["matched"] = packed(histograms.matched)
+        arrays["unmatched"] = packed(histograms.unmatched)
     if scores.replicates is not None:
         arrays["overlap_replicates"] = scores.replicates.astype(np.float32)
     return npz_of(arrays)
@@ -170,24 +156,30 @@ def scores_of(npz: bytes, where: object = RANKS) -> Scores:
     """What the bytes of a ranks.npz hold. Raises UserError for damaged ones."""
     arrays = parse_arrays(npz, where)
     ranks = {}
-    layers = [name for name in arrays if LAYER in name and not name.endswith(COUNTS)]
-    for direction in (*DIRECTIONS, *layers):
-        if f"{direction}{BEST}" in arrays:
-            ranks[direction] = Ranks.of_best(unpacked(arrays[f"{direction}{BEST}"]))
-        elif direction in arrays:
-            values, counts = (
-                unpacked(arrays[direction]),
-                arrays.get(f"{direction}{COUNTS}"),
-            )
+    for key in _keys_of(arrays):
+        counts = arrays.get(f"{key.name}{COUNTS}")
+        if f"{key.name}{BEST}" in arrays:
+            ranks[key] = Ranks.of_best(unpacked(arrays[f"{key.name}{BEST}"]))
+        elif key.name in arrays:
+            values = unpacked(arrays[key.name])
             counts = np.ones_like(values) if counts is None else unpacked(counts)
-            ranks[direction] = Ranks(values, counts)
+            ranks[key] = Ranks(values, counts)
     histograms = None
     if "score_range" in arrays:
-        counts = (unpacked(arrays[name]) for name in ("matched", "unmatched"))
-        histograms = Histograms(np.linspace(*arrays["score_range"], BINS + 1), *counts)
-    return Scores(
-        ranks=ranks, histograms=histograms, replicates=arrays.get("overlap_replicates")
-    )
+        edges = np.linspace(*arrays["score_range"], BINS + 1)
+        matched, unmatched = unpacked(arrays["matched"]), unpacked(arrays["unmatched"])
+        histograms = Histograms(edges, matched, unmatched)
+    replicates = arrays.get("overlap_replicates")
+    return Scores(ranks=ranks, histograms=histograms, replicates=replicates)
+
+
+def _keys_of(names: Iterable[str]) -> list[RankKey]:
+    """What the arrays of a file may hold: all keys of `own`, then those of layers."""
+    keys = list(OWN_KEYS)
+    for name in names:
+        if LAYER in name and not name.endswith(COUNTS):
+            keys.append(RankKey.read(name))
+    return keys
 
 
 def retrieved_npz(retrieved: Mapping[str, np.ndarray]) -> bytes:
@@ -224,15 +216,15 @@ class CellResult:
     def npz(self, name: str) -> bytes:
         """The bytes of RANKS, RETRIEVED or SAMPLES. Raises UserError where they are not
         here, and for others than the record names."""
-        where, do = f"{self.place}/{name}", "run: dvc repro, or dvc pull"
+        where = f"{self.place}/{name}"
         if not self.has(name):
-            raise UserError(where, "a file of an evaluation", "nothing", do)
+            advice = "run: dvc repro, or dvc pull"
+            raise UserError(where, "a file of an evaluation", "nothing", advice)
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
-            raise UserError(
-                where, "the bytes that were written", "others", "dvc repro --force"
-            )
+            advice = "run: dvc repro --force"
+            raise UserError(where, f"sha256 {digest}", "another checksum", advice)
         return stored
 
     @cached_property
@@ -320,12 +312,11 @@ def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
     """Write the archives, costs.json and, last, records.json: others than it names are
     refused. Equal results give equal bytes."""
     for kind, archive in ARCHIVES.items():
-        files = {
-            f"{n}.npz": cell.arrays[kind]
-            for n, cell in cells.items()
-            if kind in cell.arrays
-        }
-        write_archive(folder / archive, files)
+        members = {}
+        for name, cell in cells.items():
+            if kind in cell.arrays:
+                members[f"{name}.npz"] = cell.arrays[kind]
+        write_archive(folder / archive, members)
     costs = {name: cell.costs for name, cell in cells.items() if cell.costs}
     write_text(folder / COSTS, _text_of_costs(costs))
     records = {
@@ -347,9 +338,9 @@ def _text_of_costs(costs: Mapping[str, Costs]) -> str:
     blocks = []
     for name in sorted(costs):
         facts = costs[name].model_dump(mode="json")
-        lines = [
-            f'    "{part}": {json.dumps(facts[part], sort_keys=True)}' for part in facts
-        ]
+        lines = []
+        for part in facts:
+            lines.append(f'    "{part}": {json.dumps(facts[part], sort_keys=True)}')
         blocks.append(f'  "{name}": {{\n' + ",\n".join(lines) + "\n  }")
     return "{\n" + ",\n".join(blocks) + "\n}\n" if blocks else "{}\n"
 
@@ -399,8 +390,6 @@ def test_queries(data: Prepared) -> dict[str, np.ndarray]:
     return {
         "i2t": images,
         "t2i": captions,
-        "i2t_fold": images,
-        "t2i_fold": captions,
         "s2s": captions[has_sibling(split.image_of_caption)],
         "p2r": data.regions["phrase_id"].iloc[split.region_rows].to_numpy(),
     }
@@ -410,13 +399,14 @@ def packed(values: np.ndarray) -> np.ndarray:
     """Whole numbers (N,) from 0 as planes of their bytes, (P, N) uint8, least
     significant first: compressed, they take a sixth less than the numbers."""
     planes = values.astype("<u8").view(np.uint8).reshape(-1, 8).T
-    return np.ascontiguousarray(
-        planes[: max(1, 1 + max(np.flatnonzero(planes.any(1)), default=0))]
-    )
+    used = np.flatnonzero(planes.any(1))
+    count = 1 + max(used, default=0)
+    return np.ascontiguousarray(planes[:count])
 
 
 def unpacked(planes: np.ndarray) -> np.ndarray:
     """The numbers (N,) int64 that `packed` made these planes of."""
-    return sum(
-        plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes)
-    )
+    values = np.zeros(planes.shape[1], np.int64)
+    for place, plane in enumerate(planes):
+        values += plane.astype(np.int64) << 8 * place
+    return values

@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from unicodedata import category, normalize
 
 import numpy as np
 
-SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # ids 0 to 3, as in SCAN's code
+SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # as in SCAN's code; their ids:
+PAD, START, END, UNKNOWN = range(4)
 WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")  # letters and digits of any script
 
 
@@ -26,10 +28,10 @@ def tokenise(text: str) -> list[str]:
 def _marked() -> re.Pattern:
     """WORD, where marks may follow a letter: characters of Mn and Mc, but not those
     that choose between pictures of an emoji."""
-    signs = (
-        chr(code) for code in range(0x300, 0x20000) if not 0xFE00 <= code <= 0xFE0F
-    )
-    marks = "".join(sign for sign in signs if category(sign) in ("Mn", "Mc"))
+    marks = ""
+    for code in chain(range(0x300, 0xFE00), range(0xFE10, 0x20000)):
+        if category(chr(code)) in ("Mn", "Mc"):
+            marks += chr(code)
     letter = rf"[^\W_][{marks}]*(?:[\u200c\u200d](?=[^\W_]))?"
     return re.compile(rf"(?:{letter})+(?:['\u2019](?:[^\W\d_][{marks}]*)+)?")
 
@@ -44,9 +46,11 @@ class Vocabulary:
     def of(cls, captions: Iterable[str], min_count: int) -> "Vocabulary":
         """The words that occur at least `min_count` times in `captions`, in
         alphabetical order."""
-        counts = Counter(word for caption in captions for word in tokenise(caption))
-        kept = sorted(word for word, count in counts.items() if count >= min_count)
-        return cls(words=(*SPECIAL, *kept))
+        counts: Counter[str] = Counter()
+        for caption in captions:
+            counts.update(tokenise(caption))
+        kept = [word for word, count in counts.items() if count >= min_count]
+        return cls(words=(*SPECIAL, *sorted(kept)))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -55,10 +59,10 @@ class Vocabulary:
         """Ids (C, W) of the words between <start> and <end>, padded with 0, and lengths
         (C,)."""
         number = {word: i for i, word in enumerate(self.words)}
-        rows = [
-            [1, *(number.get(word, 3) for word in tokenise(text)), 2]
-            for text in captions
-        ]
+        rows = []
+        for caption in captions:
+            ids = [number.get(word, UNKNOWN) for word in tokenise(caption)]
+            rows.append([START, *ids, END])
         return _padded(rows)
 
 
@@ -72,8 +76,11 @@ class Dictionary:
     def of(cls, captions: Iterable[str], known: Container[str]) -> "Dictionary":
         """The words of `captions` that are `known`, in alphabetical order. Source:
         instance-loss paper, Section III-B."""
-        words = {word for caption in captions for word in tokenise(caption)}
-        return cls(words=(SPECIAL[0], *sorted(word for word in words if word in known)))
+        words: set[str] = set()
+        for caption in captions:
+            words.update(tokenise(caption))
+        kept = [word for word in words if word in known]
+        return cls(words=(SPECIAL[PAD], *sorted(kept)))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -82,17 +89,16 @@ class Dictionary:
         """Ids (C, W), padded with 0, and lengths (C,). A caption without known words is
         a single padding word, so that every length is at least 1."""
         number = {word: i for i, word in enumerate(self.words)}
-        rows = [
-            [number[w] for w in tokenise(text) if w in number] or [0]
-            for text in captions
-        ]
+        rows = []
+        for caption in captions:
+            ids = [number[word] for word in tokenise(caption) if word in number]
+            rows.append(ids or [PAD])
         return _padded(rows)
 
 
 def _padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.zeros((len(rows), lengths.max(initial=1)), dtype=np.int64)
-    ids[np.arange(ids.shape[1]) < lengths[:, None]] = (
-        np.concatenate(rows) if rows else []
-    )
+    is_word = np.arange(ids.shape[1]) < lengths[:, None]
+    ids[is_word] = list(chain.from_iterable(rows))
     return ids, lengths

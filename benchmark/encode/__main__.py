@@ -4,6 +4,8 @@ rematch encode FEATURE_SET
 """
 
 import argparse
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +35,7 @@ from benchmark.season.parameters import TRANSFORMER, FeatureSet, Params
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "feature_set", help="a file of seasons/shared/feature_sets/, without .yaml"
+        "feature_set", help="DATASET-ENCODER: a folder of data/features"
     )
 
 
@@ -59,38 +61,65 @@ def encode(params: Params, feature_set: FeatureSet) -> None:
 def words(feature_set: FeatureSet, data: Prepared) -> None:
     """Write words.json and words.npy: vectors of the words of all captions; only
     training captions are fitted to."""
-    tokens = [tokenise(text) for text in data.captions["text"]]
-    is_train = data.captions["split"] == "train"
-    corpus = [row for row, train in zip(tokens, is_train, strict=True) if train]
-    keep = {word for row in tokens for word in row}
-    found, facts = features.load(feature_set.encoder).words(
-        corpus, feature_set.words, keep
-    )
+    tokens = data.captions["text"].map(tokenise)
+    corpus = tokens[data.captions["split"] == "train"].tolist()
+    used = set(chain.from_iterable(tokens))
+    encoder = features.load(feature_set.encoder)
+    table, facts = encoder.words(corpus, feature_set.words, used)
+    card = card_of(feature_set, table.words, data)
     with replaced(Path(feature_set.folder)) as folder:
-        found.save(folder)
-        write_card(folder, card_of(feature_set, list(found.words), data) | facts)
+        table.save(folder)
+        write_card(folder, card | facts)
 
 
 def contexts(feature_set: FeatureSet, data: Prepared) -> None:
     """Write contextual.npy (N, F), the vectors of the tokens of all captions in the
     order of their table, and ends.npy (C,) int64: how many rows there are up to the
     last one of each caption."""
-    texts, ids = data.captions["text"].tolist(), data.captions["caption_id"].tolist()
+    texts = data.captions["text"].tolist()
+    card = card_of(feature_set, data.captions["caption_id"].tolist(), data)
     encoder = features.load(feature_set.encoder)
     ends, size, blocks, facts = encoder.contexts(texts, feature_set.sentence)
+    shape = (int(ends[-1]), size)
     with replaced(Path(feature_set.folder)) as folder:
-        array = array_at(folder / "contextual.npy", (int(ends[-1]), size), np.float16)
+        array = array_at(folder / "contextual.npy", shape, np.float16)
         for rows, vectors_nLF in blocks:
             length = vectors_nLF.shape[1]
-            array[ends[rows, None] + np.arange(-length, 0)] = as_float16(
-                vectors_nLF.numpy()
-            )
+            places = ends[rows, None] + np.arange(-length, 0)
+            array[places] = as_float16(vectors_nLF.numpy())
         array.flush()
         np.save(folder / "ends.npy", ends)
-        write_card(folder, card_of(feature_set, ids, data) | facts)
+        write_card(folder, card | facts)
 
 
-def vectors(of: FeatureSet, data: Prepared) -> None:
+@dataclass(frozen=True)
+class Texts:
+    """C texts to be encoded, and the name of their array."""
+
+    name: str
+    texts: list[str]
+    ids: list[str]
+    is_train: np.ndarray  # (C,) bool: may be fitted to
+
+
+def captions_of(data: Prepared) -> Texts:
+    """All captions, in the order of their table."""
+    captions = data.captions
+    is_train = (captions["split"] == "train").to_numpy()
+    ids = captions["caption_id"].tolist()
+    return Texts("sentence", captions["text"].tolist(), ids, is_train)
+
+
+def phrases_of(data: Prepared) -> Texts:
+    """The distinct phrases, by first appearance in the region table; to be fitted to
+    are those of training images."""
+    number, distinct = pd.factorize(data.regions["phrase"])
+    is_train = np.zeros(len(distinct), bool)
+    is_train[number[data.split("train").region_rows]] = True
+    return Texts("phrase", distinct.tolist(), distinct.tolist(), is_train)
+
+
+def vectors(feature_set: FeatureSet, data: Prepared) -> None:
     """Write sentence.npy (C, F), in the order of the caption table, or phrase.npy (V,
     F): the distinct phrases by first appearance in the region table.
 
@@ -98,33 +127,25 @@ def vectors(of: FeatureSet, data: Prepared) -> None:
     images, each phrase once; without any, each vector is a single zero, and training
     reports what it lacks.
     """
-    if of.kind == "sentences":
-        name, texts = "sentence", data.captions["text"].tolist()
-        ids, is_train = (
-            data.captions["caption_id"].tolist(),
-            data.captions["split"] == "train",
-        )
-        is_train = is_train.to_numpy()
-    else:
-        number, distinct = pd.factorize(data.regions["phrase"])
-        name, texts, ids = "phrase", distinct.tolist(), distinct.tolist()
-        is_train = np.zeros(len(distinct), bool)
-        is_train[number[data.split("train").region_rows]] = True
-    source, facts, words = Path(of.source), {}, None
-    if of.encoder != TRANSFORMER:
-        made_of = read_json(source / "card.json")["vectors"]
-        facts = {"words_sha256": verified(source), "vectors": made_of}
+    given = captions_of(data) if feature_set.kind == "sentences" else phrases_of(data)
+    card = card_of(feature_set, given.ids, data)
+    words = None
+    if feature_set.encoder != TRANSFORMER:
+        source = Path(feature_set.source)
+        card["words_sha256"] = verified(source)
+        card["vectors"] = read_json(source / "card.json")["vectors"]
         words = Words.read(source)
-    values = np.zeros((len(texts), 1))
-    if is_train.any():
-        encoder, settings = features.load(of.encoder), of.sentence
-        values, more = encoder.encode(texts, is_train, words, settings)
-        facts |= more
+    values = np.zeros((len(given.texts), 1))
+    if given.is_train.any():
+        encoder = features.load(feature_set.encoder)
+        settings = feature_set.sentence
+        values, facts = encoder.encode(given.texts, given.is_train, words, settings)
+        card |= facts
         if settings.standardise:
-            values = Standardiser.of(values, is_train)(values)
-    with replaced(Path(of.folder)) as folder:
-        np.save(folder / f"{name}.npy", as_float16(values))
-        write_card(folder, card_of(of, ids, data) | facts)
+            values = Standardiser.of(values, given.is_train)(values)
+    with replaced(Path(feature_set.folder)) as folder:
+        np.save(folder / f"{given.name}.npy", as_float16(values))
+        write_card(folder, card)
 
 
 TEXTS = {"words": words, "contexts": contexts, "sentences": vectors, "phrases": vectors}

@@ -40,9 +40,10 @@ def pretrained() -> Network:
     """The network, trained to name each attribute of the thing in an image with a
     softmax."""
     shapes = datasets.load(DATASET)
-    images, named = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
-    pixels = torch.from_numpy(np.stack([np.asarray(image) for image in images]))
-    pixels, labels = pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(named))
+    images, answers = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
+    pixels = torch.from_numpy(np.stack(list(map(np.asarray, images))))
+    pixels = pixels.permute(0, 3, 1, 2)
+    labels = torch.from_numpy(np.stack(answers))
     classes = [len(values) for values in shapes.VALUES.values()]
     torch.manual_seed(SEED)
     model = Network().to(memory_format=torch.channels_last).train()
@@ -52,12 +53,11 @@ def pretrained() -> Network:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     bar = ProgressBar(total=steps, unit="batch", desc="pretrain drawn_cnn")
     for _ in range(EPOCHS):
-        for rows in torch.randperm(len(pixels)).split(BATCH)[: len(pixels) // BATCH]:
-            logits = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
-            loss = sum(
-                F.cross_entropy(x, y)
-                for x, y in zip(logits, labels[rows].T, strict=True)
-            )
+        batches = torch.randperm(len(pixels)).split(BATCH)
+        for rows in batches[: len(pixels) // BATCH]:
+            pooled, _ = model(pixels[rows].float() / 255)
+            logits = head(pooled).split(classes, 1)
+            loss = sum(map(F.cross_entropy, logits, labels[rows].T))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()

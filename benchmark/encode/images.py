@@ -9,9 +9,9 @@ import ctypes
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import chain, pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,12 @@ from benchmark.features import faster_rcnn
 from benchmark.features.imported_features import import_features
 from benchmark.features.proposals import read_boxes, selective_search
 from benchmark.features.standardisation import Standardiser, write_standardised
-from benchmark.season.parameters import FeatureSet, ImageEncoder, Params
+from benchmark.season.parameters import (
+    FeatureSet,
+    ImageEncoder,
+    Params,
+    ProposalEncoder,
+)
 from benchmark.season.plugins import versions
 
 # images encoded at once, and at most lost when a run is killed
@@ -61,24 +66,28 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
     Features that the raw folder holds are imported instead.
     """
-    settings, images = feature_set.image, data.used_images
+    settings = feature_set.image
+    images = data.used_images
     dataset = raw_dataset(params, feature_set.dataset)
     if settings.features:
         import_features(feature_set, data, dataset)
         return
     network, weights = _network(params, feature_set.encoder, settings.network)
-    state, sees_whole = network.state_dict(), isinstance(network, FasterRCNN)
+    state = network.state_dict()
+    sees_whole = isinstance(network, FasterRCNN)
     device = begin(params.device)
-    describe, open_image = describer(network, settings, device), dataset.pictures()
+    describe = describer(network, settings, device)
+    open_image = dataset.pictures()
 
     def opened(file: str) -> tuple[Image.Image, Image.Image]:
         """An image as the network sees it, a detector the whole one, and as it is
         trained from."""
         image = open_image(file)
         seen = image if sees_whole else squashed(image, settings.input_size)
-        return seen, squashed(image, settings.pixels) if settings.pixels else seen
+        small = squashed(image, settings.pixels) if settings.pixels else seen
+        return seen, small
 
-    files, is_train = images["file"].tolist(), (images["split"] == "train").to_numpy()
+    files = images["file"].tolist()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
     with scratch_folder(feature_set, card, device) as scratch:
         for rows, pairs in chunks(scratch, files, opened, CHUNK):
@@ -89,29 +98,36 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
             for name, values in arrays.items():
                 shape = (len(files), *values.shape[1:])
                 array_at(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+        is_train = (images["split"] == "train").to_numpy()
         counted = is_train if settings.standardise else None
-        # the network whose pooled output is what pooled.npy will hold
         if settings.pixels:
-            size = np.load(scratch / "pooled.npy", mmap_mode="r").shape[1]
-            scale = {
-                "pooled_mean": torch.zeros(size),
-                "pooled_deviation": torch.ones(size),
-            }
-            if pooled := _measured(scratch / "pooled.npy", counted):
-                tensors = map(torch.from_numpy, (pooled.mean, pooled.deviation))
-                scale = dict(zip(scale, tensors, strict=True))
-            # `|=` would keep torch's metadata
-            torch.save(state | scale, scratch / "network.pt")
+            _save_network(scratch, state, counted)
         with replaced(Path(feature_set.folder)) as folder:
             for name in ("pooled.npy", "regions.npy"):
-                measured = _measured(scratch / name, counted)
-                write_standardised(scratch / name, folder / name, measured)
+                standardiser = _measured(scratch / name, counted)
+                write_standardised(scratch / name, folder / name, standardiser)
             # from here on, a killed run cannot be resumed
             (scratch / PROGRESS).unlink()
             for name in ("positions.npy", "pixels.npy", "network.pt"):
                 if (scratch / name).is_file():
                     shutil.move(scratch / name, folder / name)
             write_card(folder, card)
+
+
+def _save_network(scratch: Path, state: dict, counted: np.ndarray | None) -> None:
+    """Write network.pt: the network whose pooled output is what pooled.npy will
+    hold."""
+    path = scratch / "pooled.npy"
+    size = np.load(path, mmap_mode="r").shape[1]
+    mean = torch.zeros(size)
+    deviation = torch.ones(size)
+    standardiser = _measured(path, counted)
+    if standardiser:
+        mean = torch.from_numpy(standardiser.mean)
+        deviation = torch.from_numpy(standardiser.deviation)
+    scale = {"pooled_mean": mean, "pooled_deviation": deviation}
+    # `|=` would keep torch's metadata
+    torch.save(state | scale, scratch / "network.pt")
 
 
 def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
@@ -127,8 +143,95 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     the feature map under it. With a detector, they are the output of its box head, and
     `input_size` is the shorter side of the image instead of both.
     """
-    settings, images, regions = feature_set.proposals, data.used_images, data.regions
-    dataset, device = raw_dataset(params, feature_set.dataset), begin(params.device)
+    settings = feature_set.proposals
+    images = data.used_images
+    regions = data.regions
+    dataset = raw_dataset(params, feature_set.dataset)
+    device = begin(params.device)
+    looker, weights = _looker(params, feature_set, device)
+    ids = images["image_id"].tolist()
+    files = images["file"].tolist()
+    card = card_of(feature_set, ids, data) | weights
+    card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
+    truths = regions[CORNERS].to_numpy(np.float32)
+    none = np.zeros(0, np.int64)
+    rows_of = regions.groupby("image_id").indices
+    shape = (len(ids), settings.count)
+    with scratch_folder(feature_set, card, device) as scratch:
+        stored_boxes = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
+        for rows, opened in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
+            looker.look_at(opened)
+            boxes = looker.proposed(ids[rows], dataset.folder)
+            named = [rows_of.get(image_id, none) for image_id in ids[rows]]
+            both = []
+            for proposed, phrases in zip(boxes, named, strict=True):
+                both.append(np.concatenate([proposed, truths[phrases]]))
+            values = looker.described(both)
+            width = values[0].shape[1]
+            path = scratch / "proposals.npy"
+            of_proposals = array_at(path, (*shape, width), np.float16)
+            path = scratch / "truths.npy"
+            of_truths = array_at(path, (len(regions), width), np.float16)
+            for n, row in enumerate(range(rows.start, rows.stop)):
+                count = len(boxes[n])
+                stored_boxes[row, :count] = boxes[n]
+                of_proposals[row, :count] = values[n][:count]
+                of_truths[named[n]] = values[n][count:]
+        present = stored_boxes.any(-1)
+        is_train = (images["split"] == "train").to_numpy()
+        counted = present & is_train[:, None] if settings.standardise else None
+        standardiser = _measured(scratch / "proposals.npy", counted)
+        used = regions["image_id"].isin(ids).to_numpy()
+        with replaced(Path(feature_set.folder)) as folder:
+            shutil.copyfile(scratch / "boxes.npy", folder / "boxes.npy")
+            for name, kept in (("proposals.npy", present), ("truths.npy", used)):
+                write_standardised(scratch / name, folder / name, standardiser, kept)
+            write_card(folder, card)
+
+
+@dataclass
+class Looker:
+    """What proposes boxes in images, and describes what is in boxes."""
+
+    settings: ProposalEncoder
+    network: nn.Module  # describes; the detector itself, or an image network
+    detector: FasterRCNN | None  # also where it only proposes
+    images: list[Image.Image] = field(default_factory=list)
+    views: list[faster_rcnn.View] = field(default_factory=list)
+
+    def look_at(self, images: list[Image.Image]) -> None:
+        self.images = images
+        if self.detector is not None:
+            self.views = faster_rcnn.views(self.detector, images)
+
+    def proposed(self, ids: list[str], raw: Path) -> list[np.ndarray]:
+        """Boxes (n, 4) in each image, at most `count`."""
+        how = self.settings.how
+        count = self.settings.count
+        if how == "rpn":
+            return [view.proposed(count) for view in self.views]
+        if how == "selective_search":
+            return [selective_search(image, count) for image in self.images]
+        boxes = []
+        for image_id, image in zip(ids, self.images, strict=True):
+            folder = raw / self.settings.boxes
+            boxes.append(read_boxes(folder, image_id, image.size, count))
+        return boxes
+
+    def described(self, boxes: list[np.ndarray]) -> list[np.ndarray]:
+        """Features (n, F) of the boxes (n, 4) of each image."""
+        if self.network is not self.detector:
+            size = self.settings.input_size
+            return aligned(self.network, size, self.images, boxes)
+        pairs = zip(self.views, boxes, strict=True)
+        return [view.described(corners) for view, corners in pairs]
+
+
+def _looker(
+    params: Params, feature_set: FeatureSet, device: torch.device
+) -> tuple[Looker, dict]:
+    """What a feature set asks for, and where the weights come from."""
+    settings = feature_set.proposals
     network, origin = _network(params, feature_set.encoder, settings.network)
     weights = {"weights": origin}
     detector = network if isinstance(network, FasterRCNN) else None
@@ -139,62 +242,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         detector.to(device).transform.min_size = (settings.input_size,)
     if network is not detector:
         network = fused(network, device)
-
-    ids, files = images["image_id"].tolist(), images["file"].tolist()
-    card = card_of(feature_set, ids, data) | weights
-    card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
-    truths, none = regions[CORNERS].to_numpy(np.float32), np.zeros(0, np.int64)
-    rows_of = regions.groupby("image_id").indices
-    with scratch_folder(feature_set, card, device) as scratch:
-        shape = (len(ids), settings.count)
-        of_box = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
-        for rows, seen in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
-            named = [rows_of.get(image_id, none) for image_id in ids[rows]]
-            views = faster_rcnn.views(detector, seen) if detector is not None else []
-            if settings.how == "rpn":
-                found = [view.proposed(settings.count) for view in views]
-            elif settings.how == "selective_search":
-                found = [selective_search(image, settings.count) for image in seen]
-            else:
-                folder, pairs = (
-                    dataset.folder / settings.boxes,
-                    zip(ids[rows], seen, strict=True),
-                )
-                found = [
-                    read_boxes(folder, x, image.size, settings.count)
-                    for x, image in pairs
-                ]
-            pairs = zip(found, named, strict=True)
-            both = [np.concatenate([boxes, truths[own]]) for boxes, own in pairs]
-            if network is detector:
-                values = [
-                    view.described(x) for view, x in zip(views, both, strict=True)
-                ]
-            else:
-                values = aligned(network, settings.input_size, seen, both)
-            width = values[0].shape[1]
-            of_proposal = array_at(
-                scratch / "proposals.npy", (*shape, width), np.float16
-            )
-            of_truth = array_at(
-                scratch / "truths.npy", (len(regions), width), np.float16
-            )
-            for row, own, boxes, described in zip(
-                range(rows.start, rows.stop), named, found, values, strict=True
-            ):
-                of_box[row, : len(boxes)] = boxes
-                of_proposal[row, : len(boxes)] = described[: len(boxes)]
-                of_truth[own] = described[len(boxes) :]
-        present = of_box.any(-1)
-        is_train = (images["split"] == "train").to_numpy()
-        counted = present & is_train[:, None] if settings.standardise else None
-        standardiser = _measured(scratch / "proposals.npy", counted)
-        used = regions["image_id"].isin(ids).to_numpy()
-        with replaced(Path(feature_set.folder)) as folder:
-            shutil.copyfile(scratch / "boxes.npy", folder / "boxes.npy")
-            for name, kept in (("proposals.npy", present), ("truths.npy", used)):
-                write_standardised(scratch / name, folder / name, standardiser, kept)
-            write_card(folder, card)
+    return Looker(settings, network, detector), weights
 
 
 def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dict]:
@@ -219,8 +267,9 @@ def scratch_folder(
     A killed run is resumed if all that decides the bytes is the same, else the folder
     is emptied. Raises UserError while another process has it.
     """
-    scratch, identity = Path(".scratch") / feature_set.folder, {"card": card}
-    identity |= {
+    scratch = Path(".scratch") / feature_set.folder
+    identity = {
+        "card": card,
         "version": versions()["encode"],
         "device": kind(device),
         "numerics": fingerprint(),
@@ -257,27 +306,29 @@ def chunks(
     as done when the next one is asked for.
     """
     keep_freed_memory()
-    progress, total = read_json(scratch / PROGRESS), len(files)
+    progress = read_json(scratch / PROGRESS)
+    total = len(files)
     done = progress["done"]
-    starts = range(done, total, size)
     with (
         ProgressBar(total=total, initial=done, unit="image", desc="encode") as bar,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers,
     ):
         try:
-            coming = (
-                [workers.submit(open_one, x) for x in files[at : at + size]]
-                for at in starts
-            )
-            for start, (these, _) in zip(
-                starts, pairwise(chain(coming, [None])), strict=True
-            ):
-                stop = start + len(these)
-                yield slice(start, stop), [future.result() for future in these]
+            coming = _submitted(workers, open_one, files[done : done + size])
+            for start in range(done, total, size):
+                opening, stop = coming, start + len(coming)
+                coming = _submitted(workers, open_one, files[stop : stop + size])
+                yield slice(start, stop), [future.result() for future in opening]
                 write_json(scratch / PROGRESS, progress | {"done": stop})
                 bar.update(stop - start)
         finally:
             workers.shutdown(wait=True, cancel_futures=True)
+
+
+def _submitted(
+    workers: ThreadPoolExecutor, open_one: Callable[[str], Any], files: list[str]
+) -> list[Future]:
+    return [workers.submit(open_one, file) for file in files]
 
 
 # What networks make of images ---------------------------------------------------------
@@ -299,11 +350,8 @@ def fused(network: nn.Module, device: torch.device) -> nn.Module:
     faster."""
     with suppress(torch.fx.proxy.TraceError):  # much of timm: it stays as it is
         network = fuse(network.eval())
-    return (
-        network.eval()
-        .requires_grad_(False)
-        .to(device, memory_format=torch.channels_last)
-    )
+    network = network.eval().requires_grad_(False)
+    return network.to(device, memory_format=torch.channels_last)
 
 
 def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Tensor:
@@ -326,11 +374,8 @@ def describer(
         def detected(images: list[Image.Image]) -> dict[str, np.ndarray]:
             views = faster_rcnn.views(network, images)
             regions = np.stack([view.regions(settings.grid**2)[0] for view in views])
-            pooled, regions = (
-                regions.mean(1).astype(np.float16),
-                regions.astype(np.float16),
-            )
-            return {"pooled": pooled, "regions": regions}
+            pooled = regions.mean(1).astype(np.float16)
+            return {"pooled": pooled, "regions": regions.astype(np.float16)}
 
         return detected
     network = fused(network, device)
@@ -344,7 +389,8 @@ def describer(
             mirrored, map_BFhw = network(pixels.flip(3))
             # Flipped back, so that a cell shows the same part of the image in both.
             turned = _rows(F.adaptive_avg_pool2d(map_BFhw, settings.grid).flip(3))
-            pooled, regions = (pooled + mirrored) / 2, (regions + turned) / 2
+            pooled = (pooled + mirrored) / 2
+            regions = (regions + turned) / 2
         # A detector's boxes come by falling score. Here the norm stands in for the
         # score, so that the first k regions are a meaningful choice.
         positions = regions.norm(dim=-1).argsort(dim=1, descending=True, stable=True)
@@ -379,12 +425,9 @@ def aligned(
     on_map = []
     for image, corners in zip(images, boxes, strict=True):
         # cells of the map per pixel
-        zoom = [width / image.width, height / image.height] * 2
-        on_map.append(
-            torch.from_numpy(corners).to(map_BFhw) * map_BFhw.new_tensor(zoom)
-        )
+        zoom = map_BFhw.new_tensor([width / image.width, height / image.height] * 2)
+        on_map.append(torch.from_numpy(corners).to(map_BFhw) * zoom)
     parts = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
     features = parts.permute(0, 2, 3, 1).flatten(1).float().cpu()
-    return [
-        rows.numpy() for rows in features.split([len(corners) for corners in boxes])
-    ]
+    counts = [len(corners) for corners in boxes]
+    return [rows.numpy() for rows in features.split(counts)]

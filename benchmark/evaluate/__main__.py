@@ -6,9 +6,9 @@ it.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import chdir
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from benchmark.core.files import read_object, sha256, write_arrays, write_bytes
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import ELSEWHERE, RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
@@ -49,7 +50,7 @@ from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
 from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
-from benchmark.scoring.relevance import Relevance, layers_of
+from benchmark.scoring.relevance import Relevance, relevance_of_test
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
@@ -79,9 +80,8 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         with half, chdir("."):  # back, wherever the method went
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
-        retrieved, samples = (
-            Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES)
-        )
+        retrieved = Path(cell.place(Path(RETRIEVED).name))
+        samples = Path(cell.place(Path(SAMPLES).name))
         write_bytes(folder / RANKS, results.scores_npz(result.scores))
         # empty if git keeps both
         Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
@@ -143,9 +143,10 @@ def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
-            scores = replace(result.scores, ranks=result.scores.ranks | {"s2s": ranks})
-            found = result.metrics | metrics.rank_metrics("s2s", ranks)
-            result = replace(result, metrics=found, scores=scores)
+            measured = result.metrics | metrics.rank_metrics("s2s", ranks)
+            all_ranks = result.scores.ranks | {RankKey("s2s"): ranks}
+            scores = replace(result.scores, ranks=all_ranks)
+            result = replace(result, metrics=measured, scores=scores)
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
 
 
@@ -154,85 +155,81 @@ def _streamed(
 ) -> Evaluation:
     """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes
     one more pass, which finds its weights."""
-    relevance, how = (
-        _relevance(data),
-        cell.how if isinstance(cell, Fusion) else "average",
-    )
+    how_fused = cell.how if isinstance(cell, Fusion) else "average"
+    relevance = relevance_of_test(data)
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
-    members = [
-        model_scores.encoded(each.model, each.inputs, each.trained.parts)
-        for each in models
-    ]
+    members = [_encoded(on_split) for on_split in models]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
-    stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
+    stream.observers.append(lambda number, tile: groups[number].add(tile, tile.of(I2T)))
     samples = {}
-    if how == "adaptive":
+    if how_fused == "adaptive":
         areas = fusion.Areas(stream.count, relevance)
         curves = figure_samples.Curves(*sizes, stream.count)
-        stream.lookers += [areas.add, curves.add]
-        for _ in stream:  # for its lookers
+        stream.observers += [areas.add, curves.add]
+        for _ in stream:  # for its observers
             pass
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
         samples = curves.arrays(weights)
-    tiles = (
-        _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
-    )
-    found = _evaluated(tiles, data)
-    told = found.metrics | ({"correction": tiles.facts} if tiles is not stream else {})
-    named = [(each, part) for each in models for part in each.trained.parts]
-    for (each, part), first in zip(named, groups, strict=True):
-        score_checks.check_retrieval(each.again(), each.inputs, part, first)
-    seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
-    return replace(
-        found, metrics=told, samples=found.samples | samples, seconds=seconds
-    )
+    if how_fused in corrections.GRIDS:
+        corrected = _corrected(stream, models, cell, data)
+        result = _evaluated(corrected, data)
+        measured = result.metrics | {"correction": corrected.facts}
+        result = replace(result, metrics=measured)
+    else:
+        result = _evaluated(stream, data)
+    first_scores = iter(groups)
+    for on_split in models:
+        for part in on_split.trained.parts:
+            model, first = on_split.again(), next(first_scores)
+            score_checks.check_retrieval(model, on_split.inputs, part, first)
+    seconds = Counter()
+    for member in members:
+        seconds += Counter(member.seconds)
+    samples = result.samples | samples
+    return replace(result, samples=samples, seconds=dict(seconds))
 
 
-def _relevance(data: Prepared) -> Relevance:
-    split = data.split(SPLIT)
-    return Relevance.of(
-        split.group_of_image, split.image_of_caption, data.card["folds"]
-    )
+def _encoded(on_split: ModelOnSplit) -> Encoded:
+    parts = on_split.trained.parts
+    return model_scores.encoded(on_split.model, on_split.inputs, parts)
 
 
 def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     """With what is kept of every cell that scores images with captions. S in
     resamples is among it, too, so that a file of an earlier version is written again
     to the byte."""
-    split, ways = data.split(SPLIT), data.card["ways"]
-    similarity = figure_samples.similarity(
-        len(split.group_of_image), split.image_of_caption
-    )
-    lookers, layers = [similarity.add], layers_of(data)
-    found = evaluation.of_retrieval(tiles, _relevance(data), ways, lookers, layers)
+    split = data.split(SPLIT)
+    images = len(split.group_of_image)
+    similarity = figure_samples.similarity(images, split.image_of_caption)
+    result = evaluation.of_test_split(tiles, data, [similarity.add])
     samples = {
         "similarity": similarity.scores.astype(np.float32),
-        "overlap_replicates": found.scores.replicates.astype(np.float32),
+        "overlap_replicates": result.scores.replicates.astype(np.float32),
     }
-    return replace(found, samples=samples)
+    return replace(result, samples=samples)
 
 
 def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     """Of sentence-to-sentence retrieval; a query is a caption whose image has
     others."""
-    owners = on_split.inputs.owners
-    every, queries, values = np.arange(len(owners)), [], []
+    model, inputs = on_split.model, on_split.inputs
+    owners = inputs.owners
+    captions, is_query = np.arange(len(owners)), has_sibling(owners)
+    queries, values = [], []
     first = score_checks.Groups(len(owners), len(owners))
-    for block, block_scores in model_scores.sentence_scores(
-        on_split.model, on_split.inputs
-    ):
+    for block, block_scores in model_scores.sentence_scores(model, inputs):
         rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
-        first.add(Tile(rows, every, {}), scores_QC)
+        first.add(Tile(rows, captions, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
-        queries.append(rows[has_sibling(owners)[rows]][ranks.queries])
+        queries.append(rows[is_query[rows]][ranks.queries])
         values.append(ranks.values)
-    score_checks.check_sentences(on_split.again(), on_split.inputs, first)
+    score_checks.check_sentences(on_split.again(), inputs, first)
     query = np.concatenate(queries)
     order = query.argsort(kind="stable")
     counts = np.bincount(query, minlength=len(owners))
-    return Ranks(np.concatenate(values)[order], counts[has_sibling(owners)])
+    return Ranks(np.concatenate(values)[order], counts[is_query])
 
 
 # Corrections --------------------------------------------------------------------------
@@ -243,50 +240,73 @@ def _corrected(
 ) -> Corrected:
     """With a bank of training queries that the seed draws, and for each direction what
     validation chooses. The cost of the row has neither in it."""
-    device, how, val = models[0].inputs.device, cell.how, data.split("val")
+    device, ways = models[0].inputs.device, data.card["ways"]
     on_val, banks = [], []
-    for trained in (each.trained for each in models):
-        of = model_on_split(trained, data, "val", device)
-        on_val.append(model_scores.encoded(of.model, of.inputs, trained.parts))
-        if how != "dual_softmax":
-            rng = np.random.default_rng(cell.seed)
-            of = model_on_split(trained, data, "train", device)
-            sizes = len(of.inputs.images), len(of.inputs.owners)
-            drawn = (
-                torch.from_numpy(rng.permutation(size)[: corrections.BANK])
-                for size in sizes
-            )
-            banks.append(
-                model_scores.encoded(of.model, of.inputs.chosen(*drawn), trained.parts)
-            )
-    of_val = Relevance.of(val.group_of_image, val.image_of_caption)
-    asked = _asked(data.card["ways"], ScoreStream(on_val, fusion.mean), banks)
-    given = {way: corrections.chosen(how, *of, of_val) for way, of in asked.items()}
-    return Corrected(how, _asked(data.card["ways"], stream, banks), given)
+    for trained in [on_split.trained for on_split in models]:
+        on_val.append(_encoded(model_on_split(trained, data, "val", device)))
+        if cell.how != "dual_softmax":
+            on_train = model_on_split(trained, data, "train", device)
+            banks.append(_encoded_bank(on_train, cell.seed))
+    val = data.split("val")
+    relevance = Relevance.of(val.group_of_image, val.image_of_caption)
+    val_stream = ScoreStream(on_val, fusion.mean)
+    parameters = {}
+    for way, (of_val, of_bank) in _asked(ways, val_stream, banks).items():
+        parameters[way] = corrections.chosen(cell.how, of_val, of_bank, relevance)
+    return Corrected(cell.how, _asked(ways, stream, banks), parameters)
+
+
+def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
+    """Training images, and captions, that the seed draws."""
+    inputs, rng = on_train.inputs, np.random.default_rng(seed)
+    drawn = []
+    for size in (len(inputs.images), len(inputs.owners)):
+        rows = rng.permutation(size)[: corrections.BANK]
+        drawn.append(torch.from_numpy(rows))
+    bank = inputs.chosen(*drawn)
+    return model_scores.encoded(on_train.model, bank, on_train.trained.parts)
 
 
 def _asked(
-    ways: list[str], stream: ScoreStream, banks: list[Encoded]
-) -> dict[str, list[Asked]]:
+    ways: Sequence[str], stream: ScoreStream, banks: list[Encoded]
+) -> dict[str, tuple[Asked, Asked]]:
     """By direction the scores of a split with its own queries, and with those of the
     bank."""
-    found = {}
+    asked_of = {}
     for way in ways:
-        kinds = ("images", "image_order", "first_image")
-        if way == "t2i":
-            kinds = ("captions", "caption_order", "first_caption")
-        pairs = zip(stream.members, banks, strict=bool(banks))
-        mixed = [
-            replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs
-        ]
-        streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
-        found[way] = []
-        for each in streams:
-            sizes = len(each.members[0].image_order), len(each.members[0].caption_order)
-            found[way].append(
-                Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each)
-            )
-    return found
+        of_bank = stream
+        if banks:
+            pairs = zip(stream.members, banks, strict=True)
+            mixed = [_with_queries(way, member, bank) for member, bank in pairs]
+            of_bank = ScoreStream(mixed, fusion.mean)
+        asked_of[way] = _asked_of(way, stream), _asked_of(way, of_bank)
+    return asked_of
+
+
+def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
+    """The items of a member with the queries of a bank."""
+    if way == "i2t":
+        return replace(
+            member,
+            seconds={},
+            images=bank.images,
+            image_order=bank.image_order,
+            first_image=bank.first_image,
+        )
+    return replace(
+        member,
+        seconds={},
+        captions=bank.captions,
+        caption_order=bank.caption_order,
+        first_caption=bank.first_caption,
+    )
+
+
+def _asked_of(way: str, stream: ScoreStream) -> Asked:
+    member = stream.members[0]
+    images, captions = len(member.image_order), len(member.caption_order)
+    queries, items = (images, captions) if way == "i2t" else (captions, images)
+    return Asked(way, queries, items, stream)
 
 
 # Phrases and proposals ----------------------------------------------------------------
@@ -304,12 +324,26 @@ def _of_localisation(
     scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
     for image, proposals_PF in enumerate(inputs.proposals):
         rows = np.flatnonzero(inputs.image_of_phrase == image)
-        scores_NP[rows] = scores_NP[np.ix_(rows, first_equal(proposals_PF.numpy()))]
+        first_P = first_equal(proposals_PF.numpy())
+        scores_NP[rows] = scores_NP[np.ix_(rows, first_P)]
     best_N = np.where(np.isnan(ious_NP), -np.inf, scores_NP).argmax(1)
     boxes_NP4 = inputs.boxes[inputs.image_of_phrase].numpy()
     boxes = boxes_NP4[np.arange(len(best_N)), best_N].astype(np.float32)
-    found = evaluation.of_localisation(scores_NP, ious_NP)
-    return replace(found, samples={"p2r_boxes": boxes}, seconds=seconds)
+    result = evaluation.of_localisation(scores_NP, ious_NP)
+    return replace(result, samples={"p2r_boxes": boxes}, seconds=seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """d and d_rp of Eq. 8 of the two-branch paper, of a split, and what they cost."""
+
+    whole: np.ndarray  # (I, C)
+    regions: np.ndarray  # (I, C)
+    seconds: dict[str, float]
+
+    def scores(self, alpha: float) -> np.ndarray:
+        """(I, C), with the weight `alpha` of regions."""
+        return fusion.weighted(self.whole, self.regions, alpha)
 
 
 def _of_weighted(
@@ -317,40 +351,35 @@ def _of_weighted(
 ) -> Evaluation:
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
     for validation."""
-    *val, _ = _two_distances(members, data, "val", device)
+    of_val = _distances(members, data, "val", device)
     split = data.split("val")
     relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
     rsums = {}
     for alpha in fusion.ALPHAS:
-        scores_IC = fusion.weighted(*val, alpha)
-        i2t, t2i = (
-            ranks_of(scores_IC, relevant_IC),
-            ranks_of(scores_IC.T, relevant_IC.T),
-        )
-        rsums[alpha] = metrics.retrieval_metrics({"i2t": i2t, "t2i": t2i})["rsum"]
+        scores_IC = of_val.scores(alpha)
+        ranks = {
+            "i2t": ranks_of(scores_IC, relevant_IC),
+            "t2i": ranks_of(scores_IC.T, relevant_IC.T),
+        }
+        rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
+    of_test = _distances(members, data, SPLIT, device)
+    result = _evaluated(Matrices(i2t=of_test.scores(alpha)), data)
+    measured = result.metrics | {"alpha": alpha}
     # choosing costs nothing
-    *test, seconds = _two_distances(members, data, SPLIT, device)
-    found = _evaluated(Matrices(i2t=fusion.weighted(*test, alpha)), data)
-    return replace(found, metrics=found.metrics | {"alpha": alpha}, seconds=seconds)
+    return replace(result, metrics=measured, seconds=of_test.seconds)
 
 
-def _two_distances(
+def _distances(
     members: list[TrainedCell], data: Prepared, name: str, device: torch.device
-) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
-    """d and d_rp of Eq. 8 of split `name`, (I, C) each, and what they cost."""
+) -> Distances:
+    """Those of split `name`."""
     whole, local = members
     on_split = model_on_split(whole, data, name, device)
-    inputs = phrase_inputs(data, local.cell, name, device)
-    member = model_scores.encoded(on_split.model, on_split.inputs, whole.parts)
-    scores = np.empty((len(member.image_order), len(member.caption_order)), np.float32)
-    first = score_checks.Groups(*scores.shape)
-    for tile in ScoreStream([member], fusion.mean):
-        scores[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
-        first.add(tile, tile.of("i2t"))
-    (part,) = whole.parts
-    score_checks.check_retrieval(on_split.again(), on_split.inputs, part, first)
+    member = _encoded(on_split)
+    scores = _checked_scores(on_split, member)
     distances = fusion.distance(scores)
+    inputs = phrase_inputs(data, local.cell, name, device)
     model = local.model(device)
     started = now(device)
     nearest = model_scores.nearest_regions(model, inputs)
@@ -359,11 +388,25 @@ def _two_distances(
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
-    place = inputs.vector_of_phrase.unique(return_inverse=True)[1]
-    region_distances = fusion.distance(nearest.numpy()[:, place.numpy()])
-    of_regions = fusion.mean_of_phrases(region_distances, owners, distances)
-    of_regions = of_regions[:, _first_equal_captions(member, owners, place.numpy())]
-    return distances, of_regions, dict(Counter(member.seconds) + Counter(spent))
+    phrases = inputs.vector_of_phrase.unique(return_inverse=True)[1].numpy()
+    of_phrases = fusion.distance(nearest.numpy()[:, phrases])
+    of_regions = fusion.mean_of_phrases(of_phrases, owners, distances)
+    first_C = _first_equal_captions(member, owners, phrases)
+    seconds = Counter(member.seconds) + Counter(spent)
+    return Distances(distances, of_regions[:, first_C], dict(seconds))
+
+
+def _checked_scores(on_split: ModelOnSplit, member: Encoded) -> np.ndarray:
+    """Scores (I, C) of a model with one part, computed twice."""
+    images, captions = len(member.image_order), len(member.caption_order)
+    scores = np.empty((images, captions), np.float32)
+    first = score_checks.Groups(images, captions)
+    for tile in ScoreStream([member], fusion.mean):
+        scores[np.ix_(tile.rows, tile.columns)] = tile.of(I2T)
+        first.add(tile, tile.of(I2T))
+    (part,) = on_split.trained.parts
+    score_checks.check_retrieval(on_split.again(), on_split.inputs, part, first)
+    return scores
 
 
 def _first_equal_captions(
@@ -376,9 +419,8 @@ def _first_equal_captions(
     order = np.lexsort((phrases, owner_of_phrase))
     ends_C = np.bincount(owner_of_phrase, minlength=len(text_C)).cumsum()
     phrases_C = np.split(phrases[order], ends_C[:-1])
-    return first_equal(
-        np.append(each, text) for text, each in zip(text_C, phrases_C, strict=True)
-    )
+    both = zip(phrases_C, text_C, strict=True)
+    return first_equal(np.append(phrases, text) for phrases, text in both)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from benchmark.contracts.methods import Captions
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.scoring.fusion import MIDDLE
@@ -36,27 +37,31 @@ class Curves:
     (CycleMatch paper, Fig. 6.5)."""
 
     def __init__(self, images: int, captions: int, models: int) -> None:
-        self.queries = {"i2t": evenly(images, CURVES), "t2i": evenly(captions, CURVES)}
-        i2t, t2i = self.queries.values()
-        places = {"i2t": (i2t, np.arange(captions)), "t2i": (np.arange(images), t2i)}
+        of_i2t, of_t2i = evenly(images, CURVES), evenly(captions, CURVES)
+        every_image, every_caption = np.arange(images), np.arange(captions)
+        self.queries = {"i2t": of_i2t, "t2i": of_t2i}
         self.picked = {
-            way: [Picked(*at) for _ in range(models)] for way, at in places.items()
+            "i2t": [Picked(of_i2t, every_caption) for _ in range(models)],
+            "t2i": [Picked(every_image, of_t2i) for _ in range(models)],
         }
 
     def add(self, model: int, tile: Tile) -> None:
         """A tile of the scores of one model."""
         for picked in self.picked.values():
-            picked[model].add(tile, tile.of("i2t"))
+            picked[model].add(tile, tile.of(I2T))
 
-    def arrays(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def arrays(self, weights: dict[RankKey, np.ndarray]) -> dict[str, np.ndarray]:
         """With the weights (S, Q) of adaptive fusion: scores from best to worst, at
         evenly spaced ranks, (S, CURVES, CURVE_POINTS)."""
         arrays = {}
         for way, picked in self.picked.items():
-            scores = [each.scores if way == "i2t" else each.scores.T for each in picked]
-            ordered_SQG = -np.sort(-np.stack(scores))
+            scores = [of_model.scores for of_model in picked]
+            if way == "t2i":
+                scores = [scores_IC.T for scores_IC in scores]
+            scores_SQG = np.stack(scores)
+            ordered_SQG = -np.sort(-scores_SQG)
             ranks = np.linspace(0, ordered_SQG.shape[2] - 1, CURVE_POINTS).astype(int)
-            arrays[f"weights_{way}"] = weights[way].astype(np.float32)
+            arrays[f"weights_{way}"] = weights[RankKey(way)].astype(np.float32)
             arrays[f"curve_queries_{way}"] = self.queries[way].astype(np.int32)
             arrays[f"curves_{way}"] = ordered_SQG[:, :, ranks].astype(np.float32)
         return arrays
@@ -72,30 +77,29 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     features = inputs.images_at(slice(0, len(rows)))
     images = model.encode_images(features)
     captions = model.encode_captions(inputs.captions_at(torch.from_numpy(rows)))
-    vectors = {"correlation_before": features, "correlation_after": images[0]}
-    arrays = {
-        key: correlation(x) for key, x in vectors.items() if _is_vector(_pooled(x))
-    }
+    arrays = {}
+    for stage, vectors in (("before", features), ("after", images[0])):
+        if _is_vector(_pooled(vectors)):
+            arrays[f"correlation_{stage}"] = correlation(vectors)
+    names = ("joint",)
     # A model with one named score per tensor of its encodings matches in spaces of
     # these names.
-    names = (
-        takes.scores
-        if len(takes.scores) == len(images) == len(captions)
-        else ("joint",)
-    )
+    if len(takes.scores) == len(images) == len(captions):
+        names = takes.scores
     for name, x, y in zip(names, images, captions, strict=False):
         if x.shape == y.shape and _is_vector(x) and _is_vector(y):
             points = torch.cat([x, y]).double().cpu().numpy()
             if np.ptp(points, axis=0).max() > 0:  # points that all coincide have no map
                 arrays[f"tsne_{name}"] = tsne(points)
     if on_split.vocabulary:
-        told = evenly(len(on_split.texts), WORD_CAPTIONS)
-        drops = _padded([_drops(on_split, int(row)) for row in told])
-        arrays |= {"words_captions": told.astype(np.int32), "words_drop": drops}
+        shown = evenly(len(on_split.texts), WORD_CAPTIONS)
+        arrays["words_captions"] = shown.astype(np.int32)
+        arrays["words_drop"] = _padded([_drops(on_split, row) for row in shown])
     if on_split.vocabulary and takes.attention and on_split.grid_positions is not None:
-        told = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
-        weights = _padded([_grid_attention(on_split, int(row)) for row in told])
-        arrays |= {"attention_captions": told.astype(np.int32), "attention": weights}
+        shown = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
+        weights = [_grid_attention(on_split, row) for row in shown]
+        arrays["attention_captions"] = shown.astype(np.int32)
+        arrays["attention"] = _padded(weights)
     return arrays
 
 
@@ -125,14 +129,13 @@ def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
     paper, figure 4), left out where a vector of equal numbers has none; of adaptive
     fusion the shares of all weights inside and outside the middle (CycleMatch paper,
     figure 6.7)."""
-    means = {
-        name: float(samples[name][~np.eye(len(samples[name]), dtype=bool)].mean())
-        for name in ("correlation_before", "correlation_after")
-        if name in samples
-    }
-    weights = [
-        samples[name].ravel() for name in sorted(samples) if name.startswith("weights_")
-    ]
+    means = {}
+    for name in ("correlation_before", "correlation_after"):
+        if name in samples:
+            is_other = ~np.eye(len(samples[name]), dtype=bool)
+            means[name] = float(samples[name][is_other].mean())
+    names = sorted(name for name in samples if name.startswith("weights_"))
+    weights = [samples[name].ravel() for name in names]
     if weights:
         all_N = np.concatenate(weights).astype(np.float64)
         inside = float(((all_N >= MIDDLE[0]) & (all_N <= MIDDLE[1])).mean())
@@ -145,9 +148,8 @@ def tsne(points: np.ndarray) -> np.ndarray:
 
     With the exact gradient: the faster one sums in the order in which threads finish.
     """
-    components = PCA(min(COMPONENTS, *points.shape), svd_solver="full").fit_transform(
-        points
-    )
+    reduction = PCA(min(COMPONENTS, *points.shape), svd_solver="full")
+    components = reduction.fit_transform(points)
     perplexity = min(30.0, (len(points) - 1) / 3)
     mapping = TSNE(
         perplexity=perplexity, init="pca", method="exact", max_iter=500, random_state=0
@@ -180,22 +182,18 @@ def _drops(on_split: ModelOnSplit, row: int) -> np.ndarray:
     fed = np.flatnonzero(word_positions(on_split.vocabulary, words) >= 0)
     drops = np.full(len(words), np.nan, np.float32)
     if len(fed) > 1:
-        shortened = [words[:w] + words[w + 1 :] for w in fed]
-        arrays = on_split.vocabulary.encode(
-            [" ".join(some) for some in (words, *shortened)]
+        texts = [" ".join(words)]
+        for w in fed:
+            texts.append(" ".join(words[:w] + words[w + 1 :]))
+        values, lengths = on_split.vocabulary.encode(texts)
+        device = on_split.inputs.device
+        captions = Captions(
+            values=torch.from_numpy(values).to(device),
+            lengths=torch.from_numpy(lengths).to(device),
         )
-        values, lengths = (
-            torch.from_numpy(array).to(on_split.inputs.device) for array in arrays
-        )
-        captions = on_split.model.encode_captions(
-            Captions(values=values, lengths=lengths)
-        )
-        scores = (
-            on_split.model.similarity(on_split.image(row), captions)[0]
-            .float()
-            .cpu()
-            .numpy()
-        )
+        encoded = on_split.model.encode_captions(captions)
+        scores_1C = on_split.model.similarity(on_split.image(row), encoded)
+        scores = scores_1C[0].float().cpu().numpy()
         drops[fed] = scores[0] - scores[1:]
     return drops
 
@@ -211,9 +209,8 @@ def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
     fed = np.flatnonzero(position_W >= 0)
     weights_WG = np.full((len(position_W), len(position_G)), np.nan, np.float32)
     weights_WG[fed] = 0.0  # for the grid cells that the method does not use
-    weights_WG[fed[:, None], position_G[: weights_WR.shape[1]]] = weights_WR[
-        position_W[fed]
-    ]
+    cells = position_G[: weights_WR.shape[1]]
+    weights_WG[fed[:, None], cells] = weights_WR[position_W[fed]]
     return weights_WG
 
 

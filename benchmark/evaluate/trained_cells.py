@@ -25,6 +25,7 @@ from benchmark.season.plugins import ConfiguredMethod
 SPLIT = "test"  # the split that is evaluated
 POSITIONS = "positions.npy"  # of regions on a grid
 RANDOM_WEIGHTS = "random weights"  # as the card of sentence vectors has it
+IDENTITY = ("prepared", "features", "numerics")  # of a training, in records
 NAMED = {"encoder", "settings", "weights"}  # of a card of image features, in records
 VECTORS = ("sentence", "contextual", "phrase")  # texts that come as feature folders
 
@@ -80,12 +81,12 @@ def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
         return [trained_cell(cell)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}
     named = zip(cell.members, cell.parts, strict=True)
-    return [
-        trained_cell(
-            entry(by_folder, folder, "trained cell"), tuple(part for _, part in parts)
-        )
-        for folder, parts in groupby(named, key=itemgetter(0))
-    ]
+    cells = []
+    for folder, group in groupby(named, key=itemgetter(0)):
+        parts = tuple(part for _, part in group)
+        member = entry(by_folder, folder, "trained cell")
+        cells.append(trained_cell(member, parts))
+    return cells
 
 
 def trained_cell(cell: Cell, parts: tuple[str, ...] = ("",)) -> TrainedCell:
@@ -135,21 +136,17 @@ def record_facts(
     and features are those of its first member."""
     first, split, is_trained = members[0], data.split(SPLIT), isinstance(cell, Cell)
     task = first.takes.task
-    options = {member.cell.preset: asdict(member.method.config) for member in members}
-    parameters = {
-        member.cell.preset: member.checkpoint.parameters for member in members
-    }
-    parts = [(member.cell.preset, part) for member in members for part in member.parts]
-    trainings = {
-        member.cell.preset: {
-            name: member.checkpoint.identity[name]
-            for name in ("prepared", "features", "numerics")
-        }
-        for member in members
-    }
+    options, parameters, trainings, scaled = {}, {}, {}, set()
+    for member in members:
+        preset, identity = member.cell.preset, member.checkpoint.identity
+        options[preset] = asdict(member.method.config)
+        parameters[preset] = member.checkpoint.parameters
+        trainings[preset] = {name: identity[name] for name in IDENTITY}
+        scaled |= set(member.cell.scaled)
     if not is_trained:
-        of = [f"{preset}:{part}" if part else preset for preset, part in parts]
-        options[cell.preset] = {"how": cell.how, "of": of, "presets": dict(options)}
+        fused = {"how": cell.how, "of": _names_of_parts(members)}
+        options[cell.preset] = {**fused, "presets": dict(options)}
+    image_card = _card(first.cell.images)
     return {
         "protocol_version": VERSION,
         "season": season,
@@ -165,10 +162,8 @@ def record_facts(
         "family": first.cell.family,
         "seed": cell.seed,
         "options": options[cell.preset],
-        "scaled": sorted({name for member in members for name in member.cell.scaled}),
-        "image_features": {
-            k: v for k, v in _card(first.cell.images).items() if k in NAMED
-        },
+        "scaled": sorted(scaled),
+        "image_features": {k: v for k, v in image_card.items() if k in NAMED},
         "text_features": _text_facts(first),
         "departures": distinct_departures(members),
         "parameters": sum(parameters.values()),
@@ -178,17 +173,24 @@ def record_facts(
     }
 
 
+def _names_of_parts(members: list[TrainedCell]) -> list[str]:
+    """What a record calls the scores that a fusion takes: PRESET, or PRESET:PART."""
+    names = []
+    for member in members:
+        for part in member.parts:
+            end = f":{part}" if part else ""
+            names.append(f"{member.cell.preset}{end}")
+    return names
+
+
 def _text_facts(member: TrainedCell) -> dict:
     words = member.checkpoint.words
     if words:
         return {"vocabulary": len(words)}
     if member.takes.text not in VECTORS:  # never trained
         return {}
-    return {
-        k: value
-        for k, value in _card(member.cell.texts).items()
-        if not k.startswith("items")
-    }
+    card = _card(member.cell.texts)
+    return {k: value for k, value in card.items() if not k.startswith("items")}
 
 
 def distinct_departures(members: list[TrainedCell]) -> list[Departure]:

@@ -46,7 +46,9 @@ def load(encoder: str) -> ModuleType:
 
 def text_encoders() -> list[str]:
     """The modules that encode texts: those with a function `encode`."""
-    files = [file for folder in __path__ for file in Path(folder).glob("[!_]*.py")]
-    return sorted(
-        f.stem for f in files if "\ndef encode(" in f.read_text(encoding="utf-8")
-    )
+    encoders = []
+    for folder in __path__:
+        for file in Path(folder).glob("[!_]*.py"):
+            if "\ndef encode(" in file.read_text(encoding="utf-8"):
+                encoders.append(file.stem)
+    return sorted(encoders)

@@ -67,33 +67,37 @@ def encode(
     """
     size = 2 * settings.hidden
     if settings.size not in (None, size):
-        expected, do = (
-            f"{size}, two directions of `hidden` units",
-            "leave it out, or set `hidden`",
-        )
-        raise UserError("bilstm_max: size", expected, settings.size, do)
+        expected = f"{size}, two directions of `hidden` units"
+        advice = "leave it out, or set `hidden`"
+        raise UserError("bilstm_max: size", expected, settings.size, advice)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         encoder = Encoder(words.vectors.shape[1], settings.hidden).eval()
     origin = {"weights": "random weights", "seed": SEED}
     if settings.weights is not None:
-        of_file = weight_files.fill(encoder, Path(settings.weights))
-        origin = {"weights": of_file["file"], "sha256": of_file["sha256"]}
-    tokens = [tokenise(text) for text in captions]
-    # Ids of the known words of each caption, between <s> and </s> if these have
-    # vectors.
-    begin, end = (words.ids([mark]) for mark in FRAME)
-    known = [words.ids(row) for row in tokens]
-    ids_of = [np.concatenate([begin, ids, end]) if len(ids) else ids for ids in known]
-    lengths = np.array([len(ids) for ids in ids_of])
+        file = weight_files.fill(encoder, Path(settings.weights))
+        origin = {"weights": file["file"], "sha256": file["sha256"]}
+    tokens = list(map(tokenise, captions))
+    ids_of = framed_ids(tokens, words)
+    lengths = np.array(list(map(len, ids_of)))
     longest_first = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     vectors = np.zeros((len(captions), size), dtype=np.float32)
-    batches = [
-        longest_first[n : n + BATCH] for n in range(0, len(longest_first), BATCH)
-    ]
+    starts = range(0, len(longest_first), BATCH)
     with torch.inference_mode():
-        for batch in ProgressBar(batches, unit="batch", desc="encode bilstm_max"):
+        for start in ProgressBar(starts, unit="batch", desc="encode bilstm_max"):
+            batch = longest_first[start : start + BATCH]
             sentences = [torch.from_numpy(words.vectors[ids_of[c]]) for c in batch]
             vectors[batch] = encoder(sentences, settings.masked).numpy()
     facts = {"frame": [mark for mark in FRAME if mark in words], "batch": BATCH}
     return vectors, words.coverage(tokens) | facts | origin
+
+
+def framed_ids(captions: Sequence[Sequence[str]], words: Words) -> list[np.ndarray]:
+    """Ids of the known words of each caption, between <s> and </s> if these have
+    vectors; none for a caption without known words."""
+    begin, end = (words.ids([mark]) for mark in FRAME)
+    framed = []
+    for tokens in captions:
+        ids = words.ids(tokens)
+        framed.append(np.concatenate([begin, ids, end]) if len(ids) else ids)
+    return framed

@@ -30,9 +30,12 @@ class Network(nn.Module):
     def __init__(self, width: int = 192) -> None:
         super().__init__()
         self.trunk = nn.Sequential(
-            _block(3, 32, 2), _block(32, 64, 2), _block(64, 128, 2), _block(128, width, 2),
+            _block(3, 32, 2),
+            _block(32, 64, 2),
+            _block(64, 128, 2),
+            _block(128, width, 2),
             _block(width, width, 1),
-        )  # fmt: skip
+        )
         # Those of the training pictures, if the features are standardised.
         self.register_buffer("pooled_mean", torch.zeros(2 * width))
         self.register_buffer("pooled_deviation", torch.ones(2 * width))
@@ -52,14 +55,16 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     if network != DRAWN:
         raise UserError("network", DRAWN, repr(network), f"use {DRAWN}")
     if not WEIGHTS.is_file():
-        do = "run: python -m benchmark.encode.drawn_pretraining"
-        raise UserError(WEIGHTS, "the pretrained weights", "nothing", do)
+        advice = "run: python -m benchmark.encode.drawn_pretraining"
+        raise UserError(WEIGHTS, "the pretrained weights", "nothing", advice)
     model = Network()
     model.load_state_dict(read_state(WEIGHTS))
     model = model.to(memory_format=torch.channels_last).eval()
-    content = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
+    digest = hashlib.sha256()
+    for value in model.state_dict().values():
+        digest.update(value.numpy().tobytes())
     origin = f"pretrained here on {CLOSE_UPS} close-ups, {EPOCHS} epochs"
-    return model, {"file": origin, "sha256": hashlib.sha256(content).hexdigest()}
+    return model, {"file": origin, "sha256": digest.hexdigest()}
 
 
 def structure(network: str, size: int) -> Network:

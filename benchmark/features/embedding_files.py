@@ -74,11 +74,14 @@ DECIMAL = r"[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?"
 SCALAR = r"np\.\w+\(([^()]*)\)"  # a number in a list, as NumPy writes it
 LISTED = rf"\[[^\[\]]*\]|\(([-+.,\se\d]|{SCALAR})*\)"  # all numbers of a row
 LIST, FRACTIONS = re.compile(LISTED), re.compile(f"{DECIMAL}|{LISTED}", re.IGNORECASE)
+SERIES = re.compile(r"(.*?)0*(\d+)")  # a name of a regular series, and its number
 FIRST_LINES = 10  # of a table, that tell whether it has names
 SAVE_TENSOR = (
     "save one tensor, torch.save(x, path), and its ids as text in NAME_ids.txt"
 )
-DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
+NAME_COLUMNS = (
+    "name ids image_id or caption_id, numbers x0, x1, ..., and leave out the rest"
+)
 
 
 @dataclass(frozen=True)
@@ -127,55 +130,57 @@ def _stored_rows(path: Path, what: str) -> Rows:
     """The numbers of a file as it has them, and its ids."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        found, do = (
-            ending or "no ending",
-            "save it with numpy.save, or numpy.savez for ids, too",
-        )
-        raise UserError(path, f"one of {', '.join(READERS)}", found, do)
+        expected = f"one of {', '.join(READERS)}"
+        advice = "save it with numpy.save, or with its ids with numpy.savez"
+        raise UserError(path, expected, ending or "no ending", advice)
     with files.readable(path, f"a {ending} file", "save it again, or correct the path"):
         rows = READERS[ending](path, what)
         ids = rows.ids | beside(path)
     values = rows.values
-    kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "V" and (values.dtype.names or size != HALF_BYTES):
-        actual = f"{values.dtype}, a type that NumPy does not know"
-        raise UserError(path, "numbers (N, F)", actual, "save x.astype(numpy.float32)")
-    if (
-        values.ndim not in (2, 3)
-        or 0 in values.shape
-        or values.dtype.kind not in NUMBERS
-    ):
-        found = f"{values.dtype} {values.shape}"
-        raise UserError(path, "numbers (N, F)", found, "save one row per item")
-    for where, of_rows in ids.items():
-        if len(of_rows) not in (values.shape if what in ONE_WAY else values.shape[:1]):
+    _check_numbers(path, values)
+    lengths = values.shape if what in ONE_WAY else values.shape[:1]
+    for name, names in ids.items():
+        if len(names) not in lengths:
             expected = f"an id for each of {len(values)} rows"
-            raise UserError(
-                f"{path}: {where}", expected, len(of_rows), "correct the ids"
-            )
+            raise UserError(f"{path}: {name}", expected, len(names), "correct the ids")
     return replace(rows, ids=ids)
+
+
+def _check_numbers(path: Path, values: np.ndarray) -> None:
+    """Raise UserError for what are no rows of numbers."""
+    expected = "numbers (N, F)"
+    kind = values.dtype
+    if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
+        actual = f"{kind}, a type that NumPy does not know"
+        raise UserError(path, expected, actual, "save x.astype(numpy.float32)")
+    has_shape = values.ndim in (2, 3) and 0 not in values.shape
+    if not has_shape or kind.kind not in NUMBERS:
+        actual = f"{kind} {values.shape}"
+        raise UserError(path, expected, actual, "save one row per item")
 
 
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     """In single or double precision. Raises UserError for numbers that are not finite,
     but for -infinity if some may lack a score."""
     values = rows.values
-    if values.dtype.kind == "V":
-        raise UserError(
-            rows.path, "numbers (N, F)", values.dtype, "save them as float32"
-        )
-    is_single = values.dtype.itemsize <= (4 if values.dtype.kind == "f" else 2)
+    kind = rows.values.dtype
+    if kind.kind == "V":
+        raise UserError(rows.path, "numbers (N, F)", kind, "save them as float32")
+    is_single = kind.itemsize <= (4 if kind.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-    is_number, expected = np.isfinite(values), "finite numbers"
+    is_number = np.isfinite(values)
+    expected = "finite numbers"
     if may_lack:
         is_number |= np.isneginf(values)
         expected += ", or -inf for what was not retrieved"
     is_bad = ~is_number.reshape(len(values), -1).all(1)
     if is_bad.any():
-        row, ids = int(is_bad.argmax()), rows.ids.values()
-        name = next((f", {x[row]!r}" for x in ids if len(x) == len(values)), "")
-        count = f"({int(is_bad.sum())} such rows)"
-        actual = f"NaN or infinity in row {row}{name} {count}"
+        place = f"row {is_bad.argmax()}"
+        for ids in rows.ids.values():
+            if len(ids) == len(values):
+                place += f", {ids[is_bad.argmax()]!r}"
+                break
+        actual = f"NaN or infinity in {place} ({is_bad.sum()} such rows)"
         raise UserError(rows.path, expected, actual, "compute it again")
     return replace(rows, values=values)
 
@@ -194,11 +199,12 @@ def beside(path: Path) -> dict[str, list[str]]:
 def forms_of(images: pd.DataFrame) -> list[list[str]]:
     """What files may call these images: their ids, their files, and the names of these
     with and without the ending."""
-    ids, paths = images["image_id"].tolist(), images["file"].tolist()
-    named = [
-        PurePosixPath(file or image) for image, file in zip(ids, paths, strict=True)
-    ]
-    return [ids, paths, [path.name for path in named], [path.stem for path in named]]
+    ids = images["image_id"]
+    paths = images["file"]
+    files_or_ids = paths.where(paths != "", ids).map(PurePosixPath)
+    names = [path.name for path in files_or_ids]
+    stems = [path.stem for path in files_or_ids]
+    return [ids.tolist(), paths.tolist(), names, stems]
 
 
 def places(
@@ -223,48 +229,83 @@ def places(
     wanted = f"{what} (columns)" if axis else what
     if split:
         wanted += f" of {split}"
-    fit = {where: ids for where, ids in rows.ids.items() if len(ids) == len(values)}
-    sources = {where: ids for where, ids in fit.items() if role_of(where) in (what, "")}
-    if axis == 1 and rows.columns:  # a series may count them, or be the very ids
-        if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
-            sources["the names of the columns"] = rows.columns
-    if fit and not sources and axis == 0:
-        do = f"add a column {what[:-1]}_id"
-        raise UserError(
-            rows.path, f"ids of {what}", f"others alone: {', '.join(fit)}", do
-        )
+    sources = _sources_of_ids(rows, forms, what, axis, len(values))
     if not sources:
         refuse_unread_ids(rows.path, forms)
         if repeats is not None and len(values) == len(repeats) != len(forms[0]):
-            first = np.unique(repeats, return_index=True)[1]
-            if (values == values[first[repeats]]).all():
-                return first
-            raise _not_repeated(
-                rows.path, values, repeats, f"the {len(first)} {wanted}", do
-            )
+            return _first_of_each(rows.path, values, repeats, wanted, do)
         if len(values) != len(forms[0]):
             expected = f"the {len(forms[0])} {wanted}"
             raise UserError(rows.path, expected, len(values), f"{do}; or give ids")
         return np.arange(len(values))
-    found_by = {where: found(ids, where, forms) for where, ids in sources.items()}
-    where = max(found_by, key=lambda where: (found_by[where] >= 0).sum())
-    ids, at = sources[where], found_by[where]
-    first = dict(zip(reversed(ids), reversed(range(len(ids))), strict=True))
-    for row, name in enumerate(ids):
-        if first[name] != row and (values[row] != values[first[name]]).any():
-            apart = np.abs(values[row] - values[first[name]]).max()
-            twice = f"{name!r} twice, with numbers that differ by up to {apart:.2g}"
-            advice = "keep one row of each id, or correct the ids"
-            raise UserError(rows.path, "every id once", twice, advice)
-    if (lacks := at < 0).any():
+    rows_by = {name: rows_of_items(ids, name, forms) for name, ids in sources.items()}
+    best = max(rows_by, key=lambda name: (rows_by[name] >= 0).sum())
+    ids, items = sources[best], rows_by[best]
+    _refuse_repeated(rows.path, values, ids)
+    lacks = items < 0
+    if lacks.any():
         lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
-        lacking += f": {where or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
-        raise UserError(rows.path, f"a row for each of {len(at)} {wanted}", lacking, do)
-    for other, of_other in found_by.items():
-        if (of_other >= 0).all() and (of_other != at).any():
-            expected, do = f"one order in {where} and {other}", "remove the wrong one"
-            raise UserError(rows.path, expected, "two", do)
-    return at
+        lacking += f": {best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
+        expected = f"a row for each of {len(items)} {wanted}"
+        raise UserError(rows.path, expected, lacking, do)
+    for other, others in rows_by.items():
+        if (others >= 0).all() and (others != items).any():
+            expected = f"one order in {best} and {other}"
+            raise UserError(rows.path, expected, "two", "remove the wrong one")
+    return items
+
+
+def _sources_of_ids(
+    rows: Rows, forms: Sequence[Sequence[str]], what: str, axis: int, count: int
+) -> dict[str, list[str]]:
+    """The ids of an axis of `count` rows or columns, by where they stand. Raises
+    UserError for ids of other items alone."""
+    fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
+    sources = _for(what, fitting)
+    if axis == 1 and rows.columns:  # a series may count them, or be the very ids
+        if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
+            sources["the names of the columns"] = rows.columns
+    if fitting and not sources and axis == 0:
+        others = f"others alone: {', '.join(fitting)}"
+        advice = f"add a column {what[:-1]}_id"
+        raise UserError(rows.path, f"ids of {what}", others, advice)
+    return sources
+
+
+def _for(what: str, ids: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Those that may be ids of these items, by their names."""
+    return {name: ids[name] for name in ids if role_of(name) in (what, "")}
+
+
+def _refuse_repeated(path: Path, values: np.ndarray, ids: list[str]) -> None:
+    """Raise UserError for an id that comes twice with other numbers."""
+    first = _first_places(ids)
+    for row, name in enumerate(ids):
+        before = first[name]
+        if before != row and (values[row] != values[before]).any():
+            apart = np.abs(values[row] - values[before]).max()
+            repeated = f"{name!r} twice, with numbers that differ by up to {apart:.2g}"
+            advice = "keep one row of each id, or correct the ids"
+            raise UserError(path, "every id once", repeated, advice)
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    """Where each name comes first."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        first.setdefault(name, place)
+    return first
+
+
+def _first_of_each(
+    path: Path, values: np.ndarray, repeats: np.ndarray, wanted: str, order: str
+) -> np.ndarray:
+    """The first row of each item, of rows that repeat it once per caption. Raises
+    UserError where they are not equal."""
+    first = np.unique(repeats, return_index=True)[1]
+    if (values == values[first[repeats]]).all():
+        return first
+    raise _not_repeated(path, values, repeats, f"the {len(first)} {wanted}", order)
 
 
 def _not_repeated(
@@ -279,54 +320,52 @@ def _not_repeated(
     first, counts = np.unique(repeats, return_index=True, return_counts=True)[1:]
     apart = np.abs(values - values[first[repeats]]).max()
     count = f"{len(values)}, the number of captions"
+    actual = f"{count}; rows of one image differ by up to {apart:.2g}"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        actual = f"{count}, and rows of one image differ by up to {apart:.2g}"
-        return UserError(
-            path, expected, actual, f"name the file of the images; {order}"
-        )
+        advice = f"name the file of the images; {order}"
+        return UserError(path, expected, actual, advice)
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
         keep += f", x[::{counts[0]}]"
-    return UserError(
-        path, expected, f"{count}; rows of one image differ by {apart:.2g}", keep
-    )
+    return UserError(path, expected, actual, keep)
 
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
-    """Raise UserError if ids of these items stand beside a file, under a name of no
-    meaning here: x.txt, x_names.json. Rows would be taken as if there were none."""
+    """Raise UserError if ids of these items stand beside a file, under an unrecognised
+    file name: x.txt, x_names.json. Rows would be taken as if there were none."""
+    proper = path.stem + BESIDE
     for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}[._-]*")):
-        is_other = file.name not in (path.name, path.stem + BESIDE)
+        is_other = file.name not in (path.name, proper)
         if is_other and file.suffix.lower() in LISTS and files.is_file(file):
             text = files.content(file).decode("utf-8-sig", "replace")
-            words = [word.strip() for word in re.split(r'[\n\r",\t\[\]{}]+', text)]
-            if (found([*filter(None, words)] or [""], "", forms) >= 0).mean() > 1 / 2:
-                do = f"save them as {path.stem}{BESIDE}, one per line, or remove the file"
-                raise UserError(
-                    file, f"ids in {path.stem}{BESIDE}", "some under this name", do
-                )
+            words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
+            ids = list(filter(None, words)) or [""]
+            if (rows_of_items(ids, "", forms) >= 0).mean() > 1 / 2:
+                advice = f"save them as {proper}, one per line, or remove the file"
+                raise UserError(file, f"ids in {proper}", "ids in this file", advice)
 
 
-def found(ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]) -> np.ndarray:
+def rows_of_items(
+    ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]
+) -> np.ndarray:
     """The first row of each item (n,), -1 for none, under the names that most are found
     by. `where` is the name of the column in which the ids stand."""
     is_named = role_of(where) or where.endswith(BESIDE)
-    # may count rows, and fit by chance
+    # may count rows, and match by chance
     if not is_named and all(map(str.isdecimal, ids)):
         forms = forms[:1]
     tries = [(ids, wanted) for wanted in forms]
     if len(forms) > 1:  # images, which may bear the path of another machine
-        tries.append(
-            ([PurePosixPath(x.replace("\\", "/")).name for x in ids], forms[2])
-        )
+        paths = [PurePosixPath(name.replace("\\", "/")) for name in ids]
+        tries.append(([path.name for path in paths], forms[2]))
     if is_named:  # as numbers, too, which lose zeros
         tries.append(([*map(number_of, ids)], [*map(number_of, forms[-1])]))
-    every = []
+    matches = []
     for given, wanted in tries:
         if len(set(wanted)) == len(wanted) and len(set(given)) == len(set(ids)):
-            first = dict(zip(reversed(given), reversed(range(len(given))), strict=True))
-            every.append(np.array([first.get(name, -1) for name in wanted]))
-    return max(every, key=lambda at: (at >= 0).sum())
+            first = _first_places(given)
+            matches.append(np.array([first.get(name, -1) for name in wanted]))
+    return max(matches, key=lambda rows: (rows >= 0).sum())
 
 
 def number_of(name: str) -> str:
@@ -345,7 +384,8 @@ def role_of(name: str) -> str:
 
 def is_id(name: str) -> bool:
     """Whether a column or array of this name has ids."""
-    return _plain(name) in {*COUNTERS, *(x for names in NAMES.values() for x in names)}
+    plain = _plain(name)
+    return plain in COUNTERS or any(plain in names for names in NAMES.values())
 
 
 def _plain(name: str) -> str:
@@ -354,14 +394,13 @@ def _plain(name: str) -> str:
 
 def _odd(names: Sequence[str]) -> str | None:
     """The first name that does not go on a regular series: x0, x1, ... or 1, 2, ..."""
-    parts = [re.fullmatch(r"(.*?)0*(\d+)", name) for name in names]
-    for number, (name, part) in enumerate(zip(names, parts, strict=True)):
-        first = parts[0]
-        if (
-            not part
-            or part[1] != first[1]
-            or int(part[2]) != number + (first[2] == "1")
-        ):
+    start = SERIES.fullmatch(names[0])
+    if start is None:
+        return names[0]
+    first = 1 if start[2] == "1" else 0
+    for number, name in enumerate(names, first):
+        part = SERIES.fullmatch(name)
+        if part is None or part[1] != start[1] or int(part[2]) != number:
             return name
     return None
 
@@ -370,7 +409,8 @@ def _odd(names: Sequence[str]) -> str | None:
 
 
 def _tensors(path: Path, what: str) -> Rows:
-    tensors, arrays = weight_files.read_tensors(path, SAVE_TENSOR), {}
+    tensors = weight_files.read_tensors(path, SAVE_TENSOR)
+    arrays = {}
     if not isinstance(tensors, dict):
         tensors = {"rows": tensors}
     for name, tensor in tensors.items():
@@ -397,29 +437,20 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
         elif array.ndim in (2, 3) and array.dtype.kind in NUMBERS:
             values[name] = array
         else:
-            found = f"{name!r}, {array.dtype} {array.shape}"
-            raise UserError(
-                path, "rows (N, F) and their ids (N,) alone", found, "leave it out"
-            )
-    found = ", ".join(values) or "none"
-    if len(values) > 1:  # the others have ids of their own
-        named = re.compile(ARRAYS[what])
-        values = {
-            name: array
-            for name, array in values.items()
-            if named.match(name.casefold())
-        }
+            expected = "rows (N, F) and their ids (N,) alone"
+            actual = f"{name!r}, {array.dtype} {array.shape}"
+            raise UserError(path, expected, actual, "leave it out")
+    names = list(values)
+    if len(names) > 1:  # the others have ids of their own
+        is_of_these = re.compile(ARRAYS[what])
+        names = [name for name in names if is_of_these.match(name.casefold())]
         if what in NAMES:
-            ids = {
-                name: of_rows
-                for name, of_rows in ids.items()
-                if role_of(name) in (what, "")
-            }
-    if len(values) != 1:
-        raise UserError(
-            path, "one array of numbers", found, "save it in a file of its own"
-        )
-    return Rows(path=path, values=next(iter(values.values())), ids=ids)
+            ids = _for(what, ids)
+    if len(names) != 1:
+        actual = ", ".join(values) or "none"
+        advice = "save it in a file of its own"
+        raise UserError(path, "one array of numbers", actual, advice)
+    return Rows(path=path, values=values[names[0]], ids=ids)
 
 
 def parquet_table(path: Path) -> pa.Table:
@@ -441,16 +472,7 @@ def table_of(path: Path) -> pd.DataFrame:
     if ending == ".parquet":
         table = parquet_table(path).to_pandas(ignore_metadata=True)
     elif ending == ".jsonl":
-        lines = enumerate(files.content(path, MOST).decode("utf-8-sig").split("\n"), 1)
-        do = "correct the file"
-        rows = [
-            files.parse_json(x, f"{path}: row {n}", do) for n, x in lines if x.strip()
-        ]
-        if any(
-            not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows
-        ):
-            raise ValueError("rows that are not objects with the same keys")
-        table = pd.DataFrame.from_records(rows)
+        table = pd.DataFrame.from_records(_json_rows(path))
     else:
         text = files.content(path, MOST).decode("utf-8-sig")
         separator = "\t" if ending == ".tsv" else separator_of(text)
@@ -459,13 +481,28 @@ def table_of(path: Path) -> pd.DataFrame:
     return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
 
 
+def _json_rows(path: Path) -> list[dict]:
+    """The objects of the lines of a file."""
+    lines = files.content(path, MOST).decode("utf-8-sig").split("\n")
+    rows: list[dict] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row = files.parse_json(line, f"{path}: row {number}", "correct the file")
+        if not isinstance(row, dict) or (rows and row.keys() != rows[0].keys()):
+            raise ValueError("rows that are not objects with the same keys")
+        rows.append(row)
+    return rows
+
+
 def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
     """A table of rows, but for empty ones. Raises ValueError for one of another
     length."""
-    rows = [row for row in rows if row]
-    if wrong := [row for row in rows if len(row) != len(heads)]:
-        raise ValueError(f"{len(wrong[0])} cells in a row, and {len(heads)} columns")
-    return pd.DataFrame(rows, columns=list(heads))
+    kept = [row for row in rows if row]
+    for row in kept:
+        if len(row) != len(heads):
+            raise ValueError(f"{len(row)} cells in a row, and {len(heads)} columns")
+    return pd.DataFrame(kept, columns=list(heads))
 
 
 def text_of(cell: object) -> str:
@@ -496,11 +533,10 @@ def ranks_of(
 
 
 def _parquet(path: Path, what: str) -> Rows:
-    table = parquet_table(path)
-    columns = zip(table.column_names, table.columns, strict=True)
-    return _table(
-        path, {name: _array(column.combine_chunks()) for name, column in columns}, what
-    )
+    table, columns = parquet_table(path), {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        columns[name] = _array(column.combine_chunks())
+    return _table(path, columns, what)
 
 
 def _array(column: pa.Array) -> np.ndarray:
@@ -511,7 +547,8 @@ def _array(column: pa.Array) -> np.ndarray:
         lengths = pc.unique(pc.list_value_length(column))
         if len(lengths) != 1 or not lengths[0].is_valid:
             return np.full(shape, f"lists of {len(lengths)} lengths", object)
-        column, shape = column.flatten(), [*shape, lengths[0].as_py()]
+        column = column.flatten()
+        shape = [*shape, lengths[0].as_py()]
     if isinstance(column, pa.DictionaryArray) and not column.null_count:
         values = np.array([*column.dictionary.to_pylist(), None], object)
         return values[column.indices.to_numpy(zero_copy_only=False)]
@@ -556,8 +593,8 @@ def _with_names(
 ) -> dict[str, np.ndarray | pd.Series]:
     """The columns, as numbers where all of them are some."""
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UserError(path, "every column once", f"{twice!r} twice", DO)
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise UserError(path, "every column once", f"{repeated!r} twice", NAME_COLUMNS)
     columns = {name: table[n] for n, name in enumerate(names)}
     numbers = {name: column for name, column in columns.items() if not is_id(name)}
     return columns | _parsed(path, numbers)
@@ -571,21 +608,23 @@ def _without_names(
     numbers = _parsed(path, columns)
     _refuse_counter(path, numbers)
     texts = [name for name in columns if name not in numbers]
-    ids = {"id": columns.pop(texts[0])} if texts else {}
-    others = {name: columns[name] for name in texts[1:]}
-    return ids | others | {str(n): column for n, column in enumerate(numbers.values())}
+    kept = {"id": columns[texts[0]]} if texts else {}
+    for name in texts[1:]:
+        kept[name] = columns[name]
+    for number, column in enumerate(numbers.values()):
+        kept[str(number)] = column
+    return kept
 
 
 def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
     """Raise UserError for a column that counts rows, or has other whole numbers where
     the others have fractions: these are ids, or would leak the order."""
-    is_whole = {name: _are_whole(column) for name, column in columns.items()}
+    have_fractions = not all(map(_are_whole, columns.values()))
     for name, column in columns.items():
-        is_counter = (
-            len(column) > 2 and column.ndim == 1 and (np.diff(column) == 1).all()
-        )
-        is_distinct = is_whole[name] and len(np.unique(column)) == len(column) > 2
-        if is_counter or (is_distinct and not all(is_whole.values())):
+        is_long = len(column) > 2
+        is_counter = is_long and column.ndim == 1 and (np.diff(column) == 1).all()
+        is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
+        if is_counter or (is_long and is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
             actual = f"{first}, ... without a name"
             advice = "name all columns: image_id or caption_id, x0, x1, ..."
@@ -598,10 +637,9 @@ def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
     cells, numbers = {}, {}
     for name, column in columns.items():
         texts = column.str.strip()
-        are_lists = texts.map(LIST.fullmatch).notna().all()
-        cells[name] = (
-            _listed(path, name, texts) if are_lists else texts.to_numpy(object)
-        )
+        cells[name] = texts.to_numpy(object)
+        if texts.map(LIST.fullmatch).notna().all():
+            cells[name] = _listed(path, name, texts)
         try:
             numbers[name] = cells[name].astype(np.float64)
         except ValueError:
@@ -631,11 +669,10 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
     if any("..." in row for row in rows):
         actual = "lists that are abbreviated with ..."
     elif len(lengths) > 1:
-        actual = (
-            f"lists of {len(lengths)} lengths, as {min(lengths)} and {max(lengths)}"
-        )
+        actual = f"lists of {min(lengths)} to {max(lengths)} numbers"
     if actual:
-        where, expected = f"{path}: column {name!r}", "all numbers of each row"
+        where = f"{path}: column {name!r}"
+        expected = "all numbers of each row"
         advice = "save the array with numpy.save, or the column of lists as .parquet"
         raise UserError(where, expected, actual, advice)
     return np.array(rows, object)
@@ -644,50 +681,71 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
 def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) -> Rows:
     """One column of lists, or one per number, of one type and named in a series; and
     ids."""
-
-    def refused(name: str, found: object) -> UserError:
-        return UserError(
-            f"{path}: column {name!r}", "an id, or one number of each row", found, DO
-        )
-
     ids, numbers, integers = {}, {}, {}
-    for name, array in columns.items():
-        array = np.asarray(array)
+    for name, column in columns.items():
+        array = np.asarray(column)
         if is_id(name) and array.ndim == 1:
-            # pandas has no whole NaN
-            if array.dtype.kind == "f" and (array % 1 == 0).all():
-                array = array.astype(np.int64)
-            if array.dtype.kind not in "iuO" or None in array.tolist():
-                raise refused(name, "fractions or nothing in some rows")
-            texts = (
-                x.decode() if isinstance(x, bytes) else str(x) for x in array.tolist()
-            )
-            ids[name] = [text.strip() for text in texts]
+            ids[name] = _id_texts(path, name, array)
         elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iub"):
             numbers[name] = array
         elif array.dtype.kind in "iu":
             integers[name] = array
         else:
-            raise refused(name, short(next(iter(array.tolist()), None)))
+            raise _wrong_column(path, name, _first_cell(array))
     if numbers and integers:
         name, array = next(iter(integers.items()))
-        raise refused(name, short(next(iter(array.tolist()), None)))
+        raise _wrong_column(path, name, _first_cell(array))
     numbers |= integers
-    first = next(iter(numbers.values()), np.empty(0))
+    if not numbers:
+        return Rows(path=path, values=np.empty(0), ids=ids)
+    _check_one_type(path, numbers)
+    names = list(numbers)
+    arrays = list(numbers.values())
+    if arrays[0].ndim > 1:
+        return Rows(path=path, values=arrays[0], ids=ids)
+    odd = _odd(names) if what in NAMES else None
+    if odd is not None:
+        raise _wrong_column(path, odd, "a name outside the series x0, x1, ...")
+    return Rows(path=path, values=np.stack(arrays, 1), ids=ids, columns=names)
+
+
+def _wrong_column(path: Path, name: str, actual: object) -> UserError:
+    where = f"{path}: column {name!r}"
+    expected = "an id, or one number of each row"
+    return UserError(where, expected, actual, NAME_COLUMNS)
+
+
+def _first_cell(array: np.ndarray) -> str:
+    return short(next(iter(array.tolist()), None))
+
+
+def _id_texts(path: Path, name: str, array: np.ndarray) -> list[str]:
+    """A column (N,) of ids as texts."""
+    # pandas has no whole NaN
+    if array.dtype.kind == "f" and (array % 1 == 0).all():
+        array = array.astype(np.int64)
+    cells = array.tolist()
+    if array.dtype.kind not in "iuO" or None in cells:
+        raise _wrong_column(path, name, "fractions or nothing in some rows")
+    texts = []
+    for cell in cells:
+        text = cell.decode() if isinstance(cell, bytes) else str(cell)
+        texts.append(text.strip())
+    return texts
+
+
+def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
+    """Raise UserError for lists beside other columns, and for columns of several
+    types."""
+    first, *others = numbers
+    kind = numbers[first].dtype
     for name, array in numbers.items():
-        if array.ndim > 1 and len(numbers) > 1:
-            raise refused(
-                name,
-                f"lists beside {next(x for x in numbers if x != name)!r}: keep one",
-            )
-        if array.dtype != first.dtype:
-            raise refused(name, f"{array.dtype} {array.shape[1:]} beside {first.dtype}")
-    if first.ndim > 1 or not numbers:
-        return Rows(path=path, values=first, ids=ids)
-    if what in NAMES and (odd := _odd(list(numbers))) is not None:
-        raise refused(odd, "a name that goes on no series x0, x1, ...")
-    values = np.stack([*numbers.values()], 1)
-    return Rows(path=path, values=values, ids=ids, columns=list(numbers))
+        if array.ndim > 1 and others:
+            other = others[0] if name == first else first
+            raise _wrong_column(path, name, f"lists beside {other!r}: keep one")
+        if array.dtype != kind:
+            actual = f"{array.dtype} {array.shape[1:]} beside {kind}"
+            raise _wrong_column(path, name, actual)
 
 
 KINDS = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)

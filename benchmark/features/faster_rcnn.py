@@ -37,9 +37,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
     Raises UserError for an unknown network, and for weights that are missing,
     ambiguous, not a plain tensor file, or of another network.
     """
-    path = weight_files.locate(
-        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
-    )
+    url = weight_files.url_of(network, NETWORKS, WHICH)
+    path = weight_files.locate(url, weights_dir)
     detector = get_model(network, weights=None, weights_backbone=None)
     origin = weight_files.fill(detector, path)
     return detector.eval(), origin
@@ -48,9 +47,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
-    return weight_files.whereabouts(
-        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
-    )
+    url = weight_files.url_of(network, NETWORKS, WHICH)
+    return weight_files.whereabouts(url, weights_dir)
 
 
 @dataclass(frozen=True)
@@ -86,9 +84,8 @@ class View:
         If fewer things are detected, the first proposals follow, and then the whole
         image.
         """
-        detected, _ = self.detector.roi_heads(
-            self.maps, [self.proposals], [self.resized]
-        )
+        heads = self.detector.roi_heads
+        detected, _ = heads(self.maps, [self.proposals], [self.resized])
         height, width = self.resized
         whole = self.proposals.new_tensor([[0, 0, width, height]]).expand(count, 4)
         boxes = torch.cat([detected[0]["boxes"], self.proposals, whole])[:count]
@@ -112,24 +109,22 @@ def views(detector: FasterRCNN, images: list[Image.Image]) -> list[View]:
     by_shape = defaultdict(list)
     for number, each in enumerate(resized):
         by_shape[each.tensors.shape].append(number)
-    seen: dict[int, View] = {}
     step = TOGETHER[device.type]
-    batches = [
-        numbers[s : s + step]
-        for numbers in by_shape.values()
-        for s in range(0, len(numbers), step)
-    ]
+    batches = []
+    for numbers in by_shape.values():
+        starts = range(0, len(numbers), step)
+        batches += [numbers[start : start + step] for start in starts]
+    view_of: dict[int, View] = {}
     for numbers in batches:
-        sizes = [resized[number].image_sizes[0] for number in numbers]
-        together = ImageList(
-            torch.cat([resized[number].tensors for number in numbers]), sizes
-        )
-        maps = detector.backbone(together.tensors)
+        inputs = [resized[number] for number in numbers]
+        sizes = [each.image_sizes[0] for each in inputs]
+        batch = ImageList(torch.cat([each.tensors for each in inputs]), sizes)
+        maps = detector.backbone(batch.tensors)
         if isinstance(maps, Tensor):  # from a backbone without a feature pyramid
             maps = {"0": maps}
-        proposals, _ = detector.rpn(together, maps)
+        proposals, _ = detector.rpn(batch, maps)
         for row, number in enumerate(numbers):
             own = {level: values[[row]] for level, values in maps.items()}
             size = (images[number].height, images[number].width)
-            seen[number] = View(detector, own, proposals[row], sizes[row], size)
-    return [seen[number] for number in range(len(images))]
+            view_of[number] = View(detector, own, proposals[row], sizes[row], size)
+    return [view_of[number] for number in range(len(images))]

@@ -99,19 +99,13 @@ def encode(
     Raises UserError if they have too few words for the `centres` or for the `size` of
     `settings`.
     """
-    tokens = [tokenise(text) for text in captions]
-    # Counts of words in captions, over the root of each caption's length.
-    ids_of = [words.ids(row) for row in tokens]
-    lengths = np.array([len(row) for row in ids_of])
-    ids, columns = np.unique(np.concatenate(ids_of), return_inverse=True)
-    rows = np.repeat(np.arange(len(captions)), lengths)
-    share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
-    counts_CV = csr_matrix((share, (rows, columns)), shape=(len(captions), len(ids)))
+    tokens = list(map(tokenise, captions))
+    ids, counts_CV = _word_counts(tokens, words)
     train = np.flatnonzero(is_train)
     # columns of words that training captions have
     seen = np.unique(counts_CV[train].indices)
     if len(seen) < settings.centres:
-        expected = f"at most {len(seen)}, the distinct words of training captions with a vector"
+        expected = f"at most {len(seen)}, the known words of the training captions"
         raise UserError("hglmm: centres", expected, settings.centres, "lower it")
     x_VE, ica = _independent(words.vectors[ids].astype(np.float64), seen)
     mixture, likelihoods = fit(x_VE[seen], start(x_VE[seen], settings.centres))
@@ -120,24 +114,7 @@ def encode(
     for rows in _blocks(len(x_VE), "gradients hglmm"):
         gradients_VF[rows] = gradients(x_VE[rows], mixture)
     fitted = train[np.random.default_rng(SEED).permutation(len(train))[:FIT_AT_MOST]]
-    fisher_CF = np.empty((len(fitted), gradients_VF.shape[1]), dtype=np.float32)
-    most = min(fisher_CF.shape)
-    if settings.size is not None and settings.size > most:
-        expected = (
-            f"at most {most}, the least of training captions and Fisher dimensions"
-        )
-        raise UserError(
-            "hglmm: size", expected, settings.size, "lower it or leave it out"
-        )
-    for rows in _blocks(len(fitted), "fit hglmm"):
-        fisher_CF[rows] = fisher_vectors(counts_CV[fitted[rows]], gradients_VF)
-    pca = PCA(
-        settings.size or min(SIZE, most),
-        svd_solver="randomized",
-        iterated_power=POWER_ITERATIONS,
-        random_state=SEED,
-        copy=False,  # gigabytes
-    ).fit(fisher_CF)
+    pca = _projection(counts_CV[fitted], gradients_VF, settings.size)
     vectors = np.empty((len(captions), pca.n_components_), dtype=np.float32)
     for rows in _blocks(len(captions), "encode hglmm"):
         vectors[rows] = pca.transform(fisher_vectors(counts_CV[rows], gradients_VF))
@@ -152,6 +129,43 @@ def encode(
         "seed": SEED,
     }
     return vectors, words.coverage(tokens) | ica | facts
+
+
+def _word_counts(
+    captions: Sequence[Sequence[str]], words: Words
+) -> tuple[np.ndarray, csr_matrix]:
+    """Ids (V,) of the words of tokenised captions, and their counts (C, V), over the
+    root of each caption's length."""
+    ids_of = list(map(words.ids, captions))
+    lengths = np.array(list(map(len, ids_of)))
+    ids, columns = np.unique(np.concatenate(ids_of), return_inverse=True)
+    rows = np.repeat(np.arange(len(captions)), lengths)
+    share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
+    shape = (len(captions), len(ids))
+    return ids, csr_matrix((share, (rows, columns)), shape=shape)
+
+
+def _projection(
+    counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None
+) -> PCA:
+    """Principal components, `size` of them, of the Fisher vectors of captions to fit
+    to."""
+    captions = counts_CV.shape[0]
+    fisher_CF = np.empty((captions, gradients_VF.shape[1]), dtype=np.float32)
+    most = min(fisher_CF.shape)
+    if size is not None and size > most:
+        expected = f"at most {most}, the least of training captions and dimensions"
+        raise UserError("hglmm: size", expected, size, "lower it or leave it out")
+    for rows in _blocks(captions, "fit hglmm"):
+        fisher_CF[rows] = fisher_vectors(counts_CV[rows], gradients_VF)
+    pca = PCA(
+        size or min(SIZE, most),
+        svd_solver="randomized",
+        iterated_power=POWER_ITERATIONS,
+        random_state=SEED,
+        copy=False,  # gigabytes
+    )
+    return pca.fit(fisher_CF)
 
 
 def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
@@ -221,9 +235,8 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
 
 def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
     """The posterior p(k | x_n), (N, K), and the mean of log p(x_n)."""
-    peak_KE = -np.log(
-        mixture.scale * np.where(mixture.laplacian, 2, np.sqrt(2 * np.pi))
-    )
+    area_KE = mixture.scale * np.where(mixture.laplacian, 2, np.sqrt(2 * np.pi))
+    peak_KE = -np.log(area_KE)
     log_NK = np.empty((len(x_NE), len(peak_KE)))  # of prod_d f_kd(x_d)
     # (N, K, E) at once would be gigabytes
     for k, laplacian_E in enumerate(mixture.laplacian):
@@ -244,29 +257,26 @@ def maximisation(
     `order_EN` sorts each dimension of x. A component without words keeps what it had,
     and the least prior above 0.
     """
-    least, dimensions = np.finfo(float).tiny, np.arange(len(order_EN))
-    laplacian, location, scale = (
-        old.laplacian.copy(),
-        old.location.copy(),
-        old.scale.copy(),
-    )
+    least = np.finfo(float).tiny
+    dimensions = np.arange(len(order_EN))
+    laplacian = old.laplacian.copy()
+    location = old.location.copy()
+    scale = old.scale.copy()
     weight_K = posterior_NK.sum(0)
     for k in np.flatnonzero(weight_K > least):
         w_N = posterior_NK[:, k] / weight_K[k]
         # The weighted median is the least value with half of the weight up to it.
         below_EN = np.cumsum(w_N[order_EN], axis=1)
-        at_E = (below_EN < below_EN[:, -1:] / 2).sum(1)
-        mean_E, median_E = w_N @ x_NE, x_NE[order_EN[dimensions, at_E], dimensions]
-        variance_E, deviation_E = (
-            w_N @ (x_NE - mean_E) ** 2,
-            w_N @ np.abs(x_NE - median_E),
-        )
-        sigma_E = np.sqrt(np.maximum(variance_E, FLOOR))
+        place_E = (below_EN < below_EN[:, -1:] / 2).sum(1)
+        median_E = x_NE[order_EN[dimensions, place_E], dimensions]
+        deviation_E = w_N @ np.abs(x_NE - median_E)
         s_E = np.maximum(deviation_E, FLOOR)
-        gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E) - variance_E / (
-            2 * sigma_E**2
-        )
         laplacian_E = -np.log(2 * s_E) - deviation_E / s_E
+        mean_E = w_N @ x_NE
+        variance_E = w_N @ (x_NE - mean_E) ** 2
+        sigma_E = np.sqrt(np.maximum(variance_E, FLOOR))
+        gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E)
+        gaussian_E -= variance_E / (2 * sigma_E**2)
         laplacian[k] = laplacian_E > gaussian_E
         location[k] = np.where(laplacian[k], median_E, mean_E)
         scale[k] = np.where(laplacian[k], s_E, sigma_E)

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -48,9 +49,14 @@ TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features"
 # fields, with objects and attributes and their confidences before the number of boxes
 LXMERT = 10
 
-# A file, the names of some images in it, and their features (n, F) or (n, R, F), of any
-# float type.
-Block = tuple[Path, Sequence[str], np.ndarray]
+
+@dataclass(frozen=True)
+class Block:
+    """Some images of a file."""
+
+    path: Path
+    names: Sequence[str]
+    values: np.ndarray  # their features (n, F) or (n, R, F), of any float type
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ def import_features(
     UserError for features that cannot be used, and then leaves an older folder as it
     was.
     """
-    settings, used = feature_set.image, data.used_images
+    settings = feature_set.image
+    used = data.used_images
     source = open_source(dataset.folder / settings.features, dataset.folder, used)
     standardisers: dict[str, Standardiser] = defaultdict(Standardiser)
     if settings.standardise:
@@ -87,26 +94,26 @@ def import_features(
                 if settings.standardise:
                     part = standardisers[name](part)
                 shape = (len(used), *part.shape[1:])
-                array_at(folder / f"{name}.npy", shape, np.float16)[rows] = as_float16(
-                    part
-                )
-        # Where the features come from: by checksum, or by size if fetch has made no
-        # checksum.
-        manifest = (
-            read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
-        )
-        known = {dataset.folder / file["name"]: file["sha256"] for file in manifest}
-        digests = [known[path] for path in source.files if path in known]
-        if len(digests) < len(source.files):
-            origin = {"bytes": sum(path.stat().st_size for path in source.files)}
-        else:
-            origin = {
-                "sha256": digests[0] if len(digests) == 1 else sha256_of_items(digests)
-            }
-        origin = {"file": settings.features} | origin
-        write_card(
-            folder, card_of(feature_set, used["image_id"], data) | {"weights": origin}
-        )
+                array = array_at(folder / f"{name}.npy", shape, np.float16)
+                array[rows] = as_float16(part)
+        card = card_of(feature_set, used["image_id"], data)
+        card["weights"] = {"file": settings.features} | _origin(source, dataset)
+        write_card(folder, card)
+
+
+def _origin(source: Source, dataset: RawDataset) -> dict[str, str | int]:
+    """Where the features come from: by checksum, or by size if fetch has made no
+    checksum."""
+    known = {}
+    if dataset.manifest.is_file():
+        for file in read_json(dataset.manifest)["files"]:
+            known[dataset.folder / file["name"]] = file["sha256"]
+    digests = [known[path] for path in source.files if path in known]
+    if len(digests) < len(source.files):
+        return {"bytes": sum(path.stat().st_size for path in source.files)}
+    if len(digests) == 1:
+        return {"sha256": digests[0]}
+    return {"sha256": sha256_of_items(digests)}
 
 
 def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
@@ -127,58 +134,67 @@ def _aligned(
     shapes, as methods need the same number of regions in every image, and for what
     float16 cannot hold.
     """
-    pairs = zip(used["image_id"], used["file"], strict=True)
-    index = pd.Index(
-        [_number(file or x) if source.is_numbered else x for x, file in pairs]
-    )
-    if not index.is_unique:
-        key = index[index.duplicated()][0]
-        first, second = used["image_id"][index == key].iloc[:2]
-        expected, found = (
-            f"one image that it may call {key!r}",
-            f"{first!r} and {second!r}",
-        )
-        do = "save the features as .npy beside a list of image ids"
-        raise UserError(source.files[0], expected, found, do)
-    seen, shape, others = np.zeros(len(index), bool), None, []
+    index = _index_of(source, used)
+    seen = np.zeros(len(index), bool)
+    shape = None
+    others = []
     with ProgressBar(total=len(index), unit="image", desc=title) as bar:
-        for path, keys, values in source.blocks():
-            rows = index.get_indexer(keys)
-            others += [key for key, row in zip(keys, rows, strict=True) if row < 0]
-            rows, values = rows[rows >= 0], values[rows >= 0]
-            repeated = seen[rows] | pd.Index(rows).duplicated()
-            if repeated.any():
-                where = f"{path}: image {index[rows[repeated.argmax()]]!r}"
-                raise UserError(
-                    where, "once", "twice", "remove one, or get the file again"
-                )
+        for block in source.blocks():
+            rows = index.get_indexer(block.names)
+            others += list(compress(block.names, rows < 0))
+            rows, values = rows[rows >= 0], block.values[rows >= 0]
+            is_repeated = seen[rows] | pd.Index(rows).duplicated()
+            if is_repeated.any():
+                where = f"{block.path}: image {index[rows[is_repeated.argmax()]]!r}"
+                advice = "remove one, or get the file again"
+                raise UserError(where, "once", "twice", advice)
             shape = shape or values.shape[1:]
             if values.shape[1:] != shape:
-                where, expected = (
-                    f"{path}: image {keys[0]!r}",
-                    f"features {shape} as those before",
-                )
-                do = "get features of one size, as with 36 boxes per image"
-                raise UserError(where, expected, values.shape[1:], do)
+                where = f"{block.path}: image {block.names[0]!r}"
+                expected = f"features {shape} as those before"
+                advice = "get features of one size, as with 36 boxes per image"
+                raise UserError(where, expected, values.shape[1:], advice)
             # The extremes need no copy; those of NaN are NaN, for which no comparison
             # holds.
             if len(rows) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
                 bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
                 row = bad.any(1).argmax()
-                where = f"{path}: image {index[rows[row]]!r}"
-                found = values[row].ravel()[bad[row].argmax()]
-                raise UserError(where, f"numbers up to {LARGEST:g}", found, GET_AGAIN)
+                where = f"{block.path}: image {index[rows[row]]!r}"
+                number = values[row].ravel()[bad[row].argmax()]
+                expected = f"numbers up to {LARGEST:g}"
+                raise UserError(where, expected, number, GET_AGAIN)
             seen[rows] = True
             bar.update(len(rows))
             yield rows, values.astype(np.float32, copy=False)
     if not seen.all():
         where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
         expected = f"features in {', '.join(path.name for path in source.files)}"
-        found, do = f"those of {seen.sum()} of {len(used)} images", OF_ALL
+        actual = f"those of {seen.sum()} of {len(used)} images"
+        advice = OF_ALL
         if others:
-            found += f", and {len(others)} images that the dataset lacks, first {others[0]!r}"
-            do += ", or annotations that name the images as they do"
-        raise UserError(where, expected, found, do)
+            actual += f", and {len(others)} images that the dataset lacks"
+            actual += f", first {others[0]!r}"
+            advice += ", or annotations that name the images in the same way"
+        raise UserError(where, expected, actual, advice)
+
+
+def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
+    """What a source calls the used images. Raises UserError where it has one name for
+    two of them."""
+    ids = used["image_id"]
+    names = ids
+    if source.is_numbered:
+        files = used["file"]
+        names = files.where(files != "", ids).map(_number)
+    index = pd.Index(names.tolist())
+    if not index.is_unique:
+        name = index[index.duplicated()][0]
+        first, second = ids[index == name].iloc[:2]
+        expected = f"one image that it may call {name!r}"
+        both = f"{first!r} and {second!r}"
+        advice = "save the features as .npy beside a list of image ids"
+        raise UserError(source.files[0], expected, both, advice)
+    return index
 
 
 # Formats ------------------------------------------------------------------------------
@@ -190,53 +206,58 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
 
     Raises UserError if there is nothing, or nothing in a known format.
     """
-    with readable(
-        path, "features", "place them there, or correct `features` in the season"
-    ):
+    advice = "place them there, or correct `features` in the season"
+    with readable(path, "features", advice):
         path.stat()
     if path.is_dir():
-        if any(path.glob("*_ims.npy")):
-            parts = precomp.layout(path)  # checks that rows and ids agree
-            arrays = [(part.ims, _mapped(part.ims), part.ids) for part in parts]
-            return Source([part.ims for part in parts], partial(_array_blocks, arrays))
-        tables = sorted(
-            file for file in path.iterdir() if TSV_NAME.fullmatch(file.name)
-        )
-        if not tables:
-            raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
-        return Source(tables, partial(_table_blocks, tables), is_numbered=True)
+        return _of_folder(path)
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in embedding_files.READERS:
-        found, do = (
-            path.suffix or "no suffix",
-            "unpack it, or correct `features` in the season",
-        )
-        raise UserError(
-            path, f"a folder, .tsv, {', '.join(embedding_files.READERS)}", found, do
-        )
+        expected = f"a folder, .tsv, {', '.join(embedding_files.READERS)}"
+        advice = "unpack it, or correct `features` in the season"
+        raise UserError(path, expected, path.suffix or "no suffix", advice)
     ids = embedding_files.beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
-        sidecar, of_rows = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
-        if len(of_rows) != len(rows.values):
-            expected = f"{len(rows.values)} image ids, one per row of {path.name}"
-            do = "write them in the order of the rows"
-            raise UserError(path.with_name(sidecar), expected, len(of_rows), do)
+        rows = _of_npy(path, ids)
     elif path.suffix == ".mat" and not ids:
         rows, order = _in_karpathys_order(path, raw)
         files.append(order)
     else:
         rows = embedding_files.read_rows(path, "images")
     if not rows.ids:
-        do = f"write them into {path.stem}_ids.txt beside it, one per line"
-        raise UserError(path, "an image id for each row", "none", do)
+        advice = f"write them into {path.stem}_ids.txt beside it, one per line"
+        raise UserError(path, "an image id for each row", "none", advice)
     # of the used images, as these are called here
-    keys = np.full(len(rows.values), "", object)
+    names = np.full(len(rows.values), "", object)
     forms = embedding_files.forms_of(used)
-    keys[embedding_files.places(rows, forms, "images", do=OF_ALL)] = used["image_id"]
-    return Source(files, partial(_array_blocks, [(path, rows.values, keys)]))
+    places = embedding_files.places(rows, forms, "images", do=OF_ALL)
+    names[places] = used["image_id"]
+    block = Block(path, names, rows.values)
+    return Source(files, partial(_array_blocks, [block]))
+
+
+def _of_folder(path: Path) -> Source:
+    if any(path.glob("*_ims.npy")):
+        parts = precomp.layout(path)  # checks that rows and ids agree
+        arrays = [Block(part.ims, part.ids, _mapped(part.ims)) for part in parts]
+        return Source([part.ims for part in parts], partial(_array_blocks, arrays))
+    tables = [file for file in path.iterdir() if TSV_NAME.fullmatch(file.name)]
+    tables.sort()
+    if not tables:
+        raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
+    return Source(tables, partial(_table_blocks, tables), is_numbered=True)
+
+
+def _of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
+    rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
+    sidecar, names = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
+    if len(names) != len(rows.values):
+        expected = f"{len(rows.values)} image ids, one per row of {path.name}"
+        advice = "write them in the order of the rows"
+        raise UserError(path.with_name(sidecar), expected, len(names), advice)
+    return rows
 
 
 def _number(file: str) -> str:
@@ -251,63 +272,64 @@ def _mapped(path: Path) -> np.ndarray:
     is_float = values.dtype.kind == "f" and values.dtype.itemsize in (2, 4, 8)
     is_fortran = not values.flags.c_contiguous
     if not is_float or values.ndim not in (2, 3) or is_fortran or not values.size:
-        found = f"{values.dtype} {values.shape}"
+        expected = "floating-point numbers (N, F) or (N, R, F)"
+        actual = f"{values.dtype} {values.shape}"
         if is_fortran:
-            found += " in Fortran's order"
-        do = "save it again as np.ascontiguousarray(x, np.float32)"
-        raise UserError(path, "floating-point numbers (N, F) or (N, R, F)", found, do)
+            actual += " in Fortran's order"
+        advice = "save it again as np.ascontiguousarray(x, np.float32)"
+        raise UserError(path, expected, actual, advice)
     return values
 
 
-def _array_blocks(
-    arrays: list[tuple[Path, np.ndarray, Sequence[str]]],
-) -> Iterator[Block]:
+def _array_blocks(arrays: list[Block]) -> Iterator[Block]:
     """The rows of each array, with the ids of its images. Where there are several rows
     for each image, as VSE++ has one per caption, they must be equal."""
-    for path, values, ids in arrays:
-        each = len(values) // len(ids)  # rows per image
-        step = max(1, BLOCK // (each * values[0].nbytes))
-        for start in range(0, len(ids), step):
-            keys, rows = (
-                ids[start : start + step],
-                values[each * start : each * (start + step)],
-            )
+    for array in arrays:
+        each = len(array.values) // len(array.names)  # rows per image
+        step = max(1, BLOCK // (each * array.values[0].nbytes))
+        for start in range(0, len(array.names), step):
+            names = array.names[start : start + step]
+            rows = array.values[each * start : each * (start + step)]
             if each > 1:
-                bits = rows.view(np.uint8).reshape(len(keys), each, -1)
+                bits = rows.view(np.uint8).reshape(len(names), each, -1)
                 differ = (bits != bits[:, :1]).any(axis=(1, 2))
                 if differ.any():
-                    where = f"{path}: image {keys[differ.argmax()]!r}"
+                    where = f"{array.path}: image {names[differ.argmax()]!r}"
                     expected = f"{each} equal rows one after the other, one per caption"
-                    do = "check the order of the file"
-                    raise UserError(where, expected, "different ones", do)
-            yield path, keys, rows[::each]
+                    advice = "check the order of the file"
+                    raise UserError(where, expected, "different ones", advice)
+            yield Block(array.path, names, rows[::each])
 
 
 def _table_blocks(paths: list[Path]) -> Iterator[Block]:
     """The images of .tsv files. Boxes come by falling confidence if their number is
     fixed."""
-    expected = "numbers, and in `features` float32 values of every box as base64"
     for path in paths:
         with opened(path) as file:
             lines = iter(partial(file.readline, LONGEST_ROW + 1), b"")
             for number, line in enumerate(lines, 1):
-                where = f"{path}: line {number}"
-                if len(line) > LONGEST_ROW:
-                    raise too_large(where, LONGEST_ROW)
-                fields = line.rstrip(b"\r\n").split(b"\t")
-                if len(fields) not in (len(TSV_FIELDS), LXMERT):
-                    fields_of = f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}"
-                    do = f"keep these columns, or LXMERT's {LXMERT}"
-                    raise UserError(where, fields_of, len(fields), do)
-                with readable(where, expected, GET_AGAIN):
-                    key, boxes = _number(fields[0].decode()), int(fields[-3])
-                    values = np.frombuffer(
-                        binascii.a2b_base64(fields[-1], strict_mode=True), "<f4"
-                    )
-                    if boxes < 1 or not len(values):
-                        raise ValueError(f"{boxes} boxes with {len(values)} values")
-                    values = values.reshape(1, boxes, -1)
-                yield path, [key], values
+                name, values = _parsed_line(line, f"{path}: line {number}")
+                yield Block(path, [name], values)
+
+
+def _parsed_line(line: bytes, where: str) -> tuple[str, np.ndarray]:
+    """The number of an image, and the features (1, R, F) of its boxes."""
+    if len(line) > LONGEST_ROW:
+        raise too_large(where, LONGEST_ROW)
+    fields = line.rstrip(b"\r\n").split(b"\t")
+    if len(fields) not in (len(TSV_FIELDS), LXMERT):
+        expected = f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}"
+        advice = f"keep these columns, or LXMERT's {LXMERT}"
+        raise UserError(where, expected, len(fields), advice)
+    expected = "numbers, and in `features` float32 values of every box as base64"
+    with readable(where, expected, GET_AGAIN):
+        name = _number(fields[0].decode())
+        boxes = int(fields[-3])
+        content = binascii.a2b_base64(fields[-1], strict_mode=True)
+        values = np.frombuffer(content, "<f4")
+        if boxes < 1 or not len(values):
+            raise ValueError(f"{boxes} boxes with {len(values)} values")
+        return name, values.reshape(1, boxes, -1)
 
 
 def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Path]:
@@ -320,13 +342,13 @@ def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Pa
     orders = [*path.parent.glob("dataset*.json")] or [*raw.glob("dataset*.json")]
     if len(orders) != 1:
         expected = "one dataset*.json beside it, for the order of its columns"
-        do = f"place it there, or write the image ids into {path.stem}_ids.txt"
-        raise UserError(path, expected, len(orders), do)
+        advice = f"place it there, or write the image ids into {path.stem}_ids.txt"
+        raise UserError(path, expected, len(orders), advice)
     entries = karpathy.read(orders[0], orders[0].name).entries
     if len(entries) != feats.shape[1] or not feats.size:
         expected = f"{len(entries)} columns, one per image of {orders[0].name}"
-        do = "place the JSON that belongs to it beside it"
-        raise UserError(path, expected, feats.shape[1], do)
+        advice = "place the JSON that belongs to it beside it"
+        raise UserError(path, expected, feats.shape[1], advice)
     stems = [PurePosixPath(entry.file).stem for entry in entries]
     ids = {"filename": stems, "cocoid": [str(entry.cocoid) for entry in entries]}
     return embedding_files.Rows(path=path, values=feats.T, ids=ids), orders[0]

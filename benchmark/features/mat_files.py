@@ -20,7 +20,7 @@ STEP = 1 << 20  # bytes unpacked at once
 LARGEST = 1 << 33  # bytes of a file; its variables hold 2 GB at most
 # MATLAB's names of floating-point numbers, and of whole ones
 REAL = ("single", "double")
-WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 LOGICAL = "logical"  # true and false
 
 
@@ -38,8 +38,8 @@ def matrix(
             with opened(path) as file:
                 _check_unpacked(file, path)
                 file.seek(0)
-                found = {each: (size, kind) for each, size, kind in whosmat(file)}
-                size, kind = found.get(name, ((), "none"))
+                variables = whosmat(file)
+                size, kind = _shape_and_kind(variables, name)
                 if math.prod(size) > allowance(path.stat().st_size, LARGEST):
                     raise too_large(f"{path}: {name} {kind} {size}", allowance(0))
                 if kind in kinds and len(size) == 2:
@@ -50,14 +50,17 @@ def matrix(
                         return values
         except MatReadError as error:
             raise ValueError(error) from error
-    there = (
-        ", ".join(f"{each} {kind} {size}" for each, (size, kind) in found.items())
-        or "none"
-    )
+    listed = [f"{other} {kind} {size}" for other, size, kind in variables]
     expected = f"a variable `{name}` of numbers {shape}"
-    raise UserError(
-        path, expected, there, "get the file again, or save it with this name"
-    )
+    advice = "get the file again, or save it with this name"
+    raise UserError(path, expected, ", ".join(listed) or "none", advice)
+
+
+def _shape_and_kind(variables: list[tuple], name: str) -> tuple[tuple[int, ...], str]:
+    for other, size, kind in variables:
+        if other == name:
+            return size, kind
+    return (), "none"
 
 
 def _check_unpacked(file: BinaryIO, path: Path) -> None:
@@ -71,12 +74,21 @@ def _check_unpacked(file: BinaryIO, path: Path) -> None:
         kind, size = struct.unpack(f"{order}II", tag)
         end = file.tell() + size
         if kind == COMPRESSED:
-            unpacker, left = zlib.decompressobj(), allowance(size, LARGEST)
-            while not unpacker.eof and (
-                packed := unpacker.unconsumed_tail
-                or file.read(min(end - file.tell(), STEP))
-            ):
-                left -= len(unpacker.decompress(packed, STEP))
-                if left < 0:
-                    raise too_large(path, allowance(size, LARGEST))
+            most = allowance(size, LARGEST)
+            if _unpacks_to_more(file, end, most):
+                raise too_large(path, most)
         file.seek(end)
+
+
+def _unpacks_to_more(file: BinaryIO, end: int, most: int) -> bool:
+    """Whether the compressed bytes up to `end` hold more than `most`."""
+    unpacker = zlib.decompressobj()
+    unpacked = 0
+    while not unpacker.eof and unpacked <= most:
+        packed = unpacker.unconsumed_tail
+        if not packed:
+            packed = file.read(min(end - file.tell(), STEP))
+        if not packed:
+            break
+        unpacked += len(unpacker.decompress(packed, STEP))
+    return unpacked > most

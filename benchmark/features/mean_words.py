@@ -24,12 +24,10 @@ def encode(
     """
     size = words.vectors.shape[1]
     if settings.size not in (None, size):
-        expected, do = (
-            f"{size}, that of the word vectors",
-            "leave it out, or choose other words",
-        )
-        raise UserError("mean_words: size", expected, settings.size, do)
-    tokens = [tokenise(text) for text in captions]
+        expected = f"{size}, that of the word vectors"
+        advice = "leave it out, or choose other words"
+        raise UserError("mean_words: size", expected, settings.size, advice)
+    tokens = list(map(tokenise, captions))
     means = np.zeros((len(captions), size), dtype=np.float32)
     for c, row in enumerate(tokens):
         vectors = words.rows(row)

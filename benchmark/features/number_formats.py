@@ -93,9 +93,11 @@ def whole_numbers(path: Path, values: np.ndarray) -> WholeNumbers | None:
     unless each is whole although some are small enough to have fractions."""
     if values.dtype.kind != "f":
         numbers = _patterns(values) if values.dtype.kind == "V" else values
-        low, high = int(numbers.min()), int(numbers.max())
+        low = int(numbers.min())
+        high = int(numbers.max())
         return WholeNumbers(path, values.dtype, low, high)
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     fit_a_word = -(2.0**63) <= low and high < 2.0**64  # NaN does not
     if not fit_a_word or (values % 1 != 0).any():
         return None
@@ -168,7 +170,8 @@ def _are_packed_alike(first: WholeNumbers, second: WholeNumbers) -> bool:
 
 
 def _unlike(actual: str) -> UserError:
-    expected, advice = "bits that are packed alike", "pack all files in one way"
+    expected = "bits that are packed alike"
+    advice = "pack all files in one way"
     return UserError("--numbers bits", expected, actual, advice)
 
 
@@ -208,7 +211,8 @@ def _unclear(
 
 def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
     if numbers not in whole.choices:
-        where, advice = f"{whole.path}: --numbers {numbers}", " or ".join(whole.choices)
+        where = f"{whole.path}: --numbers {numbers}"
+        advice = " or ".join(whole.choices)
         raise UserError(where, "other numbers", whole, f"choose {advice}")
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values

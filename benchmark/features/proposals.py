@@ -43,7 +43,8 @@ def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
     to nothing here. Boxes come in the reverse order of merging, the whole image first.
     The paper shuffles this order to mix its many groupings; here there is only one.
     """
-    ratio, small = LONG_SIDE / max(image.size), image
+    ratio = LONG_SIDE / max(image.size)
+    small = image
     if ratio < 1:
         width, height = (max(1, round(side * ratio)) for side in image.size)
         small = image.resize((width, height), Image.Resampling.BILINEAR)
@@ -69,10 +70,8 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     # A histogram per channel that sums to 1, (n, 3 * BINS).
     bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256 + np.arange(3) * BINS
     cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
-    colours = (
-        np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1)
-        / sizes[:, None]
-    )
+    histograms = np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1)
+    colours = histograms / sizes[:, None]
     # Neighbours share an edge between two pixels, (n, n) bool.
     near = np.zeros((count, count), bool)
     near[labels[:, :-1], labels[:, 1:]] = True
@@ -93,7 +92,7 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         colour = np.minimum(colours[first], colours[second]).sum(1)
         return colour + (1 - size / labels.size) + (1 - unfilled / labels.size)
 
-    found = [*boxes.copy()]
+    history = [*boxes.copy()]
     similarity = np.full(near.shape, -np.inf)
     rows, columns = near.nonzero()
     similarity[rows, columns] = similarities(rows, columns)
@@ -107,12 +106,12 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         near[:, kept] = near[kept]
         near[other] = near[:, other] = False
         near[kept, kept] = False
-        found.append(boxes[kept].copy())
+        history.append(boxes[kept].copy())
         similarity[pair] = similarity[:, pair] = -np.inf
         others = near[kept].nonzero()[0]
         similarity[kept, others] = similarities(np.full_like(others, kept), others)
         similarity[others, kept] = similarity[kept, others]
-    return np.array(found)
+    return np.array(history)
 
 
 def read_boxes(
@@ -128,27 +127,19 @@ def read_boxes(
     the image's (width, height); a box may reach OUTSIDE pixels out of it. Raises
     UserError if there is no such file, and for a malformed one.
     """
-    name = names.inside(
-        image_id, f"{folder}: {image_id!r:.200}", "give the image a plain id"
-    )
-    path, other = folder / f"{name}.npz", folder / f"{name}.mat"
+    where = f"{folder}: {image_id!r:.200}"
+    name = names.inside(image_id, where, "give the image a plain id")
+    path = folder / f"{name}.npz"
+    other = folder / f"{name}.mat"
     if is_file(path):
-        with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
-            arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
-        boxes = _numbers(f"{path}: boxes", arrays.get("boxes"), (4,))
-        scores = _numbers(
-            f"{path}: scores", arrays.get("scores", np.zeros(len(boxes))), ()
-        )
+        boxes, scores = _of_npz(path)
     elif is_file(other):
-        path, kinds = other, mat_files.REAL + mat_files.WHOLE
-        values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)
-        bbs = _numbers(f"{path}: bbs", values, (4, 5))
-        boxes = np.concatenate([bbs[:, :2] - 1, bbs[:, :2] + bbs[:, 2:4]], axis=1)
-        scores = bbs[:, 4] if bbs.shape[1] == 5 else np.zeros(len(bbs))
+        path = other
+        boxes, scores = _of_mat(path)
     else:
         expected = f"the boxes of every image, in this file or in {other.name}"
-        do = "place them there, or correct `boxes` of the season's proposals"
-        raise UserError(path, expected, "neither", do)
+        advice = "place them there, or correct `boxes` of the season's proposals"
+        raise UserError(path, expected, "neither", advice)
     if len(scores) != len(boxes):
         expected = f"{len(boxes)}, one per box"
         raise UserError(f"{path}: scores", expected, len(scores), SAVE_AGAIN)
@@ -156,15 +147,34 @@ def read_boxes(
     empty = (inside[:, 2:] <= inside[:, :2]).any(1)
     bad = np.flatnonzero(empty | (np.abs(boxes - inside) > OUTSIDE).any(1))
     if len(bad):
+        width, height = size
         corners = ", ".join(f"{corner:g}" for corner in boxes[bad[0]])
-        expected = (
-            f"x0 < x1 and y0 < y1 inside an image of {size[0]} x {size[1]} pixels"
-        )
-        found = f"{corners}, and {len(bad)} such rows in all"
-        do = "check that the boxes are of this image and in its pixels"
-        raise UserError(f"{path}: row {bad[0] + 1}", expected, found, do)
+        expected = f"x0 < x1 and y0 < y1 in an image of {width} x {height} pixels"
+        rows = f"{corners} ({len(bad)} such rows in all)"
+        advice = "check that the boxes are of this image and in its pixels"
+        raise UserError(f"{path}: row {bad[0] + 1}", expected, rows, advice)
     order = np.argsort(-scores, kind="stable")[:count]
     return inside[order].astype(np.float32)
+
+
+def _of_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes and scores."""
+    with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
+        arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
+    boxes = _numbers(f"{path}: boxes", arrays.get("boxes"), (4,))
+    scores = arrays.get("scores", np.zeros(len(boxes)))
+    return boxes, _numbers(f"{path}: scores", scores, ())
+
+
+def _of_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The same of EdgeBoxes' format."""
+    kinds = mat_files.REAL + mat_files.WHOLE
+    values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)
+    bbs = _numbers(f"{path}: bbs", values, (4, 5))
+    starts, sizes = bbs[:, :2], bbs[:, 2:4]
+    boxes = np.concatenate([starts - 1, starts + sizes], axis=1)
+    has_scores = bbs.shape[1] == 5
+    return boxes, bbs[:, 4] if has_scores else np.zeros(len(bbs))
 
 
 def _numbers(
@@ -173,17 +183,14 @@ def _numbers(
     """`values` as float64: (n,) if `columns` is empty, else (n, c) with c one of
     `columns`."""
     shapes = " or ".join(f"(n, {width})" for width in columns) or "(n,)"
-    found = "nothing" if values is None else f"{values.dtype} {values.shape}"
-    fits = (
-        values is not None
-        and values.dtype.kind in "fiu"
-        and values.ndim == 1 + bool(columns)
-    )
+    expected = f"numbers {shapes}"
+    if values is None:
+        raise UserError(where, expected, "nothing", SAVE_AGAIN)
+    fits = values.dtype.kind in "fiu" and values.ndim == 1 + bool(columns)
     if not fits or (columns and values.shape[1] not in columns):
-        raise UserError(where, f"numbers {shapes}", found, SAVE_AGAIN)
+        actual = f"{values.dtype} {values.shape}"
+        raise UserError(where, expected, actual, SAVE_AGAIN)
     if not np.isfinite(values).all():
-        row = np.argwhere(~np.isfinite(values))[0][0] + 1
-        raise UserError(
-            f"{where}: row {row}", "finite numbers", "NaN or infinity", SAVE_AGAIN
-        )
+        place = f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}"
+        raise UserError(place, "finite numbers", "NaN or infinity", SAVE_AGAIN)
     return values.astype(np.float64)

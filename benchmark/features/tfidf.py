@@ -8,6 +8,7 @@ a mean.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
@@ -34,28 +35,24 @@ def encode(
     used; a caption without known words is zero. Raises UserError if there are no words
     to fit to, and if `settings` ask for a larger size than they span.
     """
-    train = [
-        text for text, is_fitted in zip(captions, is_train, strict=True) if is_fitted
-    ]
+    train = list(compress(captions, is_train))
     vectorizer = TfidfVectorizer(
-        tokenizer=tokenise, token_pattern=None, lowercase=False, dtype=np.float32
+        tokenizer=tokenise,
+        token_pattern=None,
+        lowercase=False,
+        dtype=np.float32,
     )
     try:
         weights = vectorizer.fit_transform(train)
     except ValueError as error:  # empty vocabulary
-        expected, do = (
-            "words in the training captions",
-            "check the captions of the dataset",
-        )
-        raise UserError("tfidf", expected, "none", do) from error
+        expected = "words in the training captions"
+        advice = "check the captions of the dataset"
+        raise UserError("tfidf", expected, "none", advice) from error
     most = min(weights.shape)
     if settings.size is not None and settings.size > most:
-        expected = (
-            f"at most {most}, the smaller of the numbers of training captions and words"
-        )
-        raise UserError(
-            "tfidf: size", expected, settings.size, "lower it or leave it out"
-        )
+        expected = f"at most {most}, the smaller number of training captions and words"
+        advice = "lower it or leave it out"
+        raise UserError("tfidf: size", expected, settings.size, advice)
     svd = TruncatedSVD(settings.size or min(SIZE, most), random_state=SEED).fit(weights)
     vectors = svd.transform(vectorizer.transform(captions))
     facts = {

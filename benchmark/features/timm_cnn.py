@@ -23,6 +23,7 @@ from benchmark.features.torchvision_cnn import Network
 
 # beginnings of the names of what is not needed
 CLASSIFIERS = ("classifier.", "fc.", "head.")
+ENDINGS = (".pth", "-*.pth", ".safetensors", "-*.safetensors")
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
@@ -32,7 +33,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     map, and for weights that are missing, ambiguous, no plain tensors, or of another
     network.
     """
-    path, model = _file(network, weights_dir), _model(network)
+    path = _file(network, weights_dir)
+    model = _model(network)
     names = list(model.state_dict())
 
     def renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -58,14 +60,13 @@ def whereabouts(network: str, weights_dir: Path | None) -> str:
 
 def _file(network: str, weights_dir: Path | None) -> Path:
     if find_spec("timm") is None:
-        do = 'run: pip install "rematch-benchmark[timm]"'
-        raise UserError(f"network {network}", "the library timm", "none", do)
+        advice = 'run: pip install "rematch-benchmark[timm]"'
+        raise UserError(f"network {network}", "the library timm", "none", advice)
     name = network.removeprefix("timm_")
-    ends = (".pth", "-*.pth", ".safetensors", "-*.safetensors")
-    stems = dict.fromkeys((name, name.removeprefix("tf_")))
-    return weight_files.only_file(
-        weights_dir, [stem + end for stem in stems for end in ends]
-    )
+    patterns = []
+    for stem in dict.fromkeys((name, name.removeprefix("tf_"))):
+        patterns += [stem + ending for ending in ENDINGS]
+    return weight_files.only_file(weights_dir, patterns)
 
 
 def _model(network: str) -> nn.Module:
@@ -73,11 +74,9 @@ def _model(network: str) -> nn.Module:
 
     name = network.removeprefix("timm_")
     if not timm.is_model(name):
-        found, do = (
-            suggested(name, timm.list_models()),
-            "choose one of timm.list_models()",
-        )
-        raise UserError("network", "a network of timm", found, do)
+        near = suggested(name, timm.list_models())
+        advice = "choose one of timm.list_models()"
+        raise UserError("network", "a network of timm", near, advice)
     return timm.create_model(name, pretrained=False)
 
 
@@ -88,8 +87,9 @@ def _wrapped(network: str, model: nn.Module, size: int = 1) -> Network:
     with torch.no_grad():
         shape = tuple(model.eval()(torch.zeros(1, *facts["input_size"])).shape)
     if len(shape) != 4 or shape[1] != model.num_features:
-        do = "choose a convolutional network"
-        raise UserError(f"network {network}", "a feature map (B, F, h, w)", shape, do)
+        where = f"network {network}"
+        advice = "choose a convolutional network"
+        raise UserError(where, "a feature map (B, F, h, w)", shape, advice)
     wrapped = Network(model, None, size)
     for name in ("mean", "std"):
         setattr(wrapped, name, torch.tensor(facts[name]).view(1, 3, 1, 1))

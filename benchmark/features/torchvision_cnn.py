@@ -68,7 +68,8 @@ def averaged(map_BFhw: Tensor, side: int) -> Tensor:
         """(side, length): by how much each place counts in each cell; cells may share a
         place."""
         cells = torch.arange(side, device=map_BFhw.device)
-        starts, ends = cells * length // side, -(-(cells + 1) * length // side)
+        starts = cells * length // side
+        ends = -(-(cells + 1) * length // side)
         places = torch.arange(length, device=map_BFhw.device)
         inside = (places >= starts[:, None]) & (places < ends[:, None])
         return inside / (ends - starts)[:, None].to(map_BFhw.dtype)
@@ -82,9 +83,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     Raises UserError for an unknown network, and for weights that are missing,
     ambiguous, not a plain tensor file, or of another network.
     """
-    path = weight_files.locate(
-        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
-    )
+    url = weight_files.url_of(network, NETWORKS, WHICH)
+    path = weight_files.locate(url, weights_dir)
     model = models.get_model(network, weights=None)
     # what is not needed
     origin = weight_files.fill(model, path, optional=("classifier.", "fc."))
@@ -100,9 +100,8 @@ def structure(network: str, size: int) -> Network:
 def whereabouts(network: str, weights_dir: Path | None) -> str:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
-    return weight_files.whereabouts(
-        weight_files.url_of(network, NETWORKS, WHICH), weights_dir
-    )
+    url = weight_files.url_of(network, NETWORKS, WHICH)
+    return weight_files.whereabouts(url, weights_dir)
 
 
 def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:

@@ -12,13 +12,13 @@ thread with the plain attention. So no text is padded, and its bytes do not hang
 those beside it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
@@ -47,10 +47,9 @@ def encode(
     """
     ends, size, blocks, facts = contexts(texts, settings)
     if settings.size not in (None, size):
-        do = "leave it out, or choose other weights"
-        raise UserError(
-            "transformer: size", f"{size}, that of its layers", settings.size, do
-        )
+        expected = f"{size}, that of its layers"
+        advice = "leave it out, or choose other weights"
+        raise UserError("transformer: size", expected, settings.size, advice)
     vectors = np.zeros((len(ends), size), np.float32)
     for rows, states in blocks:
         vectors[rows] = states.mean(1).numpy()
@@ -68,13 +67,8 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     folder = whereabouts(settings)
     model, tokenizer = _loaded(folder)
     ids = [tokenizer.encode(text).ids for text in texts]
-    lengths = np.array([len(row) for row in ids], np.int64)
-    alike = [
-        np.flatnonzero(lengths == n) for n in np.unique(lengths[lengths > 0])[::-1]
-    ]
-    batches = [
-        rows[n : n + BATCH] for rows in alike for n in range(0, len(rows), BATCH)
-    ]
+    lengths = np.array(list(map(len, ids)), np.int64)
+    batches = batches_of(lengths)
 
     def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
@@ -86,19 +80,34 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
 
     facts = {"weights": folder.name, "longest": LONGEST, "batch": BATCH}
     facts["weights_sha256"] = {name: sha256(folder / name) for name in FILES}
-    return np.maximum(lengths, 1).cumsum(), model.config.hidden_size, blocks(), facts
+    ends = np.maximum(lengths, 1).cumsum()
+    return ends, model.config.hidden_size, blocks(), facts
+
+
+def batches_of(lengths: np.ndarray) -> list[np.ndarray]:
+    """The places of texts of one length in tokens, at most BATCH at a time, the longest
+    first; none for texts without tokens."""
+    batches = []
+    for length in np.unique(lengths[lengths > 0])[::-1]:
+        alike = np.flatnonzero(lengths == length)
+        for start in range(0, len(alike), BATCH):
+            batches.append(alike[start : start + BATCH])
+    return batches
 
 
 def whereabouts(settings: SentenceEncoder) -> Path:
     """The folder of the weights. Raises UserError for a missing library or file, or no
     folder."""
     folder = Path(settings.weights or "")
-    if lost := [folder / name for name in FILES if not (folder / name).is_file()]:
-        do = "place it there, or name the folder above: rematch season NAME --weights-dir DIR"
-        raise UserError(lost[0], f"an encoder: {', '.join(FILES)}", "nothing", do)
+    for name in FILES:
+        if not (folder / name).is_file():
+            expected = f"an encoder: {', '.join(FILES)}"
+            advice = "place it there, or name the folder above it: "
+            advice += "rematch season NAME --weights-dir DIR"
+            raise UserError(folder / name, expected, "nothing", advice)
     if find_spec("transformers") is None:
-        do = 'run: pip install "rematch-benchmark[transformers]"'
-        raise UserError("transformer", "the library transformers", "none", do)
+        advice = 'run: pip install "rematch-benchmark[transformers]"'
+        raise UserError("transformer", "the library transformers", "none", advice)
     return folder
 
 
@@ -111,26 +120,33 @@ def _loaded(folder: Path) -> tuple:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    how = {
-        "attn_implementation": "eager",
-        "dtype": torch.float32,
-        "output_loading_info": True,
-    }
     try:
-        model, told = AutoModel.from_pretrained(folder, **SAFELY, **how)
+        model, loading = AutoModel.from_pretrained(
+            folder,
+            attn_implementation="eager",
+            dtype=torch.float32,
+            output_loading_info=True,
+            **SAFELY,
+        )
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(min(LONGEST, model.config.max_position_embeddings))
-        if lost := {
-            name for name in told["missing_keys"] if not name.startswith("pooler.")
-        }:
-            raise ValueError(f"{len(lost)} tensors are missing, first {min(lost)!r}")
-        if not all(value.isfinite().all() for value in model.state_dict().values()):
-            raise ValueError("NaN or infinity")
+        _check_loaded(model, loading["missing_keys"])
     # of any type: what the bytes of three files make a library raise
     except Exception as error:
-        found = f"something else ({' '.join(str(error).split()):.300})"
-        raise UserError(
-            folder, "an encoder as of BERT", found, "get the folder again"
-        ) from error
+        reason = f"something else ({' '.join(str(error).split()):.300})"
+        expected = "an encoder like BERT"
+        advice = "get the folder again"
+        raise UserError(folder, expected, reason, advice) from error
     return model.eval(), tokenizer
+
+
+def _check_loaded(model: nn.Module, missing: Iterable[str]) -> None:
+    """Raise ValueError for tensors that are needed and missing, and for what is no
+    number."""
+    needed = {name for name in missing if not name.startswith("pooler.")}
+    if needed:
+        raise ValueError(f"{len(needed)} tensors are missing, first {min(needed)!r}")
+    for value in model.state_dict().values():
+        if not value.isfinite().all():
+            raise ValueError("NaN or infinity")

@@ -19,7 +19,7 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import DAMAGED, allowance, opened, readable, sha256, too_large
 
 LARGEST = 1 << 36  # bytes of weights
-NAMED = 3  # entries of an object that a message lists
+NAMED, LISTED = 3, 30  # entries of an object, and networks, that a message lists
 SAVE_STATE = "save it with torch.save(model.state_dict(), path)"
 NAME_FOLDER = (
     "name the folder of the weights with: rematch season NAME --weights-dir DIR"
@@ -30,9 +30,11 @@ def url_of(network: str, known: tuple[str, ...], which: str) -> str:
     """The address of torchvision's weights of a network. Raises UserError if it is not
     `known`."""
     if network not in known:
-        some = f"one of {', '.join(known)}" if len(known) <= 30 else "a known network"
-        do = "choose one of docs/datasets.md"
-        raise UserError("network", some, suggested(network, known), do)
+        some = "a known network"
+        if len(known) <= LISTED:
+            some = f"one of {', '.join(known)}"
+        advice = "choose one of docs/datasets.md"
+        raise UserError("network", some, suggested(network, known), advice)
     # imports torch's compiler: over a second
     from torchvision.models import get_model_weights
 
@@ -49,11 +51,13 @@ def locate(url: str, weights_dir: Path | None) -> Path:
     name = Path(url).name
     if weights_dir:
         return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
-    with readable(
-        name, f"to download it from {url}", f"place it in a folder and {NAME_FOLDER}"
-    ):
+    advice = f"place it in a folder and {NAME_FOLDER}"
+    with readable(name, f"a download from {url}", advice):
         torch.hub.load_state_dict_from_url(
-            url, map_location="cpu", check_hash=True, weights_only=True
+            url,
+            map_location="cpu",
+            check_hash=True,
+            weights_only=True,
         )
     return Path(torch.hub.get_dir()) / "checkpoints" / name
 
@@ -61,16 +65,16 @@ def locate(url: str, weights_dir: Path | None) -> Path:
 def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
     """The one file of the folder that fits any pattern. Raises UserError for none and
     several."""
-    fitting = {
-        path
-        for pattern in patterns
-        if weights_dir
-        for path in weights_dir.glob(pattern)
-    }
+    fitting: set[Path] = set()
+    if weights_dir:
+        for pattern in patterns:
+            fitting.update(weights_dir.glob(pattern))
     if len(fitting) != 1:
-        found = ", ".join(sorted(path.name for path in fitting)) or "none"
+        names = sorted(path.name for path in fitting)
         expected = f"exactly one file {' or '.join(patterns)}"
-        raise UserError("weights_dir", expected, found, NAME_FOLDER)
+        raise UserError(
+            "weights_dir", expected, ", ".join(names) or "none", NAME_FOLDER
+        )
     return fitting.pop()
 
 
@@ -97,24 +101,31 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
     ):
         # torch warns of the old format before it refuses it
         warnings.simplefilter("ignore")
-        # torch compresses nothing: what unpacks to more is a bomb
-        if zipfile.is_zipfile(file):
-            unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
-            allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
-            if unpacked > allowed:
-                raise too_large(path, allowed)
+        _refuse_bomb(file, path)
         file.seek(0)
         try:
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            loaded = torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
             raise ValueError(_globals_of(file) or "no file of torch") from error
-    is_named = isinstance(found, dict) and all(
-        isinstance(name, str) and isinstance(value, Tensor)
-        for name, value in found.items()
-    )
-    if not is_named and not isinstance(found, Tensor):
-        raise UserError(path.name, expected, _described(found), advice)
-    return found
+    if not isinstance(loaded, Tensor) and not _are_named_tensors(loaded):
+        raise UserError(path.name, expected, _described(loaded), advice)
+    return loaded
+
+
+def _refuse_bomb(file: BinaryIO, path: Path) -> None:
+    """torch compresses nothing: what unpacks to more was made to fill the memory."""
+    if zipfile.is_zipfile(file):
+        unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
+        allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
+        if unpacked > allowed:
+            raise too_large(path, allowed)
+
+
+def _are_named_tensors(loaded: object) -> bool:
+    if not isinstance(loaded, dict):
+        return False
+    are_named = all(isinstance(name, str) for name in loaded)
+    return are_named and all(isinstance(value, Tensor) for value in loaded.values())
 
 
 def _globals_of(file: BinaryIO) -> str:
@@ -174,18 +185,22 @@ def fill(
     Tensors whose names start with one of `optional` may be missing. Raises UserError
     for weights of another network, and as `read_state`.
     """
-    state = renamed(read_state(path))
-    try:
-        problems = model.load_state_dict(state, strict=False)
-        missing = [
-            name for name in problems.missing_keys if not name.startswith(optional)
-        ]
-        wrong = missing + list(problems.unexpected_keys)
-        difference = f"{len(wrong)} tensors differ, first {wrong[0]!r}" if wrong else ""
-    except RuntimeError as error:  # same names, other shapes
-        difference = str(error).splitlines()[-1].strip()
+    difference = _loaded_difference(model, renamed(read_state(path)), optional)
     if difference:
-        found = f"those of another network ({difference})"
-        do = "get the file of this network, or choose another `network`"
-        raise UserError(path.name, "the weights of this network", found, do)
+        others = f"those of another network ({difference})"
+        advice = "get the file of this network, or choose another `network`"
+        raise UserError(path.name, "the weights of this network", others, advice)
     return {"file": path.name, "sha256": sha256(path)}
+
+
+def _loaded_difference(
+    model: nn.Module, state: dict[str, Tensor], optional: tuple[str, ...]
+) -> str:
+    """Load tensors into a network; how they differ from its own, "" if they do not."""
+    try:
+        keys = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:  # same names, other shapes
+        return str(error).splitlines()[-1].strip()
+    wrong = [name for name in keys.missing_keys if not name.startswith(optional)]
+    wrong += keys.unexpected_keys
+    return f"{len(wrong)} tensors differ, first {wrong[0]!r}" if wrong else ""

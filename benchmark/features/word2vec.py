@@ -34,6 +34,7 @@ TRAINING = {"sg": 1, "window": 5, "negative": 5, "min_count": 1}
 WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
 SEED = 0  # one fit per dataset: cells of different seeds share their features
 
+FLOAT_BYTES = 4
 LONGEST = 1 << 20  # characters of a line of a .txt, bytes of a word of a .bin
 
 
@@ -48,53 +49,57 @@ def words(
     them. Raises UserError for a corpus without words, and for a malformed file.
     """
     if settings.vectors is not None:
-        path, expected = (
-            Path(settings.vectors),
-            "a word2vec .bin, a GloVe .txt or a .vec",
-        )
-        read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
-        if read is None:
-            do = "unpack the file, or name another one in the season's `words`"
-            raise UserError(path.name, expected, repr(path.suffix), do)
-        with readable(path.name, expected, "get the file again"), opened(path) as file:
-            vectors = read(file, path, settings.size, keep | set(FRAME))
-        if not vectors.keys() & (keep - set(FRAME)):
-            expected, do = (
-                "vectors for words of the captions",
-                "check the language of the file",
-            )
-            raise UserError(path.name, expected, "none", do)
-        if not all(np.isfinite(vector).all() for vector in vectors.values()):
-            raise UserError(
-                path.name, "numbers", "NaN or infinity", "get the file again"
-            )
+        path = Path(settings.vectors)
+        vectors = _read(path, settings.size, keep)
         facts = {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
     else:
-        count = sum(map(len, corpus))
-        if count == 0:
-            do = "check the captions, or name a file of vectors in the season's `words`"
-            raise UserError("word2vec", "words in the training captions", "none", do)
-        epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
-        # One worker: with more, gensim's updates race and two runs differ.
-        model = Word2Vec(
-            corpus,
-            vector_size=settings.size,
-            seed=SEED,
-            workers=1,
-            epochs=epochs,
-            **TRAINING,
-        )
-        vectors = dict(zip(model.wv.index_to_key, model.wv.vectors, strict=True))
-        facts = {
-            "vectors": "trained on the training captions",
-            "epochs": epochs,
-            "seed": SEED,
-        }
-        facts |= TRAINING
+        vectors, facts = _trained(corpus, settings.size)
     order = sorted(vectors)
-    return Words(
-        tuple(order), np.stack([vectors[w] for w in order]).astype(np.float32)
-    ), facts
+    table = np.stack([vectors[word] for word in order]).astype(np.float32)
+    return Words(tuple(order), table), facts
+
+
+def _trained(
+    corpus: Sequence[Sequence[str]], size: int
+) -> tuple[dict[str, np.ndarray], dict]:
+    """word -> vector, trained on the corpus; and facts for the card."""
+    count = sum(map(len, corpus))
+    if count == 0:
+        expected = "words in the training captions"
+        advice = "check the captions, or name a file of vectors in the season's `words`"
+        raise UserError("word2vec", expected, "none", advice)
+    epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
+    # One worker: with more, gensim's updates race and two runs differ.
+    model = Word2Vec(
+        corpus,
+        vector_size=size,
+        seed=SEED,
+        workers=1,
+        epochs=epochs,
+        **TRAINING,
+    )
+    facts = {"vectors": "trained on the training captions"}
+    facts |= {"epochs": epochs, "seed": SEED} | TRAINING
+    return dict(zip(model.wv.index_to_key, model.wv.vectors, strict=True)), facts
+
+
+def _read(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+    """word -> vector of a file, for the words of `keep` and of FRAME."""
+    expected = "a word2vec .bin, a GloVe .txt or a .vec"
+    again = "get the file again"
+    read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
+    if read is None:
+        advice = "unpack the file, or name another one in the season's `words`"
+        raise UserError(path.name, expected, repr(path.suffix), advice)
+    with readable(path.name, expected, again), opened(path) as file:
+        vectors = read(file, path, size, keep | set(FRAME))
+    if not vectors.keys() & (keep - set(FRAME)):
+        expected = "vectors for words of the captions"
+        raise UserError(path.name, expected, "none", "check the language of the file")
+    for vector in vectors.values():
+        if not np.isfinite(vector).all():
+            raise UserError(path.name, "finite numbers", "NaN or infinity", again)
+    return vectors
 
 
 def _binary(
@@ -105,25 +110,27 @@ def _binary(
     The file starts with the number of vectors and their size; then come the words, each
     followed by its float32 values.
     """
-    word_of, vectors = {word.encode(): word for word in keep}, {}
+    word_of = {word.encode(): word for word in keep}
+    vectors = {}
     count, width = map(int, file.readline(100).split())
     _check_size(path, size, width)
-    at = file.tell()
+    place = file.tell()
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if not 0 < count < len(content):
             raise ValueError(f"{count} vectors announced")
         for number in ProgressBar(range(count), desc="read word vectors", unit="word"):
-            space = content.find(b" ", at, at + LONGEST)
-            start, end = space + 1, space + 1 + 4 * width
+            space = content.find(b" ", place, place + LONGEST)
+            start = space + 1
+            end = start + FLOAT_BYTES * width
             if space < 0 or end > len(content):
                 raise EOFError(f"{count} vectors announced, {number} whole ones in it")
             # Some files have a newline before a word. If one comes twice, its first
             # vector counts.
-            word = word_of.pop(content[at:space].lstrip(b"\n"), None)
+            word = word_of.pop(content[place:space].lstrip(b"\n"), None)
             if word is not None:
                 vectors[word] = np.frombuffer(content[start:end], "<f4")
-            at = end
-        if content[at : at + LONGEST].strip(b"\n"):
+            place = end
+        if content[place : place + LONGEST].strip(b"\n"):
             raise ValueError(f"{count} vectors announced, more in it")
     return vectors
 
@@ -161,5 +168,5 @@ def _text(
 
 def _check_size(path: Path, expected: int, size: int) -> None:
     if size != expected:
-        do = "set `size` of the season's `words` to the file's"
-        raise UserError(path.name, f"vectors of size {expected}", size, do)
+        advice = f"set `size` of the season's `words` to {size}"
+        raise UserError(path.name, f"vectors of size {expected}", size, advice)

@@ -32,7 +32,9 @@ from benchmark.season.parameters import Params
 
 CHUNK = 1 << 15  # bytes; an interruption loses the chunk in progress
 TIMEOUT = (10, 60)  # seconds to connect, seconds without a byte
-PASSING = (408, 416, 425, 429)  # statuses below 500 that are worth another attempt
+OK, PARTIAL, NO_SUCH_RANGE = 200, 206, 416  # statuses of HTTP
+# below 500, those that are worth another attempt
+PASSING = (408, NO_SUCH_RANGE, 425, 429)
 
 
 class ChecksumError(UserError):
@@ -58,73 +60,81 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
     with alone(lock_of(str(dataset.folder)), f"fetch {name}"):
         if source or dataset.source:
             link(dataset.folder, source.expanduser() if source else dataset.origin)
-        before, known = (
-            dataset.release,
-            {each.name: each.sha256 for each in dataset.card.remote},
-        )
-        files = (
-            read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
-        )
-        recorded = {  # by an earlier fetch, where the card has no checksum
-            file["name"]: file["sha256"]
-            for file in files
-            if known.get(file["name"], "") is None
-        }
-        other = f"to take another release, delete {dataset.manifest}"
+        before = dataset.release
+        recorded = _recorded(dataset)
         # The addresses of the card have the published release.
         expected = {} if before and before.departs else recorded
-        found = raw_files.digests(dataset, _raw_files(dataset, expected))
+        digests = raw_files.digests(dataset, _raw_files(dataset, expected))
         release = dataset.release_found()
-        for file, digest in found.items() if before in (None, release) else ():
-            if digest != recorded.get(file, digest):
-                first = f"sha256 {recorded[file]}, which the first fetch recorded"
-                raise ChecksumError(dataset.folder / file, first, digest, other)
-        manifest = {
-            "dataset": dataset.name,
-            "reader": dataset.reader,
-            "options": dataset.options,
-            "files": [
-                {
-                    "name": file,
-                    "bytes": (dataset.folder / file).stat().st_size,
-                    "sha256": digest,
-                }
-                for file, digest in found.items()
-            ],
-            "notes": [
-                f"{file}: sha256 differs from the card"  # downloads never do
-                for file, digest in found.items()
-                if (known.get(file) or digest) != digest
-            ],
-        }
-        write_json(
-            dataset.manifest, manifest | ({"release": release.name} if release else {})
-        )
-    told = [f"fetch {name}: {release}"] if release else []
+        if before in (None, release):
+            _check_recorded(dataset, digests, recorded)
+        manifest = _manifest(dataset, digests)
+        if release:
+            manifest["release"] = release.name
+        write_json(dataset.manifest, manifest)
+    lines = [f"fetch {name}: {release}"] if release else []
     if before not in (None, release):
-        told.append(
-            f"The manifest named release {before.name}. Other images give other numbers."
-        )
-    return told
+        note = f"The manifest named release {before.name}."
+        lines.append(f"{note} Other images give other numbers.")
+    return lines
+
+
+def _recorded(dataset: raw_files.RawDataset) -> dict[str, str]:
+    """file -> checksum of an earlier fetch, where the card knows the file and has no
+    checksum."""
+    if not dataset.manifest.is_file():
+        return {}
+    known = {remote.name: remote.sha256 for remote in dataset.card.remote}
+    recorded = {}
+    for file in read_json(dataset.manifest)["files"]:
+        if known.get(file["name"], "") is None:
+            recorded[file["name"]] = file["sha256"]
+    return recorded
+
+
+def _check_recorded(
+    dataset: raw_files.RawDataset, digests: dict[str, str], recorded: dict[str, str]
+) -> None:
+    """Raise ChecksumError for a file of which an earlier fetch had other bytes."""
+    for file, digest in digests.items():
+        if digest != recorded.get(file, digest):
+            expected = f"sha256 {recorded[file]}, which the first fetch recorded"
+            advice = f"to take another release, delete {dataset.manifest}"
+            raise ChecksumError(dataset.folder / file, expected, digest, advice)
+
+
+def _manifest(dataset: raw_files.RawDataset, digests: dict[str, str]) -> dict:
+    """What git keeps of the raw files."""
+    known = {remote.name: remote.sha256 for remote in dataset.card.remote}
+    files, notes = [], []
+    for name, digest in digests.items():
+        size = (dataset.folder / name).stat().st_size
+        files.append({"name": name, "bytes": size, "sha256": digest})
+        if (known.get(name) or digest) != digest:  # of no download
+            notes.append(f"{name}: sha256 differs from the card")
+    return {
+        "dataset": dataset.name,
+        "reader": dataset.reader,
+        "options": dataset.options,
+        "files": files,
+        "notes": notes,
+    }
 
 
 def link(folder: Path, source: Path) -> None:
     """Make `folder` a link to `source`. A real folder with files in it is never
     replaced."""
     if not os.path.isdir(source):  # also of a name that no folder can have
-        expected, do = (
-            "the folder that holds the raw files",
-            "name another folder with --source",
-        )
-        raise UserError(source, expected, "no folder", do)
+        expected = "the folder that holds the raw files"
+        advice = "name another folder with --source"
+        raise UserError(source, expected, "no folder", advice)
     if folder.exists() and folder.resolve() == source.resolve():
         return
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
-            expected = f"no files of its own, to become a link to {source}"
-            raise UserError(
-                folder, expected, "some", "move them away, or fetch without a source"
-            )
+            expected = f"an empty folder, to become a link to {source}"
+            advice = "move its files away, or fetch without a source"
+            raise UserError(folder, expected, "files", advice)
         folder.rmdir()
     with atomic(folder) as part:
         part.symlink_to(source.resolve(), target_is_directory=True)
@@ -146,16 +156,15 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
         if not folder.is_symlink():  # the user's own folder: nothing is written there
             for remote in raw_files.downloads(card, folder):
                 checksum = remote.sha256 or recorded.get(remote.name)
-                download(
-                    dataclasses.replace(remote, sha256=checksum), folder / remote.name
-                )
+                verified = dataclasses.replace(remote, sha256=checksum)
+                download(verified, folder / remote.name)
     try:
         return raw_files.present(dataset, "a raw file")
     except UserError as error:
-        for line in raw_files.marked(raw_files.checklist(card, folder)):
+        for line in raw_files.checklist(card, folder):
             print(line, file=sys.stderr)
         steps = "; ".join(step for step in (error.do, advice) if step)
-        raise UserError(error.where, error.expected, error.found, steps) from error
+        raise error.but(do=steps) from error
 
 
 # Downloads ----------------------------------------------------------------------------
@@ -168,7 +177,8 @@ class _AttemptError(Exception):
         self, reason: str, is_final: bool = False, is_checksum: bool = False
     ) -> None:
         super().__init__(reason)
-        self.is_final, self.is_checksum = is_final, is_checksum
+        self.is_final = is_final
+        self.is_checksum = is_checksum
 
 
 def download(
@@ -207,8 +217,8 @@ def download(
     if kind is ChecksumError:
         _discard(part)
     expected = "a download" if reasons else "an address to download it from"
-    do = f"try again later, or place the file at {target}"
-    raise kind(remote.name, expected, "; ".join(reasons) or "nothing", do)
+    advice = f"try again later, or place the file at {target}"
+    raise kind(remote.name, expected, "; ".join(reasons) or "none", advice)
 
 
 def _size(part: Path) -> int:
@@ -227,60 +237,82 @@ def _discard(part: Path) -> None:
 def _attempt(url: str, part: Path, checksum: str | None) -> None:
     """One request, from where the part ends; raises unless the part is then whole and
     verified."""
-    noted = _release_file(part)
-    of_url, _, release = (
-        noted.read_text().partition("\n") if noted.exists() else ("", "", "")
-    )
-    release = release if of_url == url else ""
+    release = _release_of(part, url)
     if not (release or checksum):
         _discard(part)
-    offset, headers = _size(part), {"Accept-Encoding": "identity"}
+    offset = _size(part)
+    headers = {"Accept-Encoding": "identity"}
     if offset:
         headers["Range"] = f"bytes={offset}-"
         if release:
             headers["If-Range"] = release
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
-        span, found = (
-            response.headers.get(name, "") for name in ("Content-Range", "ETag")
-        )
-        if not found or found.startswith("W/"):  # a weak tag says nothing of bytes
-            found = response.headers.get("Last-Modified", "")
-        first, _, total = span.removeprefix("bytes ").partition("/")
-        total = int(total) if total.isdecimal() else None
-        is_same = not release or found in ("", release)
+        status = response.status_code
+        served = _release_served(response)
+        span = response.headers.get("Content-Range", "")
+        sent, _, length = span.removeprefix("bytes ").partition("/")
+        total = int(length) if length.isdecimal() else None
+        is_same = not release or served in ("", release)
         # A part that is whole, as a kill before its checksum leaves it, has nothing to
         # be sent.
-        is_whole = (
-            response.status_code == 416 and offset and total == offset and is_same
-        )
-        if response.status_code == 206:
-            if first != f"{offset}-{(total or 0) - 1}" or not is_same:
+        is_whole = status == NO_SUCH_RANGE and offset and total == offset and is_same
+        if status == PARTIAL:
+            if sent != f"{offset}-{(total or 0) - 1}" or not is_same:
                 _discard(part)
                 expected = f"bytes {offset}- of release {release!r}"
-                raise _AttemptError(f"expected {expected}, found {span!r} of {found!r}")
+                actual = f"{span!r} of {served!r}"
+                raise _AttemptError(f"expected {expected}, found {actual}")
         elif not is_whole:
-            total, offset = _start_over(response, part, checksum), 0
-            noted.write_text(f"{url}\n{found}")
+            total = _start_over(response, part, checksum)
+            offset = 0
+            _release_file(part).write_text(f"{url}\n{served}")
         if not is_whole:
             require_space(part.parent, (total or 0) - offset)
-            title = part.name.removesuffix(".part")
-            bar = ProgressBar(
-                desc=title, total=total, initial=offset, unit="B", unit_scale=True
-            )
-            with bar, part.open("ab") as file:
-                for chunk in response.iter_content(CHUNK):
-                    file.write(chunk)
-                    bar.update(len(chunk))
+            _append(response, part, offset, total)
     if total is not None and _size(part) != total:
         raise _AttemptError(f"expected {total} bytes, found {_size(part)}")
-    if checksum is not None and (found := sha256(part)) != checksum:
+    actual = sha256(part) if checksum else None
+    if actual != checksum:
         # In one piece these are the address's bytes; otherwise a mixture may be the
         # reason.
         is_final = offset == 0 and total is not None
         _discard(part)
-        raise _AttemptError(
-            f"expected sha256 {checksum}, found {found}", is_final, True
-        )
+        wrong = f"expected sha256 {checksum}, found {actual}"
+        raise _AttemptError(wrong, is_final, is_checksum=True)
+
+
+def _release_of(part: Path, url: str) -> str:
+    """The release that a part of this address is of; "" where that is unknown."""
+    noted = _release_file(part)
+    if not noted.exists():
+        return ""
+    noted_url, _, release = noted.read_text().partition("\n")
+    return release if noted_url == url else ""
+
+
+def _release_served(response: requests.Response) -> str:
+    """What tells a release from others: a strong tag, or a date; "" for neither."""
+    tag = response.headers.get("ETag", "")
+    if tag and not tag.startswith("W/"):  # a weak tag says nothing of bytes
+        return tag
+    return response.headers.get("Last-Modified", "")
+
+
+def _append(
+    response: requests.Response, part: Path, offset: int, total: int | None
+) -> None:
+    """Write the bytes of a response behind those of the part."""
+    bar = ProgressBar(
+        desc=part.name.removesuffix(".part"),
+        total=total,
+        initial=offset,
+        unit="B",
+        unit_scale=True,
+    )
+    with bar, part.open("ab") as file:
+        for chunk in response.iter_content(CHUNK):
+            file.write(chunk)
+            bar.update(len(chunk))
 
 
 def _start_over(
@@ -289,10 +321,11 @@ def _start_over(
     """Empty the part; how many bytes the server now sends, if it tells. Refuses what
     cannot be the file: an error, a web page, nothing, and content that may be
     incomplete."""
-    status, headers = response.status_code, response.headers
-    if status in (200, 416):  # others say nothing of the part
+    status = response.status_code
+    headers = response.headers
+    if status in (OK, NO_SUCH_RANGE):  # others say nothing of the part
         _discard(part)
-    if status != 200:
+    if status != OK:
         is_final = 400 <= status < 500 and status not in PASSING
         raise _AttemptError(f"HTTP {status}, expected 200 or 206", is_final)
     if headers.get("Content-Type", "").startswith("text/html"):
@@ -302,9 +335,8 @@ def _start_over(
     total = int(length) if length.isdecimal() else None
     is_chunked = "chunked" in headers.get("Transfer-Encoding", "")  # marks its own end
     if total == 0 or total is None and not is_chunked and checksum is None:
-        raise _AttemptError(
-            "sent no size, and without a checksum missing bytes would go unnoticed"
-        )
+        reason = "sent no size, so missing bytes would go unnoticed without a checksum"
+        raise _AttemptError(reason)
     return total
 
 

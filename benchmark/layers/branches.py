@@ -56,7 +56,8 @@ def encode_regions(model: Matcher, batch: RegionBatch) -> tuple[Tensor, Tensor]:
     treats them alike. Where an image has fewer than P proposals, the missing ones are
     zeros and take no part.
     """
-    shape, rows = batch.proposals.shape[:2], len(batch.regions)
+    shape = batch.proposals.shape[:2]
+    rows = len(batch.regions)
     there_UP = torch.zeros(shape, dtype=torch.bool, device=batch.regions.device)
     there_UP = there_UP.index_copy(0, batch.image_of_row, ~batch.ious.isnan())
     there_N = there_UP.flatten().nonzero_static(size=batch.present)[:, 0]

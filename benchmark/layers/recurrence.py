@@ -57,7 +57,8 @@ def gru_states(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:
     if not _is_faster_here(packed):
         return gru(packed)[0]
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    parameters, sizes = dict(gru.named_parameters()), packed.batch_sizes.tolist()
+    parameters = dict(gru.named_parameters())
+    sizes = packed.batch_sizes.tolist()
     ends = accumulate(sizes)
     spans = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     states = [_Gru.apply(packed.data, spans, *(parameters[name] for name in names))]
@@ -99,7 +100,8 @@ class _Gru(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x_NE, spans, w_ih, w_hh, b_ih, b_hh) -> Tensor:
         inner_N3D = torch.addmm(b_ih, x_NE, w_ih.T)
-        D, B = w_hh.shape[1], max(span.stop - span.start for span in spans)
+        D = w_hh.shape[1]
+        B = max(span.stop - span.start for span in spans)
         state_BD = x_NE.new_zeros(B, D)
         before_ND, states_ND, new_ND, hidden_ND = (
             x_NE.new_empty(len(x_NE), D) for _ in range(4)

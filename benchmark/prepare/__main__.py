@@ -10,14 +10,15 @@ what of it is out of the ordinary.
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 
-from benchmark.contracts.datasets import SPLITS, Tables
+from benchmark.contracts.datasets import SPLITS, Layer, Tables
 from benchmark.core.command_line import run_stage
-from benchmark.core.errors import printable
+from benchmark.core.errors import printable, redone_by
 from benchmark.core.files import replaced
 from benchmark.data.prepared_tables import (
     CORNERS,
@@ -26,9 +27,9 @@ from benchmark.data.prepared_tables import (
     judged_table,
     write_card,
 )
-from benchmark.data.raw_files import check_manifest, raw_dataset
+from benchmark.data.raw_files import RawDataset, check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
-from benchmark.prepare.leakage import leakage, measure, twins
+from benchmark.prepare.leakage import Picture, leakage, measure, twins
 from benchmark.prepare.table_checks import USED, check_boxes, check_tables
 from benchmark.readers.segmenters import SPACELESS
 from benchmark.season.parameter_files import read_shared
@@ -37,6 +38,7 @@ from benchmark.season.parameters import Params
 LEAST, MOST = 16, 8192  # pixels of a side that is ordinary
 LONGEST = 8  # times the shorter side that the longer one ordinarily is, at most
 NAMED = 5  # of what a note lists
+SIGNS = 5  # of a script without spaces: a word of more is several
 # of 255: what 12 bits in a picture of 16 have at most, which is nearly black
 BLACK = 16
 FACTS = ("split", "title", "source", "licence", "may_publish", "folds")  # of its card
@@ -63,82 +65,134 @@ def prepare(params: Params, name: str) -> list[str]:
     dataset = raw_dataset(params, name)
     check_manifest(dataset)
     tables = dataset.read()
-    check_tables(tables, dataset.card)
-    images, captions = arranged(tables)
-    files = [file for file in images["file"] if file]
-    pictures = measure(files, dataset.pictures(), name) if files else []
-    # 0 for an image without a picture
-    sizes = np.zeros((len(images), 2), dtype=np.int64)
-    sizes[images["file"] != ""] = np.array(
-        [(p.width, p.height) for p in pictures]
-    ).reshape(-1, 2)
-    images = images.assign(width=sizes[:, 0], height=sizes[:, 1])
-    check_boxes(tables.regions, images)
-    black = [f for f, p in zip(files, pictures, strict=True) if p.brightest <= BLACK]
-    odd = oddities(images, captions, black)
-    twin = twins(images, captions, pictures)
-    split_of = images.set_index("image_id")["split"]
-    counts = {
-        "images": Counter(images["split"]),
-        "captions": Counter(captions["split"]),
-        "phrases": Counter(tables.regions["image_id"].map(split_of)),
-    }
-    number = captions["image_id"].value_counts()
-    per_image = images["image_id"].map(number).fillna(0).astype(int).astype(str)
-    facts = dataset.card
-    card = {
-        "dataset": name,
-        "reader": dataset.reader,
-        "options": dataset.options,
-        **{key: getattr(facts, key) for key in FACTS},
-        "ways": list(facts.ways),
-        "counts": {s: {what: of[s] for what, of in counts.items()} for s in SPLITS},
-        # split -> number of captions -> images with so many captions
-        "captions_per_image": {
-            split: dict(Counter(of)) for split, of in per_image.groupby(images["split"])
-        },
-        "manifest": dataset.manifest_sha256,
-        "notes": [*tables.notes, *odd],
-        "pictures": len(pictures),
-        "leakage": leakage(images[images["file"] != ""], captions, pictures),
-        "twins": twin,
-    }
-    if dataset.release and dataset.release.departs:
-        card["release"] = dataset.release.model_dump(include={"name", "departs"})
-        card["notes"].insert(0, dataset.release.departs)
-    if layers := dataset.layers(tables):
-        card["layers"] = {
-            of.name: {"rule": of.rule, "partial": of.partial, "cuts": list(of.cuts)}
-            for of in layers
-        }
+    with redone_by("fetch", within=name):
+        check_tables(tables, dataset.card)
+        images, captions = arranged(tables)
+        files = [file for file in images["file"] if file]
+        pictures = measure(files, dataset.pictures(), name) if files else []
+        images = with_sizes(images, pictures)
+        check_boxes(tables.regions, images)
+    odd = oddities(images, captions, black_ones(files, pictures))
+    layers = dataset.layers(tables)
+    card = card_of(dataset, tables, images, captions, layers)
+    card["notes"] += odd
+    card["pictures"] = len(pictures)
+    card["leakage"] = leakage(images[images["file"] != ""], captions, pictures)
+    card["twins"] = twins(images, captions, pictures)
     check_manifest(dataset)  # all that was read is of one state
-    # Types that do not depend on the rows, and an id for each phrase.
-    kinds = dict.fromkeys(("image_id", "caption_id", "phrase", "chain"), "str")
-    regions = tables.regions.astype(kinds | dict.fromkeys(CORNERS, "float64"))
-    nth = regions.groupby("caption_id").cumcount().astype(str)
-    regions = regions.assign(phrase_id=regions["caption_id"] + "/" + nth)
     with replaced(ROOT / name) as folder:
         images.to_parquet(folder / "images.parquet", index=False)
         captions.to_parquet(folder / "captions.parquet", index=False)
-        regions.to_parquet(folder / "regions.parquet", index=False)
+        typed = with_phrase_ids(tables.regions)
+        typed.to_parquet(folder / "regions.parquet", index=False)
         if layers:
             judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
     write_card(name, card)
-    splits = ", ".join(
-        f"{s} {counts['images'][s]}" for s in SPLITS if counts["images"][s]
-    )
-    what = "pictures" if (images["file"] != "").all() else "images"
-    if any(twin.values()):
-        odd += [
-            f"Twins within test: {twin['images']} images and {twin['captions']} captions equal "
-            "or nearly equal one of another image, so that no method can tell which is meant."
-        ]
-    told = [f"prepare {name}: {len(images)} {what}, {len(captions)} captions: {splits}"]
-    told += [
-        f"layer {of.name}: {len(of.pairs)} pairs, {of.pairs['right'].sum()} right"
-        for of in layers
-    ]
-    return [*told, *odd]
+    return [*summary(card, layers), *odd, *twins_note(card["twins"])]
+
+
+def with_sizes(images: pd.DataFrame, pictures: Sequence[Picture]) -> pd.DataFrame:
+    """The images with width and height, 0 for one without a picture."""
+    sizes = np.zeros((len(images), 2), dtype=np.int64)
+    if pictures:
+        measured = [(picture.width, picture.height) for picture in pictures]
+        sizes[images["file"] != ""] = measured
+    return images.assign(width=sizes[:, 0], height=sizes[:, 1])
+
+
+def black_ones(files: Sequence[str], pictures: Sequence[Picture]) -> list[str]:
+    """The files of the pictures that are nearly black."""
+    pairs = zip(files, pictures, strict=True)
+    return [file for file, picture in pairs if picture.brightest <= BLACK]
+
+
+def with_phrase_ids(regions: pd.DataFrame) -> pd.DataFrame:
+    """Types that do not depend on the rows, and an id for each phrase."""
+    kinds = dict.fromkeys(("image_id", "caption_id", "phrase", "chain"), "str")
+    regions = regions.astype(kinds | dict.fromkeys(CORNERS, "float64"))
+    nth = regions.groupby("caption_id").cumcount().astype(str)
+    return regions.assign(phrase_id=regions["caption_id"] + "/" + nth)
+
+
+def card_of(
+    dataset: RawDataset,
+    tables: Tables,
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    layers: Sequence[Layer],
+) -> dict:
+    """What git keeps of the tables: what they are, how many rows they have, and what
+    their reader says of them."""
+    facts = dataset.card
+    release = dataset.release
+    card: dict = {"dataset": dataset.name, "reader": dataset.reader}
+    card |= {"options": dataset.options, "manifest": dataset.manifest_sha256}
+    for key in FACTS:
+        card[key] = getattr(facts, key)
+    card["ways"] = list(facts.ways)
+    card["counts"] = counts_of(tables, images, captions)
+    number = captions["image_id"].value_counts()
+    per_image = images["image_id"].map(number).fillna(0).astype(int).astype(str)
+    # split -> number of captions -> images with so many captions
+    card["captions_per_image"] = {}
+    for split, numbers in per_image.groupby(images["split"]):
+        card["captions_per_image"][split] = dict(Counter(numbers))
+    card["notes"] = list(tables.notes)
+    if release and release.departs:
+        card["release"] = release.model_dump(include={"name", "departs"})
+        card["notes"].insert(0, release.departs)
+    if layers:
+        card["layers"] = {}
+    for layer in layers:
+        cuts = list(layer.cuts)
+        rule = {"rule": layer.rule, "partial": layer.partial, "cuts": cuts}
+        card["layers"][layer.name] = rule
+    return card
+
+
+def counts_of(
+    tables: Tables, images: pd.DataFrame, captions: pd.DataFrame
+) -> dict[str, dict[str, int]]:
+    """split -> images, captions and phrases in it."""
+    split_of = images.set_index("image_id")["split"]
+    of_images = Counter(images["split"])
+    of_captions = Counter(captions["split"])
+    of_phrases = Counter(tables.regions["image_id"].map(split_of))
+    counts = {}
+    for split in SPLITS:
+        counts[split] = {
+            "images": of_images[split],
+            "captions": of_captions[split],
+            "phrases": of_phrases[split],
+        }
+    return counts
+
+
+def summary(card: dict, layers: Iterable[Layer]) -> list[str]:
+    """What was prepared, in lines."""
+    counts, splits = card["counts"], []
+    for split in SPLITS:
+        if counts[split]["images"]:
+            splits.append(f"{split} {counts[split]['images']}")
+    images = sum(each["images"] for each in counts.values())
+    captions = sum(each["captions"] for each in counts.values())
+    number = f"{images} images"
+    if card["pictures"] < images:
+        number += f" ({images - card['pictures']} without a file)"
+    dataset = card["dataset"]
+    lines = [f"prepare {dataset}: {number}, {captions} captions: {', '.join(splits)}"]
+    for layer in layers:
+        right = layer.pairs["right"].sum()
+        lines.append(f"layer {layer.name}: {len(layer.pairs)} pairs, {right} right")
+    return lines
+
+
+def twins_note(twin: dict[str, int]) -> list[str]:
+    if not any(twin.values()):
+        return []
+    numbers = f"{twin['images']} images and {twin['captions']} captions"
+    note = f"Twins within test: {numbers} are equal or nearly equal to those of another"
+    return [f"{note} image, so no method can tell which one is meant."]
 
 
 def oddities(
@@ -148,69 +202,73 @@ def oddities(
     and those named in `black`; images without captions; captions with markup, that
     repeat one of their image, without a word (of the training captions), or in a script
     without spaces."""
-    short, long = (
-        images[["width", "height"]].min(axis=1),
-        images[["width", "height"]].max(axis=1),
-    )
+    short = images[["width", "height"]].min(axis=1)
+    long = images[["width", "height"]].max(axis=1)
     is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
-    extreme = images[is_extreme & (images["file"] != "")]
+    extreme = []
+    for row in images[is_extreme & (images["file"] != "")].itertuples():
+        extreme.append(f"{row.file} ({row.width} x {row.height})")
     silent = images[~images["image_id"].isin(captions["image_id"])]
-    used = captions[captions["split"].isin(USED)]
-    words = used["text"].map(tokenise)
-    is_trained = used["split"] == "train"
-    known = {word for text in words[is_trained] for word in text}
-    is_strange = ~is_trained & words.map(known.isdisjoint)
-    signs = used["text"].map(
-        lambda text: 0 if text.isascii() else len(SPACELESS.findall(text))
-    )
-    is_joined = (signs > 5) & (words.map(len) * 5 <= signs)
+    names_of_silent = silent["file"].where(silent["file"] != "", silent["image_id"])
     repeats = captions[captions.duplicated(["image_id", "text"])]
     notes = {
         f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "
-        f"{LONGEST} times the other": [
-            f"{row.file} ({row.width} x {row.height})" for row in extreme.itertuples()
-        ],
+        f"{LONGEST} times the other": extreme,
         f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
-        "in a 16-bit file are: scale them)": list(black),
-        "images have no caption": [
-            row.file or row.image_id for row in silent.itertuples()
-        ],
-        "images have the same caption more than once": list(
-            dict.fromkeys(repeats["image_id"])
-        ),
-        f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
-        "captions": list(used["caption_id"][is_strange]),
-        "captions have no word (signs or emoji alone)": list(
-            used["caption_id"][~words.map(bool)]
-        ),
-        "captions are in a script without spaces, and nearly one word each (the reader folder's "
-        "option tokeniser separates them)": list(used["caption_id"][is_joined]),
+        "in a 16-bit file are: scale them)": black,
+        "images have no caption": names_of_silent,
+        "images have the same caption more than once": repeats["image_id"].unique(),
     }
+    notes |= odd_words(captions[captions["split"].isin(USED)])
     for pattern, what in MARKUP.items():
         has_it = captions["text"].str.contains(re.compile(pattern))
-        notes[f"captions have {what}"] = list(captions["caption_id"][has_it])
-    return [
-        f"{len(items)} {what}: {printable(', '.join(items[:NAMED]))}"
-        + (f" and {len(items) - NAMED} more." if len(items) > NAMED else ".")
-        for what, items in notes.items()
-        if items
-    ]
+        notes[f"captions have {what}"] = captions["caption_id"][has_it]
+    return [note(what, list(items)) for what, items in notes.items() if len(items)]
+
+
+def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
+    """What is odd about the words of used captions -> the ids of such captions."""
+    texts = captions["text"]
+    ids = captions["caption_id"]
+    words = texts.map(tokenise)
+    is_trained = captions["split"] == "train"
+    known = set(chain.from_iterable(words[is_trained]))
+    is_strange = ~is_trained & words.map(known.isdisjoint)
+    signs = texts.map(signs_in)
+    is_joined = (signs > SIGNS) & (words.map(len) * SIGNS <= signs)
+    return {
+        f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
+        "captions": ids[is_strange],
+        "captions have no word (signs or emoji alone)": ids[~words.map(bool)],
+        "captions are in a script without spaces, and nearly one word each (the reader folder's "
+        "option tokeniser separates them)": ids[is_joined],
+    }
+
+
+def signs_in(text: str) -> int:
+    """The signs of scripts without spaces."""
+    return 0 if text.isascii() else len(SPACELESS.findall(text))
+
+
+def note(what: str, items: list[str]) -> str:
+    """How many items there are, and the names of the first ones."""
+    text = f"{len(items)} {what}: {printable(', '.join(items[:NAMED]))}"
+    if len(items) > NAMED:
+        text += f" and {len(items) - NAMED} more"
+    return f"{text}."
 
 
 def arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images sorted by split, then in file order; captions in the order of their
     images."""
-    order = tables.images["split"].map(SPLITS.index)
-    images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(
-        drop=True
-    )
+    order = tables.images["split"].map(SPLITS.index).sort_values(kind="stable")
+    images = tables.images.loc[order.index].reset_index(drop=True)
     images = images[["image_id", "file", "split", "group"]]
     owner = pd.Index(images["image_id"]).get_indexer(tables.captions["image_id"])
     captions = tables.captions.assign(owner=owner).sort_values("owner", kind="stable")
     captions["split"] = images["split"].to_numpy()[captions["owner"]]
-    return images, captions[["caption_id", "image_id", "text", "split"]].reset_index(
-        drop=True
-    )
+    captions = captions[["caption_id", "image_id", "text", "split"]]
+    return images, captions.reset_index(drop=True)
 
 
 if __name__ == "__main__":

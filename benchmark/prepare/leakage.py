@@ -33,6 +33,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import readable
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.table_checks import USED, in_all
+from benchmark.readers.image_files import REPLACE, WHOLE
 
 NEAR_BITS = 8
 ALIKE = 0.9
@@ -40,7 +41,6 @@ ALIKE = 0.9
 PLAIN = 4.0
 LISTED = 10_000  # pairs of near pictures that are listed, the nearest ones
 SIDE = 16  # width and height of a thumbnail, in pixels
-AGAIN = "replace it and fetch again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,17 @@ class Picture:
 
 
 def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Picture]:
-    """The facts of all pictures, in order. Raises UserError if one cannot be
-    decoded."""
+    """The facts of all images, in order. Raises UserError if one cannot be decoded."""
     # decoding and hashing release the GIL
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         decoded = pool.map(partial(_decoded, open_picture), files)
         results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
-    bad = [
-        pair
-        for pair in zip(files, results, strict=True)
-        if isinstance(pair[1], UserError)
-    ]
-    if bad:
-        file, fault = bad[0]
-        found = f"{fault.found}{in_all(len(bad))}"
-        raise UserError(f"{title}: {file}", fault.expected, found, fault.do or AGAIN)
+    faults = [each for each in results if isinstance(each, UserError)]
+    if faults:
+        first = faults[0]
+        file = files[results.index(faults[0])]
+        found = f"{first.found}{in_all(len(faults))}"
+        raise first.but(where=file, found=found, do=first.do or REPLACE)
     return results
 
 
@@ -80,15 +76,13 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
     """The facts of one picture, or why it cannot be used."""
     try:
         # of a reader that opens them itself
-        with readable(file, "a whole picture", AGAIN):
+        with readable(file, WHOLE, REPLACE):
             picture = open_picture(file)
             content = picture.tobytes()
     except UserError as error:
         return error
     if picture.mode != "RGB":
-        return UserError(
-            file, "a whole picture", f"mode {picture.mode} instead of RGB", AGAIN
-        )
+        return UserError(file, "an RGB image", f"mode {picture.mode}", REPLACE)
     grey = np.asarray(picture.convert("L").resize((9, 8), Image.Resampling.BOX))
     return Picture(
         width=picture.width,
@@ -111,36 +105,34 @@ def leakage(
     """
     images = images.assign(content=[picture.sha256 for picture in pictures])
     is_used = images["split"].isin(USED)
-    images, texts = images[is_used], captions[captions["split"].isin(USED)]
+    images = images[is_used]
+    texts = captions[captions["split"].isin(USED)]
     names = (images["split"] + ": " + images["file"]).to_numpy()
     same = _shared(images.assign(name=names))
+    copies = same.groupby("content", sort=False)["name"]
     near = near_pairs(images["split"].tolist(), list(compress(pictures, is_used)))
-    words = texts["text"].map(lambda text: " ".join(tokenise(text)))
-    verbatim = _shared(
-        texts.assign(content=texts["text"].map(partial(normalize, "NFC")))
-    )
+    nearest = []
+    for row in near.head(LISTED).itertuples():
+        nearest.append([names[row.first], names[row.second], row.distance])
+    verbatim = texts["text"].map(partial(normalize, "NFC"))
+    verbatim = _shared(texts.assign(content=verbatim))
+    words = texts["text"].map(_words)
     worded = _shared(texts.assign(content=words)[words != ""])
-    items = {
-        "pictures": same,
-        "near_pictures": images.iloc[np.unique(near[["first", "second"]])],
-        "captions": verbatim,
-        "near_captions": worded,
-    }
-    exact, near_captions = verbatim["content"].nunique(), worded["content"].nunique()
+    exact = verbatim["content"].nunique()
+    near_captions = worded["content"].nunique()
     return {
         "near_pictures_total": len(near),
         "captions": exact,
         "near_captions": near_captions,
-        "pictures": [
-            group.tolist() for _, group in same.groupby("content", sort=False)["name"]
-        ],
-        "near_pictures": [
-            [names[row.first], names[row.second], row.distance]
-            for row in near.head(LISTED).itertuples()
-        ],
+        "pictures": [group.tolist() for _, group in copies],
+        "near_pictures": nearest,
         "items": {
-            what: {split: int((rows["split"] == split).sum()) for split in USED}
-            for what, rows in items.items()
+            "pictures": _per_split(same),
+            "near_pictures": _per_split(
+                images.iloc[np.unique(near[["first", "second"]])]
+            ),
+            "captions": _per_split(verbatim),
+            "near_captions": _per_split(worded),
         },
         "notes": [
             f"{same['content'].nunique()} pictures occur, pixel for pixel, in more than one split.",
@@ -163,21 +155,20 @@ def twins(
     captions  all captions, with split
     """
     is_test = (images["split"] == "test")[images["file"] != ""]
-    shown = list(compress(pictures, is_test))
+    tested = list(compress(pictures, is_test))
     group = images.loc[is_test[is_test].index, "group"].to_numpy()
-    near = near_pairs([*range(len(shown))], shown)[["first", "second"]].to_numpy()
+    near = near_pairs([*range(len(tested))], tested)[["first", "second"]].to_numpy()
     near = near[group[near[:, 0]] != group[near[:, 1]]]
-    contents = pd.DataFrame({"content": [p.sha256 for p in shown], "group": group})
-    groups_of = contents.groupby("content")["group"].transform("nunique")
-    is_twin = (groups_of > 1).to_numpy(bool, copy=True)
+    contents = [picture.sha256 for picture in tested]
+    groups_of_content = pd.Series(group).groupby(contents).transform("nunique")
+    is_twin = (groups_of_content > 1).to_numpy(bool, copy=True)
     is_twin[np.unique(near)] = True
     texts = captions[captions["split"] == "test"]
-    words = texts["text"].map(
-        lambda text: " ".join(tokenise(text)) or normalize("NFC", text)
-    )
+    words = texts["text"].map(_words)
+    words = words.where(words != "", texts["text"].map(partial(normalize, "NFC")))
     group = texts["image_id"].map(images.set_index("image_id")["group"])
-    is_told_twice = group.groupby(words).transform("nunique") > 1
-    return {"images": int(is_twin.sum()), "captions": int(is_told_twice.sum())}
+    is_repeated = group.groupby(words).transform("nunique") > 1
+    return {"images": int(is_twin.sum()), "captions": int(is_repeated.sum())}
 
 
 def near_pairs(split: Sequence[object], pictures: Sequence[Picture]) -> pd.DataFrame:
@@ -189,27 +180,37 @@ def near_pairs(split: Sequence[object], pictures: Sequence[Picture]) -> pd.DataF
     are not a near pair.
     """
     bits = np.array([picture.bits for picture in pictures], dtype=np.uint64)
-    # float32 (N, S * S * 3), centred; plain ones become NaN, which correlates with
-    # nothing.
-    thumbnails = np.array([p.thumbnail for p in pictures], np.float32).reshape(
-        -1, SIDE**2, 3
-    )
-    thumbnails[thumbnails.std(axis=1).max(axis=1) < PLAIN] = np.nan
-    flat = thumbnails.reshape(len(pictures), 3 * SIDE**2)
-    flat -= flat.mean(1, keepdims=True)
+    flat = _centred_thumbnails(pictures)
     norms = np.linalg.norm(flat, axis=1)
     rows = []
-    for second in ProgressBar(range(len(bits)), desc="comparing", unit="picture"):
+    for second in ProgressBar(range(len(bits)), desc="comparing", unit="image"):
         distances = np.bitwise_count(bits[: split.index(split[second])] ^ bits[second])
         close = np.flatnonzero(distances <= NEAR_BITS)
         is_alike = flat[close] @ flat[second] >= ALIKE * (norms[close] * norms[second])
-        rows += [
-            (int(first), second, int(distances[first]))
-            for first in close[is_alike]
-            if pictures[first].sha256 != pictures[second].sha256
-        ]
+        for first in close[is_alike]:
+            if pictures[first].sha256 != pictures[second].sha256:
+                rows.append((int(first), second, int(distances[first])))
     pairs = pd.DataFrame(rows, columns=["first", "second", "distance"], dtype=np.int64)
     return pairs.sort_values("distance", kind="stable", ignore_index=True)
+
+
+def _centred_thumbnails(pictures: Sequence[Picture]) -> np.ndarray:
+    """Float32 (N, 3 * SIDE * SIDE), centred; plain ones become NaN, which correlates
+    with nothing."""
+    thumbnails = np.array([p.thumbnail for p in pictures], np.float32)
+    thumbnails = thumbnails.reshape(-1, SIDE**2, 3)
+    thumbnails[thumbnails.std(axis=1).max(axis=1) < PLAIN] = np.nan
+    flat = thumbnails.reshape(len(pictures), 3 * SIDE**2)
+    flat -= flat.mean(1, keepdims=True)
+    return flat
+
+
+def _words(text: str) -> str:
+    return " ".join(tokenise(text))
+
+
+def _per_split(rows: pd.DataFrame) -> dict[str, int]:
+    return {split: int((rows["split"] == split).sum()) for split in USED}
 
 
 def _shared(rows: pd.DataFrame) -> pd.DataFrame:

@@ -10,70 +10,57 @@ from benchmark.data.prepared_tables import CORNERS
 USED = SPLITS[:3]  # train, val, test
 # pixels by which a box may stick out: some annotations count from 0, some from 1
 SLACK = 1.0
-CORRECT = "correct the annotations and fetch again"
+CORRECT = "correct the annotations"
 
 
 def check_tables(tables: Tables, card: Card) -> None:
     """Raise UserError for the first fault that makes the tables unusable."""
     check_rows(tables)
-    images, captions = tables.images, tables.captions
+    images = tables.images
+    captions = tables.captions
     for name in USED:
         if name not in set(images["split"]):
-            expected = (
-                "at least one image (a dataset for score alone has train and val, too)"
-            )
-            do = "for score alone: rematch score --annotations FILE; else name "
-            do += f"{name} as the split of some images"
-            raise UserError(f"split {name}", expected, "none", do)
+            expected = "at least one image (score needs train and val, too)"
+            advice = f"name {name} as the split of some images; "
+            advice += "for score alone use: rematch score --annotations FILE"
+            raise UserError(f"split {name}", expected, "none", advice)
     split_of = images.set_index("image_id")["split"]
-    for what, expected, splits in (
-        ("images", card.expected_images, images["split"]),
-        ("captions", card.expected_captions, captions["image_id"].map(split_of)),
-    ):
-        for name, count in expected.items():
-            if (found := int((splits == name).sum())) != count:
-                do = "fetch the complete dataset"
-                raise UserError(f"split {name}", f"{count} {what}", found, do)
-    groups = (
-        images[images["split"].isin(USED)]
-        .groupby("group", sort=False)["split"]
-        .unique()
-    )
-    torn = groups[groups.map(len) > 1]
-    if len(torn):
-        found = f"{' and '.join(torn.iloc[0])}{in_all(len(torn))}"
-        do = "correct the splits and fetch again"
-        raise UserError(f"group {torn.index[0]!r}", "one split per group", found, do)
+    _check_counts("images", card.expected_images, images["split"])
+    splits = captions["image_id"].map(split_of)
+    _check_counts("captions", card.expected_captions, splits)
+    used = images[images["split"].isin(USED)]
+    splits_of_group = used.groupby("group", sort=False)["split"].unique()
+    divided = splits_of_group[splits_of_group.map(len) > 1]
+    if len(divided):
+        several = f"{' and '.join(divided.iloc[0])}{in_all(len(divided))}"
+        where = f"group {divided.index[0]!r}"
+        raise UserError(where, "one split per group", several, "correct the splits")
+
+
+def _check_counts(what: str, expected: dict[str, int], splits: pd.Series) -> None:
+    """`splits` has that of each row; `expected` how many rows each has."""
+    for name, count in expected.items():
+        rows = int((splits == name).sum())
+        if rows != count:
+            advice = "place the complete dataset there"
+            raise UserError(f"split {name}", f"{count} {what}", rows, advice)
 
 
 def check_rows(tables: Tables) -> None:
     """The same for faults of single rows, whatever splits there are."""
-    images, captions, regions = tables.images, tables.captions, tables.regions
-    for table, key, columns in (
-        (
-            images,
-            "image_id",
-            dict.fromkeys(("image_id", "group", "file"), LONGEST_PATH),
-        ),
-        (
-            captions,
-            "caption_id",
-            {"caption_id": 2 * LONGEST_PATH, "text": LONGEST_TEXT},
-        ),
-        (regions, "caption_id", {"phrase": LONGEST_TEXT, "chain": 2 * LONGEST_PATH}),
-    ):
-        for column, longest in columns.items():
-            for name, text in zip(table[key], table[column].astype(str), strict=True):
-                check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
+    images = tables.images
+    captions = tables.captions
+    regions = tables.regions
+    for column in ("image_id", "group", "file"):
+        _check_texts(images, "image_id", column, LONGEST_PATH)
+    _check_texts(captions, "caption_id", "caption_id", 2 * LONGEST_PATH)
+    _check_texts(captions, "caption_id", "text", LONGEST_TEXT)
+    _check_texts(regions, "caption_id", "phrase", LONGEST_TEXT)
+    _check_texts(regions, "caption_id", "chain", 2 * LONGEST_PATH)
 
     for table, key in ((images, "image_id"), (captions, "caption_id")):
-        _refuse(
-            table[table[key].duplicated()],
-            key,
-            key,
-            "an id that occurs once",
-            "a second row",
-        )
+        repeated = table[table[key].duplicated()]
+        _refuse(repeated, key, key, "an id that occurs once", "a second row")
     for table, key in ((captions, "caption_id"), (regions, "phrase")):
         strangers = table[~table["image_id"].isin(images["image_id"])]
         _refuse(strangers, key, "image_id", "an image of the table of images")
@@ -84,10 +71,10 @@ def check_rows(tables: Tables) -> None:
     _refuse(unknown, "image_id", "split", f"one of {', '.join(SPLITS)}")
     blank = captions[captions["text"].str.strip() == ""]
     _refuse(blank, "caption_id", "text", "a caption that is not blank")
-    silent = images["split"].isin(USED) & ~images["image_id"].isin(captions["image_id"])
-    expected = "at least one caption or the split unused, as "
-    expected += "each image is a query, too (no gallery-only images)"
-    _refuse(images[silent], "image_id", "split", expected, "none")
+    is_used = images["split"].isin(USED)
+    silent = images[is_used & ~images["image_id"].isin(captions["image_id"])]
+    expected = "at least one caption, or the split unused: each image is also a query"
+    _refuse(silent, "image_id", "split", expected, "no caption")
 
     for column in ("phrase", "chain"):
         blank = regions[column].astype(str).str.strip() == ""
@@ -97,10 +84,14 @@ def check_rows(tables: Tables) -> None:
     _refuse(regions[strays], "phrase", "image_id", "the image of the phrase's caption")
     for columns, what in ((["image_id"], "image"), (CORNERS, "box")):
         first = regions.groupby("chain")[columns].transform("first")
-        torn = (regions[columns] != first).any(axis=1)
-        _refuse(
-            regions[torn], "phrase", "chain", f"one {what} per chain", "another one"
-        )
+        others = regions[(regions[columns] != first).any(axis=1)]
+        _refuse(others, "phrase", "chain", f"one {what} per chain", "another one")
+
+
+def _check_texts(table: pd.DataFrame, key: str, column: str, longest: int) -> None:
+    """Every text of a column can be stored and has at most so many characters."""
+    for name, text in zip(table[key], table[column].astype(str), strict=True):
+        check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
 
 
 def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
@@ -109,20 +100,19 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
     `images` has width and height, 0 for an image without a picture.
     """
     boxes = regions.merge(images[["image_id", "width", "height"]], on="image_id")
-    is_whole = (boxes["x1"] > boxes["x0"]) & (boxes["y1"] > boxes["y0"])
+    has_area = (boxes["x1"] > boxes["x0"]) & (boxes["y1"] > boxes["y0"])
     is_inside = (boxes[["x0", "y0"]] >= -SLACK).all(axis=1)
-    is_inside &= (boxes["x1"] <= boxes["width"] + SLACK) & (
-        boxes["y1"] <= boxes["height"] + SLACK
-    )
-    is_bad = ~is_whole | ~is_inside & (boxes["width"] > 0)
+    is_inside &= boxes["x1"] <= boxes["width"] + SLACK
+    is_inside &= boxes["y1"] <= boxes["height"] + SLACK
+    is_bad = ~has_area | ~is_inside & (boxes["width"] > 0)
     if is_bad.any():
         row = boxes[is_bad].iloc[0]
-        within = f"a box in its picture of {row['width']} x {row['height']}"
+        expected = "x0 < x1 and y0 < y1"
+        if has_area[row.name]:
+            expected = f"a box in its image of {row['width']} x {row['height']}"
         where = f"image_id {row['image_id']!r}: phrase {row['phrase']!r}: box"
-        found = f"{[float(row[c]) for c in CORNERS]}{in_all(int(is_bad.sum()))}"
-        has_area = row["x1"] > row["x0"] and row["y1"] > row["y0"]
-        expected = within if has_area else "x0 < x1 and y0 < y1"
-        raise UserError(where, expected, found, CORRECT)
+        corners = row[CORNERS].astype(float).tolist()
+        raise UserError(where, expected, f"{corners}{in_all(is_bad.sum())}", CORRECT)
 
 
 def _refuse(
@@ -130,11 +120,15 @@ def _refuse(
 ) -> None:
     """Raise if there are offenders: the first is named by its `key`, all are counted.
     Without `found`, the value of `column` is what is found."""
-    if len(offenders):
-        first = offenders.iloc[0]
-        where, value = f"{key} {first[key]!r}: {column}", repr(first[column])
-        where, found = (f"{where} {value}", found) if found else (where, value)
-        raise UserError(where, expected, f"{found}{in_all(len(offenders))}", CORRECT)
+    if offenders.empty:
+        return
+    first = offenders.iloc[0]
+    count = in_all(len(offenders))
+    where = f"{key} {first[key]!r}: {column}"
+    value = repr(first[column])
+    if found:
+        raise UserError(f"{where} {value}", expected, f"{found}{count}", CORRECT)
+    raise UserError(where, expected, f"{value}{count}", CORRECT)
 
 
 def in_all(count: int) -> str:

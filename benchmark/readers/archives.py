@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from benchmark.core import files
@@ -30,9 +30,8 @@ def text(path: Path, member: str) -> str:
     Raises UserError for a file that is missing, damaged or too large, and without the
     member.
     """
-    with files.readable(
-        path if path.name == member else f"{path}: {member}", "UTF-8 text", AGAIN
-    ):
+    where = path if path.name == member else f"{path}: {member}"
+    with files.readable(where, "UTF-8 text", AGAIN):
         if path.suffix == ".gz":
             return _tarred(path, member).decode("utf-8")
         if path.suffix != ".zip":
@@ -61,24 +60,25 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
         with files.readable(archive, "a whole zip archive", AGAIN):
             zipped = ZipFile(file)
             for info in zipped.infolist():
-                name = PurePosixPath(info.filename.replace("\\", "/"))
-                if (
-                    name.is_absolute()
-                    or ".." in name.parts
-                    or info.filename[1:2] == ":"
-                ):
-                    found = f"{info.filename!r:.200}, outside"
-                    raise UserError(archive, "members inside it", found, REFUSE)
-                if stat.S_ISLNK(info.external_attr >> 16):
-                    raise UserError(
-                        archive, "no links", f"the link {info.filename!r:.200}", REFUSE
-                    )
+                _check_member(info, archive)
             for name, count in Counter(zipped.namelist()).most_common(1):
                 if count > 1:
-                    found = f"{name!r:.200} {count} times"
-                    raise UserError(archive, "every name once", found, REFUSE)
+                    repeated = f"{name!r:.200} {count} times"
+                    raise UserError(archive, "every name once", repeated, REFUSE)
         with zipped:
             yield zipped
+
+
+def _check_member(info: ZipInfo, archive: Path) -> None:
+    """Raise UserError for a name that leads outside, and for a link."""
+    path = PurePosixPath(info.filename.replace("\\", "/"))
+    shown = info.filename
+    has_drive = info.filename[1:2] == ":"
+    if path.is_absolute() or ".." in path.parts or has_drive:
+        outside = f"{shown!r:.200}, outside"
+        raise UserError(archive, "members inside it", outside, REFUSE)
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise UserError(archive, "no links", f"the link {shown!r:.200}", REFUSE)
 
 
 def read_member(
@@ -104,14 +104,20 @@ def content_of(zipped: ZipFile, archive: Path, member: str) -> bytes:
     return read_member(zipped, zipped.getinfo(member), f"{archive}: {member}")
 
 
-def tar_members(file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
-    """name -> where each file of an open tar, which is not compressed, begins, and its
-    size.
+class Extent(NamedTuple):
+    """Where a file lies in a tar that is not compressed."""
+
+    start: int
+    size: int  # bytes
+
+
+def tar_members(file: BinaryIO, path: Path) -> dict[str, Extent]:
+    """name -> where each file of an open tar is.
 
     Raises UserError for links, devices and names outside, for a large header and a name
     that occurs twice, and what files.DAMAGED lists for one that is cut or damaged.
     """
-    found: dict[str, tuple[int, int]] = {}
+    members: dict[str, Extent] = {}
     end = file.seek(0, io.SEEK_END)
     file.seek(0)
     with tarfile.open(fileobj=_Headers(file, path), mode="r:") as archive:
@@ -120,20 +126,21 @@ def tar_members(file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
             if info.isdir() and info.name == ".":
                 continue
             name = inside(info.name, f"{path}", REFUSE, "members inside it")
-            if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
-                special = f"{info.name!r:.200}, which is none"
+            is_plain = info.isfile() or info.isdir()
+            if not is_plain or info.issparse() or info.size < 0:
+                special = f"{info.name!r:.200}, which is neither"
                 raise UserError(path, "plain files and folders", special, REFUSE)
-            if info.offset_data + info.size > end:
+            extent = Extent(info.offset_data, info.size)
+            if extent.start + extent.size > end:
                 raise tarfile.ReadError(f"{info.name!r:.200} reaches beyond its end")
-            at = info.offset_data, info.size
-            if info.isfile() and found.setdefault(name, at) != at:
+            if info.isfile() and members.setdefault(name, extent) != extent:
                 raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
         file.seek(archive.offset)
         rest = file.read(HEADER)
         # tarfile stops at damage without a word
         if not rest or any(rest) or file.read(1):
             raise tarfile.ReadError(f"no end, but other bytes at {archive.offset}")
-    return found
+    return members
 
 
 class _Headers:
@@ -141,7 +148,10 @@ class _Headers:
     it."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell
+        self.file = file
+        self.path = path
+        self.seek = file.seek
+        self.tell = file.tell
 
     def read(self, size: int) -> bytes:
         if size > HEADER:
@@ -154,9 +164,8 @@ def _tarred(path: Path, member: str) -> bytes:
     with files.opened(path) as file, gzip.open(file) as unpacked:
         content = files.bounded(unpacked, files.allowance(path.stat().st_size), path)
     members = tar_members(io.BytesIO(content), path)
-    found = [at for name, at in members.items() if PurePosixPath(name).name == member]
-    if len(found) != 1:
-        number = f"{len(found)} of this name" if found else "nothing of this name"
-        raise UserError(path, f"one {member}", number, REFUSE)
-    start, size = found[0]
+    names = [name for name in members if PurePosixPath(name).name == member]
+    if len(names) != 1:
+        raise UserError(path, f"one file named {member}", len(names) or "none", REFUSE)
+    start, size = members[names[0]]
     return content[start : start + size]

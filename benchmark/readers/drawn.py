@@ -65,7 +65,8 @@ def others(values: Sequence[str], value: str, rng: Rng) -> list[str]:
     first."""
     alike = next((group for group in ALIKE if value in group), ())
     shuffled = [values[i] for i in rng.permutation(len(values))]
-    return sorted((v for v in shuffled if v != value), key=lambda v: v not in alike)
+    rest = [other for other in shuffled if other != value]
+    return sorted(rest, key=lambda other: other not in alike)
 
 
 def families(
@@ -87,22 +88,19 @@ def families(
         return item not in seen and is_usable(item)
 
     for split, stream in STREAMS.items():
-        rng, left = (
-            np.random.default_rng([options.seed, stream]),
-            getattr(options, split),
-        )
-        while left:
+        rng = np.random.default_rng([options.seed, stream])
+        missing = getattr(options, split)
+        while missing:
             item = draw(rng)
             while not usable(item):
                 item = draw(rng)
             family = [item]
             if rng.random() < FAMILY_START:
-                family += islice(
-                    filter(usable, relatives(item, rng)), int(rng.integers(1, 4))
-                )
-            family = family[:left]
+                others = filter(usable, relatives(item, rng))
+                family += islice(others, int(rng.integers(1, 4)))
+            family = family[:missing]
             seen.update(family)
-            left -= len(family)
+            missing -= len(family)
             yield split, family
 
 
@@ -115,10 +113,10 @@ def opener(
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             first, *_, last = scenes
-            do = "use a file of Tables.images read with the same options"
-            raise UserError(
-                f"{name}: file of a picture", f"{first} to {last}", repr(file), do
-            )
+            where = f"{name}: file of an image"
+            expected = f"{first} to {last}"
+            advice = "use a file of Tables.images read with the same options"
+            raise UserError(where, expected, repr(file), advice)
         return draw(*scenes[file])
 
     return open_picture

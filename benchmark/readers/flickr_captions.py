@@ -43,9 +43,8 @@ def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match
 def captions(path: Path, name: str) -> pd.DataFrame:
     """caption_id, file and text of the caption file `name`, which may be in the archive
     `path`."""
-    rows = [
-        match.groupdict() for _, match in token_lines(archives.lines(path, name), name)
-    ]
+    lines = archives.lines(path, name)
+    rows = [match.groupdict() for _, match in token_lines(lines, name)]
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
 
 
@@ -56,7 +55,8 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
     text, torn = TORN_LINE.subn(r"\1|\2", text)
     table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
     if sorted(table.columns) != sorted(TABLE):
-        expected, found = f"the columns {', '.join(TABLE)}", ", ".join(table.columns)
+        expected = f"the columns {', '.join(TABLE)}"
+        found = ", ".join(table.columns)
         raise UserError(f"{path.name}:1", expected, found, UNCHANGED)
     places = [table.columns.index(column) for column in TABLE]
     rows: dict[str, tuple[str, str]] = {}
@@ -64,9 +64,9 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
         file, number, caption = (row.cells[place] for place in places)
         caption_id = f"{file}#{number}"
         if not number.isdecimal() or not file or not caption or caption_id in rows:
-            where, found = f"{path.name}:{row.line}", f"{row.cells!r:.80}"
+            where = f"{path.name}:{row.line}"
             expected = "an image, the number of a caption, once, and the caption"
-            raise UserError(where, expected, found, UNCHANGED)
+            raise UserError(where, expected, f"{row.cells!r:.80}", UNCHANGED)
         rows[caption_id] = file, caption
     captions = pd.DataFrame(rows.values(), columns=["file", "text"])
     captions.insert(0, "caption_id", list(rows))
@@ -89,8 +89,9 @@ def listed(
             image = image_of(line.strip())
             if not image or image in split_of:
                 fault = f"already in {split_of[image]}" if image else "unknown image"
-                found = f"{line!r:.80}: {fault}"
-                raise UserError(f"{name}:{number}", expected, found, UNCHANGED)
+                where = f"{name}:{number}"
+                actual = f"{line!r:.80}: {fault}"
+                raise UserError(where, expected, actual, UNCHANGED)
             split_of[image] = split
     return split_of
 
@@ -98,15 +99,15 @@ def listed(
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
     """The same columns from Karpathy's JSON; its raw sentences are the official
     captions. The index is `sentid`, where every sentence has one."""
-    rows = [
-        (f"{entry.file}#{number}", entry.file, text, entry.sentids[number])
-        for entry in entries
-        for number, text in enumerate(entry.captions)
-    ]
-    captions = pd.DataFrame(rows, columns=["caption_id", "file", "text", "sentid"])
-    if captions["sentid"].notna().all() and not captions["sentid"].duplicated().any():
-        captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
-    return captions.drop(columns="sentid")
+    rows, sentids = [], []
+    for entry in entries:
+        sentids += entry.sentids
+        for number, text in enumerate(entry.captions):
+            rows.append((f"{entry.file}#{number}", entry.file, text))
+    captions = pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+    if None not in sentids and len(set(sentids)) == len(sentids):
+        captions.index = pd.Index(sentids, dtype=int, name="sentid")
+    return captions
 
 
 def tables(
@@ -121,11 +122,10 @@ def tables(
     captions       as `captions` returns them
     with_pictures  False: the images have no files
     """
-    images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
+    images = pd.DataFrame(split_of.items(), columns=["file", "split"])
     ids = images["file"].str.removesuffix(".jpg")
-    images = images.assign(image_id=ids, group=ids)[
-        ["image_id", "file", "split", "group"]
-    ]
+    images = images.assign(image_id=ids, group=ids)
+    images = images[["image_id", "file", "split", "group"]]
     captions = captions.assign(image_id=captions["file"].str.removesuffix(".jpg"))
     return Tables(
         images=images if with_pictures else images.assign(file=""),

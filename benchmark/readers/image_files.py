@@ -9,6 +9,7 @@ starts another program (Ghostscript, for PostScript). So only the formats below 
 tried.
 """
 
+import fnmatch
 import os
 import re
 import warnings
@@ -39,17 +40,21 @@ UPRIGHT = {  # orientation of EXIF -> how the image is turned
 }
 DEEP = ("I;16", "I;16L", "I;16B", "I;16N", "I")  # greyscale of 16 bits; I also holds 32
 WHITE = (255, 255, 255, 255)  # behind images that one can see through
-OTHERS = {  # how files of other kinds begin -> what they are
+WHITE_16 = (1 << 16) - 1  # as a value of 16 bits
+OTHER_FORMATS = {  # how images of other formats begin -> what they are
     rb".{4}ftyp(avif|avis)": "AVIF",
     rb".{4}ftyp(hei[cfmsx]|hev|mif1|msf1)": "HEIC",
     rb"\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51": "JPEG 2000",
     rb"\xff\x0a|\x00\x00\x00\x0cJXL ": "JPEG XL",
     rb"\s*<(\?xml|svg)": "SVG",
-    rb"\s*<(!doctype|html)": "a web page, which a download may give instead",
-    rb"version https://git-lfs": "a pointer of Git LFS, without the picture",
 }
-REPLACE = "replace it and fetch again"
-WHOLE = "a whole picture"
+NO_IMAGES = {  # the same of what may stand in the place of an image
+    rb"\s*<(!doctype|html)": "a web page, which a download may give instead",
+    rb"version https://git-lfs": "a Git LFS pointer, without the image",
+}
+DEPTHS, SAVE_AS = "8 or 16 bits per channel", "save it as JPEG or PNG"
+REPLACE, PLACE = "replace it", "place it there"
+WHOLE = "a whole image"
 LARGEST = 1 << 28  # bytes of an image as a file
 
 # Pillow only warns of images up to twice as large as it takes for safe.
@@ -78,34 +83,37 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
     except UnidentifiedImageError as error:  # its message holds a memory address
         formats = f"{WHOLE} ({', '.join(FORMATS)})"
         file.seek(0)
-        start = file.read(64)
-        kind = next(
-            (k for p, k in OTHERS.items() if re.match(p, start, re.S | re.I)), ""
-        )
-        found = kind or ("something that is no picture" if start else "an empty file")
-        do = "save it as JPEG or PNG" if kind and kind[0].isupper() else REPLACE
-        raise UserError(where, formats, found, do) from error
+        kind = _other_kind(file.read(64))
+        advice = SAVE_AS if kind in OTHER_FORMATS.values() else REPLACE
+        raise UserError(where, formats, kind, advice) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         most = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
         raise UserError(where, most, f"more ({error})", "make it smaller") from error
     # Pillow raises many types, depending on what the bytes are
     except Exception as error:
-        found = f"one that cannot be decoded ({error or type(error).__name__})"
-        raise UserError(where, WHOLE, found, REPLACE) from error
+        reason = f"one that cannot be decoded ({error or type(error).__name__})"
+        raise UserError(where, WHOLE, reason, REPLACE) from error
+
+
+def _other_kind(start: bytes) -> str:
+    """What a file is that begins so."""
+    if not start:
+        return "an empty file"
+    for pattern, kind in (OTHER_FORMATS | NO_IMAGES).items():
+        if re.match(pattern, start, re.DOTALL | re.IGNORECASE):
+            return kind
+    return "something that is no image"
 
 
 def _rgb(image: Image.Image, where: object) -> Image.Image:
     if image.mode in DEEP:
         values = np.asarray(image).astype(np.int64)
-        if values.min() < 0 or values.max() > 65535:
-            raise UserError(
-                where, "8 or 16 bits per channel", "32 bits", "save it as PNG"
-            )
-        image = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
+        if values.min() < 0 or values.max() > WHITE_16:
+            raise UserError(where, DEPTHS, "32 bits", SAVE_AS)
+        values = (values * 255 + WHITE_16 // 2) // WHITE_16
+        image = Image.fromarray(values.astype(np.uint8))
     if image.mode == "F":
-        raise UserError(
-            where, "8 or 16 bits per channel", "fractions", "save it as PNG"
-        )
+        raise UserError(where, DEPTHS, "fractions", SAVE_AS)
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getextrema()[3][0] < 255:
@@ -133,14 +141,14 @@ class Folder:
         name = inside_folder(file, f"{self.path}: {file!r:.200}", "correct its name")
         real = os.path.realpath(self.path / name)
         if not real.startswith(f"{self.real.rstrip(os.sep)}{os.sep}"):
-            found, do = f"a link to {real}", "place a copy of the picture there"
-            raise UserError(self.path / name, "a picture in this folder", found, do)
+            expected = "an image in this folder"
+            advice = "place a copy of it there"
+            raise UserError(self.path / name, expected, f"a link to {real}", advice)
         return self.path / name
 
     def __call__(self, file: str) -> Image.Image:
         path = self.path_of(file)
-        do = "place it there and fetch again"
-        with files.readable(path, WHOLE, do), files.opened(path) as content:
+        with files.readable(path, WHOLE, PLACE), files.opened(path) as content:
             if os.fstat(content.fileno()).st_size > LARGEST:
                 raise files.too_large(path, LARGEST)
             return upright_rgb(content, path)
@@ -156,11 +164,10 @@ class Archive:
         self.inside = inside
         self.handles: dict[int, ZipFile] = {}
         with archives.unzipped(path) as zipped:
-            paths = [PurePosixPath(name) for name in zipped.namelist()]
-        names = [path.name for path in paths if path.parent == PurePosixPath(inside)]
-        self._names = sorted(
-            n for n in names if n.endswith(".jpg") and not n.startswith(".")
-        )
+            paths = list(map(PurePosixPath, zipped.namelist()))
+        folder = PurePosixPath(inside)
+        names = [path.name for path in paths if path.parent == folder]
+        self._names = sorted(fnmatch.filter(names, "[!.]*.jpg"))
 
     def __getstate__(self) -> dict:
         return self.__dict__ | {"handles": {}}
@@ -190,8 +197,10 @@ def find(
 ) -> Store | None:
     """The archive of the raw folder, else the first of the folders; None if none of
     them has an image."""
-    zipped = [Archive(raw / archive, inside)] if files.is_file(raw / archive) else []
-    stores = [*zipped, *(Folder(raw / name) for name in folders)]
+    stores: list[Store] = []
+    if files.is_file(raw / archive):
+        stores.append(Archive(raw / archive, inside))
+    stores += [Folder(raw / name) for name in folders]
     return next((store for store in stores if store.names()), None)
 
 
@@ -202,7 +211,7 @@ def needed(
     store = find(raw, archive=archive, inside=inside, folders=folders)
     if store is None:
         expected = f"{inside}/ or {archive} with .jpg files in it"
-        raise UserError(raw, expected, "no pictures", do)
+        raise UserError(raw, expected, "no images", do)
     return store
 
 
@@ -213,4 +222,4 @@ def absent(advice: str) -> OpenPicture:
 
 
 def _refuse(advice: str, file: str) -> Image.Image:
-    raise UserError(file or "an image without a file", "a picture", "nothing", advice)
+    raise UserError(file or "an image without a file", "an image", "nothing", advice)

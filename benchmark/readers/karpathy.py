@@ -23,15 +23,8 @@ REMOTE = RemoteFile(
 )
 UNCHANGED = "place an unchanged copy"
 TOP_KEYS = {"images", "dataset"}
-IMAGE_KEYS = {
-    "filename",
-    "filepath",
-    "split",
-    "sentences",
-    "sentids",
-    "imgid",
-    "cocoid",
-}
+IMAGE_KEYS = {"filename", "filepath", "split", "sentences"}
+IMAGE_KEYS |= {"sentids", "imgid", "cocoid"}
 SENTENCE_KEYS = {"raw", "tokens", "sentid", "imgid"}
 
 
@@ -101,29 +94,41 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
     data = parse_json(archives.text(path, name), path.name, UNCHANGED)
     entries, seen = [], set()
     for row, image in enumerate(checked(_File, data, path.name).images):
-        where = f"{path.name}: images[{row}]"
-        for number, sentence in enumerate(image.sentences):
-            place = f"{where}.sentences[{number}]: raw"
-            check_text(sentence.raw, place, UNCHANGED)
-            if not sentence.raw.strip():
-                raise UserError(place, "a caption", f"{sentence.raw!r:.60}", UNCHANGED)
-        file = (
-            f"{image.filepath}/{image.filename}" if image.filepath else image.filename
-        )
-        file = inside(file, f"{where}: filename", UNCHANGED)
-        if splits and image.split not in splits:
+        entry = _entry(image, f"{path.name}: images[{row}]")
+        if splits and entry.split not in splits:
+            where = f"{entry.where}: split"
             expected = f"one of {', '.join(splits)}"
-            raise UserError(f"{where}: split", expected, repr(image.split), UNCHANGED)
-        if file in seen:
-            found = f"{file!r} a second time"
-            raise UserError(f"{where}: filename", "every file once", found, UNCHANGED)
-        seen.add(file)
-        captions = [sentence.raw for sentence in image.sentences]
-        numbers = image.imgid, image.cocoid, tuple(s.sentid for s in image.sentences)
-        entries.append(Entry(where, file, image.split, captions, *numbers))
+            raise UserError(where, expected, repr(entry.split), UNCHANGED)
+        if entry.file in seen:
+            where = f"{entry.where}: filename"
+            repeated = f"{entry.file!r} again"
+            raise UserError(where, "every file once", repeated, UNCHANGED)
+        seen.add(entry.file)
+        entries.append(entry)
     if not entries:
         raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
     return Annotations(entries, _unread(data))
+
+
+def _entry(image: _Image, where: str) -> Entry:
+    """Raises UserError for a blank caption, and for a file outside."""
+    for number, sentence in enumerate(image.sentences):
+        place = f"{where}.sentences[{number}]: raw"
+        check_text(sentence.raw, place, UNCHANGED)
+        if not sentence.raw.strip():
+            raise UserError(place, "a caption", f"{sentence.raw!r:.60}", UNCHANGED)
+    file = image.filename
+    if image.filepath:
+        file = f"{image.filepath}/{file}"
+    return Entry(
+        where=where,
+        file=inside(file, f"{where}: filename", UNCHANGED),
+        split=image.split,
+        captions=[sentence.raw for sentence in image.sentences],
+        number=image.imgid,
+        cocoid=image.cocoid,
+        sentids=tuple(sentence.sentid for sentence in image.sentences),
+    )
 
 
 def _unread(data: dict) -> list[nested_keys.Key]:

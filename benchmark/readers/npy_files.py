@@ -31,12 +31,11 @@ def array_of(content: bytes | mmap.mmap) -> np.ndarray:
         # What NumPy could not evaluate follows, with a memory address.
         raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
     if dtype.hasobject:
-        raise ValueError(
-            "objects, never unpickled: text as dtype str, numbers as float32"
-        )
-    there = len(content) - file.tell()
-    if min(shape, default=0) < 0 or there != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"{there} bytes of values, where {dtype} {shape} has others")
+        raise ValueError("pickled objects; save texts as str, numbers as float32")
+    size = len(content) - file.tell()
+    claimed = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != claimed:
+        raise ValueError(f"{size} bytes of values, but {dtype} {shape} has {claimed}")
     flat = np.frombuffer(content, dtype, offset=file.tell())
     return flat.reshape(shape, order="F" if is_fortran else "C")
 

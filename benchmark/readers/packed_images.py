@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import accumulate
+from itertools import chain, product
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -25,7 +25,7 @@ from PIL import Image
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.readers.archives import AGAIN, REFUSE, tar_members
+from benchmark.readers.archives import AGAIN, REFUSE, Extent, tar_members
 from benchmark.readers.image_files import LARGEST, WHOLE, Folder, upright_rgb
 
 TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
@@ -35,8 +35,13 @@ HELD = re.compile(
 # bytes that an honest table has at least for each row, and each value of a column
 ROW = 8
 PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
+# numbers of fields of such a header: bytes, kinds of pages; and in these
+UNPACKED, PACKED, PAGE_KINDS, VALUES_OF_PAGE = 2, 3, (5, 7, 8), 1
+NAMED = 9  # columns that a message lists
 FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
 VALUES = 1 << 26  # bytes of values that are unpacked at once
+# kinds of Thrift's fields; and bytes of a truth value, of a byte, of a double
+INTEGERS, BYTES, STRUCT, SIZES = (4, 5, 6), 8, 12, {1: 0, 2: 0, 3: 1, 7: 8}
 REPEATED = 10  # times that an image may stand in a row group: once per caption
 SMALLER = "write it with row_group_size=100"
 
@@ -56,7 +61,8 @@ class Packed(Folder):
         """The bytes of an image in a tar or parquet file. Raises UserError for one that
         is not there or too large."""
         holder, name = HELD.fullmatch(file).group("holder", "name")
-        path, where = self.path_of(holder), f"{self.path}: {file}"
+        path = self.path_of(holder)
+        where = f"{self.path}: {file}"
         with files.readable(where, WHOLE, AGAIN):
             if path.suffix.lower() in PARQUETS:
                 return _image_of_row(path, int(name), where)
@@ -66,27 +72,27 @@ class Packed(Folder):
 # Tars ---------------------------------------------------------------------------------
 
 
-def members(path: Path) -> dict[str, tuple[int, int]]:
-    """name -> where each file of a tar begins, and its size. Raises UserError for a tar
-    that is damaged or hostile."""
+def members(path: Path) -> dict[str, Extent]:
+    """name -> where each file of a tar is. Raises UserError for a tar that is damaged
+    or hostile."""
     return _members(path, _state(path))
 
 
 def member(path: Path, name: str, most: int, where: str) -> bytes:
     """The bytes of a file in a tar. Raises FileNotFoundError; UserError for more than
     `most`."""
-    start, size = members(path).get(name, (0, None))
-    if size is None:
+    extent = members(path).get(name)
+    if extent is None:
         raise FileNotFoundError(name)
-    if size > most:
+    if extent.size > most:
         raise files.too_large(where, most)
     with files.opened(path) as file:  # its size was compared with that of the tar
-        file.seek(start)
-        return file.read(size)
+        file.seek(extent.start)
+        return file.read(extent.size)
 
 
 @lru_cache(maxsize=4096)
-def _members(path: Path, state: tuple) -> dict[str, tuple[int, int]]:
+def _members(path: Path, state: tuple) -> dict[str, Extent]:
     expected = "a whole tar archive that is not compressed"
     with files.readable(path, expected, AGAIN), files.opened(path) as file:
         return tar_members(file, path)
@@ -110,22 +116,26 @@ def columns(path: Path) -> tuple[list[str], list[str]]:
 def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
     """The names of a parquet file's columns; of structs, and of lists of structs, those
     of their fields, each after that of its column. A column of images is one name."""
+    keys: list[tuple[str, ...]] = []
     with parquet(path) as table:
-        return [key for field in table.schema_arrow for key in _keys_of(field)]
+        for column in table.schema_arrow:
+            keys += _keys_of(column)
+    return keys
 
 
-def _keys_of(field: pa.Field) -> list[tuple[str, ...]]:
-    kind, own = field.type, []
+def _keys_of(column: pa.Field) -> list[tuple[str, ...]]:
+    kind, keys = column.type, []
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     if not pa.types.is_struct(kind):
-        return [(field.name,)]
+        return [(column.name,)]
     fields = list(kind)
     if _is_image(kind):
-        own = [(field.name,)]
+        keys.append((column.name,))
         fields = [inner for inner in fields if inner.name not in ("bytes", "path")]
-    inner_keys = [key for inner in fields for key in _keys_of(inner)]
-    return own + [(field.name, *key) for key in inner_keys]
+    for inner in fields:
+        keys += [(column.name, *key) for key in _keys_of(inner)]
+    return keys
 
 
 def parquet_records(
@@ -137,50 +147,62 @@ def parquet_records(
     that is damaged or would unpack to too much, and for several columns of images."""
     with parquet(path) as table:
         images, others = _columns(table)
-        if len(images) > 1:
-            found = ", ".join(images)
-            raise UserError(
-                path.name, "one column of images", found, "leave the others out"
-            )
         wanted = [name for name in others if is_wanted(name)]
-        if not wanted:
-            found = ", ".join([*images, *others][:9]) or "none"
-            do = "name the columns image and caption"
-            raise UserError(path.name, "a column of captions", found, do)
-        paths, size = [f"{name}.path" for name in images], path.stat().st_size
-        read = [x for x in leaves(table) if x.partition(".")[0] in wanted or x in paths]
+        _check_columns(path, images, others, wanted)
+        read = [name for name in leaves(table) if name.partition(".")[0] in wanted]
+        read += [f"{name}.path" for name in images if f"{name}.path" in leaves(table)]
         read_pages = pages(path, table, read)
-        if sum(page.unpacked for page in read_pages) > (most := files.allowance(size)):
-            raise files.too_large(path, most)
-        rows = max([table.metadata.num_rows, *(page.values for page in read_pages)])
-        if rows * ROW > size:
-            found = f"{rows} in {size} bytes"
-            raise UserError(
-                path, "rows with an image or a caption of their own", found, REFUSE
-            )
+        _check_sizes(path, table.metadata.num_rows, read_pages)
         batches = table.iter_batches(_many(read_pages), columns=read)
-        for row, record in enumerate(
-            record for batch in batches for record in batch.to_pylist()
-        ):
+        records = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for row, record in enumerate(records):
             for name in images:
                 record[name] = (record.get(name) or {}).get("path")
             record = dict.fromkeys([*images, *others]) | record
             yield f"{path.name}: row {row}", record, str(row) if images else ""
 
 
+def _check_columns(
+    path: Path, images: list[str], others: list[str], wanted: list[str]
+) -> None:
+    if len(images) > 1:
+        several = ", ".join(images)
+        advice = "leave the others out"
+        raise UserError(path.name, "one column of images", several, advice)
+    if not wanted:
+        named = ", ".join([*images, *others][:NAMED]) or "none"
+        advice = "name the columns image and caption"
+        raise UserError(path.name, "a column of captions", named, advice)
+
+
+def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:
+    """Raise UserError for pages that unpack to too much, and for more rows than an
+    honest file of this size has."""
+    size = path.stat().st_size
+    most = files.allowance(size)
+    if sum(page.unpacked for page in pages) > most:
+        raise files.too_large(path, most)
+    rows = max([rows, *(page.values for page in pages)])
+    if rows * ROW > size:
+        expected = "rows with an image or a caption of their own"
+        raise UserError(path, expected, f"{rows} in {size} bytes", REFUSE)
+
+
 def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
-    names: tuple[list[str], list[str]] = ([], [])
-    for field in table.schema_arrow:
-        names[not _is_image(field.type)].append(field.name)
-    if len(set(sum(names, []))) < len(table.schema_arrow):
+    """The names of the columns of images, and of the others."""
+    images, others = [], []
+    for column in table.schema_arrow:
+        names = images if _is_image(column.type) else others
+        names.append(column.name)
+    if len({*images, *others}) < len(table.schema_arrow):
         raise ValueError("two columns of one name")
-    return names
+    return images, others
 
 
 def _is_image(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
-        at = kind.get_field_index("bytes")
-        return at >= 0 and _is_image(kind.field(at).type)
+        place = kind.get_field_index("bytes")
+        return place >= 0 and _is_image(kind.field(place).type)
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
@@ -201,28 +223,32 @@ def pages(
 ) -> list[Page]:
     """The pages of some leaves, of one row group or of all, as their own headers have
     them: what reads them goes by these, and not by the sums in the footer."""
-    found, groups = [], range(table.num_row_groups) if group is None else [group]
+    groups = range(table.num_row_groups) if group is None else [group]
     columns = range(table.metadata.num_columns)
-    chunks = [table.metadata.row_group(g).column(c) for g in groups for c in columns]
+    listed = []
     with files.opened(path) as file:
-        for chunk in (chunk for chunk in chunks if chunk.path_in_schema in names):
-            at = min(
-                chunk.data_page_offset,
-                chunk.dictionary_page_offset or chunk.data_page_offset,
-            )
-            end = at + chunk.total_compressed_size
-            while at < end:
-                file.seek(at)
-                head = io.BytesIO(file.read(PAGE_HEADER))
-                fields = _thrift(head)
-                of_kind = next(
-                    (fields[kind] for kind in (5, 7, 8) if kind in fields), {}
-                )
-                found.append(Page(fields[2], fields[3], of_kind.get(1, 0)))
-                if min(found[-1]) < 0:
-                    raise ValueError("a page of less than nothing")
-                at += head.tell() + found[-1].packed
-    return found
+        for number, column in product(groups, columns):
+            chunk = table.metadata.row_group(number).column(column)
+            if chunk.path_in_schema in names:
+                listed += _pages_of(file, chunk)
+    return listed
+
+
+def _pages_of(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
+    data = chunk.data_page_offset
+    start = min(data, chunk.dictionary_page_offset or data)
+    end = start + chunk.total_compressed_size
+    while start < end:
+        file.seek(start)
+        head = io.BytesIO(file.read(PAGE_HEADER))
+        fields = _thrift(head)
+        kinds = [kind for kind in PAGE_KINDS if kind in fields]
+        values = fields[kinds[0]].get(VALUES_OF_PAGE, 0) if kinds else 0
+        page = Page(fields[UNPACKED], fields[PACKED], values)
+        if min(page) < 0:
+            raise ValueError("a page of less than nothing")
+        yield page
+        start += head.tell() + page.packed
 
 
 def _many(pages: Iterable[Page]) -> int:
@@ -234,25 +260,29 @@ def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
     """The numbers and structs, by their fields, of a struct in Thrift's compact
     protocol."""
     fields, number = {}, 0
-    while kind := data.read(1)[0]:
-        number = number + (kind >> 4) if kind >> 4 else _varint(data) >> 1
-        kind, value = kind & 15, None
-        if kind in (4, 5, 6):
-            value = (zigzag := _varint(data)) >> 1 ^ -(zigzag & 1)
-        elif kind in (3, 7, 8):  # a byte, a double, bytes
-            data.seek({3: 1, 7: 8}.get(kind) or _varint(data), io.SEEK_CUR)
-        elif kind == 12:
-            value = _thrift(data)
-        elif kind not in (1, 2):  # truth values stand in the kind
+    while head := data.read(1)[0]:
+        step, kind = head >> 4, head & 15
+        number = number + step if step else _varint(data) >> 1
+        fields[number] = None
+        if kind in INTEGERS:
+            zigzag = _varint(data)
+            fields[number] = zigzag >> 1 ^ -(zigzag & 1)
+        elif kind == STRUCT:
+            fields[number] = _thrift(data)
+        elif kind == BYTES:
+            data.seek(_varint(data), io.SEEK_CUR)
+        elif kind in SIZES:
+            data.seek(SIZES[kind], io.SEEK_CUR)
+        else:
             raise ValueError("a header of a page that is none")
-        fields[number] = value
     return fields
 
 
 def _varint(data: BinaryIO) -> int:
     number, shift = 0, 0
     while (byte := data.read(1)[0]) & 128:
-        number, shift = number | (byte & 127) << shift, shift + 7
+        number = number | (byte & 127) << shift
+        shift = shift + 7
     return number | byte << shift
 
 
@@ -274,20 +304,20 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
         group = bisect_right(starts, row) - 1
         content = _row_group(path, _state(path), group)[row - starts[group]]
     if content is None:
-        raise UserError(
-            where, "the bytes of an image", "none", "write the images into the file"
-        )
+        advice = "write the images into the file"
+        raise UserError(where, "the bytes of an image", "none", advice)
     return content
 
 
 @lru_cache(maxsize=4096)
 def _starts(path: Path, state: tuple) -> list[int]:
     """The first row of each row group."""
+    starts, end = [], 0
     with parquet(path) as table:
-        counts = [
-            table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)
-        ]
-    return [0, *accumulate(counts)][:-1]
+        for group in range(table.num_row_groups):
+            starts.append(end)
+            end += table.metadata.row_group(group).num_rows
+    return starts
 
 
 @lru_cache(maxsize=2)
@@ -297,17 +327,20 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
     where = f"{path}: row group {group}"
     with parquet(path) as table:
         (name,), _ = _columns(table)
-        leaf = leaf if (leaf := f"{name}.bytes") in leaves(table) else name
+        is_struct = f"{name}.bytes" in leaves(table)
+        leaf = f"{name}.bytes" if is_struct else name
         read = pages(path, table, [leaf], group)
         unpacked = sum(page.unpacked for page in read)
-        if unpacked > (most := files.allowance(sum(page.packed for page in read))):
+        most = files.allowance(sum(page.packed for page in read))
+        if unpacked > most:
             raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
-        most, contents = files.ALWAYS + REPEATED * unpacked, []
+        contents, size = [], 0
         for batch in table.iter_batches(_many(read), [group], [leaf]):
-            if (most := most - batch.nbytes) < 0:
-                raise UserError(
-                    where, "images of their own", "one of them in many rows", REFUSE
-                )
+            size += batch.nbytes
+            if size > files.ALWAYS + REPEATED * unpacked:
+                expected = "images of their own"
+                raise UserError(where, expected, "one of them in many rows", REFUSE)
             column = batch.column(0)
-            contents += (column if leaf == name else column.field("bytes")).to_pylist()
+            images = column.field("bytes") if is_struct else column
+            contents += images.to_pylist()
     return contents

@@ -13,6 +13,7 @@ them. Ids are Karpathy's imgid for Flickr30k, and COCO's own for COCO.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -40,20 +41,17 @@ class Part:
 
 def files(folder: Path) -> list[Path]:
     """The files that make up train, val and test, whether or not they are there."""
-    return [
-        folder / f"{stem}_{end}" for stem in _stems(folder).values() for end in ENDS
-    ]
+    stems = _stems(folder).values()
+    return [folder / f"{stem}_{end}" for stem, end in product(stems, ENDS)]
 
 
 def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
     """The lines of a checklist for a folder with files of these stems, one per stem."""
-    return [
-        Needed(
-            f"features and captions of {stem}",
-            (tuple(f"{folder}/{stem}_{e}" for e in ENDS),),
-        )
-        for stem in stems
-    ]
+    checklist = []
+    for stem in stems:
+        names = tuple(f"{folder}/{stem}_{end}" for end in ENDS)
+        checklist.append(Needed(f"features and captions of {stem}", (names,)))
+    return checklist
 
 
 def layout(folder: Path) -> list[Part]:
@@ -70,14 +68,12 @@ def layout(folder: Path) -> list[Part]:
         ids = _ids(ids_file, images)
         for image_id in ids:
             if image_id in seen:
-                where, found = (
-                    f"{folder.name}: id {image_id!r}",
-                    f"{seen[image_id]} and {split}",
-                )
-                raise UserError(where, "one split per image", found, AGAIN)
+                where = f"{folder.name}: id {image_id!r}"
+                both = f"{seen[image_id]} and {split}"
+                raise UserError(where, "one split per image", both, AGAIN)
             seen[image_id] = split
-        do = "place a whole copy beside the captions"
-        with readable(_short(ims), "a whole NumPy array", do):
+        advice = "place a whole copy beside the captions"
+        with readable(_short(ims), "a whole NumPy array", advice):
             rows = len(npy_files.mapped(ims))
         _per_image(rows, images, f"{_short(ims)}: rows")
         parts.append(Part(split, ims, captions, ids))
@@ -87,19 +83,18 @@ def layout(folder: Path) -> list[Part]:
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
     """The tables of a folder; `files` maps the ids of images that have a picture to its
     file."""
-    rows = [(x, files.get(x, ""), part.split, x) for part in parts for x in part.ids]
+    rows, captions = [], []
+    for part in parts:
+        for row, image_id in enumerate(part.ids):
+            rows.append((image_id, files.get(image_id, ""), part.split, image_id))
+            own = part.captions[EACH * row : EACH * (row + 1)]
+            for number, text in enumerate(own):
+                captions.append((f"{image_id}#{number}", image_id, text))
     images = pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
-    if without := int((images["file"] == "").sum()):
-        notes = [
-            *notes,
-            f"{without} of {len(images)} images have features but no picture.",
-        ]
-    captions = [
-        (f"{image_id}#{number}", image_id, part.captions[EACH * row + number])
-        for part in parts
-        for row, image_id in enumerate(part.ids)
-        for number in range(EACH)
-    ]
+    without = int((images["file"] == "").sum())
+    if without:
+        note = f"{without} of {len(images)} images have features but no picture."
+        notes = [*notes, note]
     return Tables(
         images=images,
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
@@ -109,8 +104,8 @@ def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tab
 
 def _stems(folder: Path) -> dict[str, str]:
     """split -> how the names of its files begin."""
-    whole = any((folder / f"testall_{end}").is_file() for end in ENDS)
-    return STEMS | ({"test": "testall"} if whole else {})
+    is_whole = any((folder / f"testall_{end}").is_file() for end in ENDS)
+    return STEMS | {"test": "testall"} if is_whole else STEMS
 
 
 def _captions(path: Path) -> list[str]:
@@ -120,9 +115,9 @@ def _captions(path: Path) -> list[str]:
             where = f"{_short(path)}:{number}"
             raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
     if not captions or len(captions) % EACH:
-        raise UserError(
-            _short(path), f"{EACH} lines per image", f"{len(captions)} lines", AGAIN
-        )
+        expected = f"{EACH} lines per image"
+        count = f"{len(captions)} lines"
+        raise UserError(_short(path), expected, count, AGAIN)
     return captions
 
 
@@ -132,16 +127,15 @@ def _ids(path: Path, images: int) -> list[str]:
     each = _per_image(len(ids), images, f"{_short(path)}: lines")
     seen: set[str] = set()
     for row, image_id in enumerate(ids):
-        is_first, before = row % each == 0, ids[row - 1]
-        if (
-            (not image_id.isdigit() or image_id in seen)
-            if is_first
-            else image_id != before
-        ):
-            expected = "a number that no line before has" if is_first else repr(before)
-            raise UserError(
-                f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN
-            )
+        if row % each:
+            expected = repr(ids[row - 1])
+            fits = image_id == ids[row - 1]
+        else:
+            expected = "a number that no line before has"
+            fits = image_id.isdigit() and image_id not in seen
+        if not fits:
+            where = f"{_short(path)}:{row + 1}"
+            raise UserError(where, expected, f"{image_id!r:.80}", AGAIN)
         seen.add(image_id)
     return ids[::each]
 
@@ -149,9 +143,7 @@ def _ids(path: Path, images: int) -> list[str]:
 def _per_image(count: int, images: int, where: str) -> int:
     if count not in (images, EACH * images):
         expected = f"{images} (one per image) or {EACH * images} (one per caption)"
-        raise UserError(
-            where, expected, f"{count}, which does not fit the captions", AGAIN
-        )
+        raise UserError(where, expected, count, AGAIN)
     return count // images
 
 

@@ -13,19 +13,10 @@ from benchmark.core.errors import UserError
 from benchmark.readers.text_tables import lines_of
 
 NAMES = {  # what a column has -> how it is called, apart from case, blanks, - and _
-    "query": ("queryid", "query", "qid", "topicid", "topic"),
+    "query": "queryid query qid topicid topic".split(),
     "item": "corpusid docid documentid docno doc document passageid pid itemid item".split(),
-    "score": (
-        "score",
-        "relevance",
-        "relevancescore",
-        "rel",
-        "label",
-        "grade",
-        "judgement",
-    )
-    + ("judgment",),
-    "iteration": ("iteration", "iter", "q0"),  # of TREC, without a meaning
+    "score": "score relevance relevancescore rel label grade judgement judgment".split(),
+    "iteration": "iteration iter q0".split(),  # of TREC, without a meaning
 }
 ROLES = ("query", "item", "score")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -60,14 +51,14 @@ def read(text: str, name: str) -> Qrels:
     lines = lines_of(text)
     first = _cells(lines[0]) if lines else []
     has_names = bool(first) and not NUMBER.fullmatch(first[-1])
-    places = (
-        _places(first, f"{name}:1") if has_names else _usual_places(first, f"{name}:1")
-    )
+    places_of = _places if has_names else _usual_places
+    places = places_of(first, f"{name}:1")
     judgements: dict[tuple[str, str], Judgement] = {}
     for number, line in enumerate(lines, start=1):
         if (number == 1 and has_names) or not line.strip():
             continue
-        where, cells = f"{name}:{number}", _cells(line)
+        where = f"{name}:{number}"
+        cells = _cells(line)
         if len(cells) != len(first) or not NUMBER.fullmatch(cells[places["score"]]):
             expected = f"{len(first)} cells, among them a score, separated by tabs"
             raise UserError(where, expected, f"{line!r:.80}", CORRECT)
@@ -75,9 +66,8 @@ def read(text: str, name: str) -> Qrels:
         judgement = Judgement(where, query, item, float(score))
         earlier = judgements.setdefault((query, item), judgement)
         if earlier.score != judgement.score:
-            expected = (
-                f"{earlier.score:g} for {query!r} and {item!r}, as in {earlier.where}"
-            )
+            pair = f"{query!r} and {item!r}"
+            expected = f"{earlier.score:g} for {pair}, as in {earlier.where}"
             raise UserError(where, expected, f"{judgement.score:g}", CORRECT)
     return Qrels(list(judgements.values()), has_names or len(first) == 4)
 
@@ -97,20 +87,15 @@ def _places(heads: list[str], where: str) -> dict[str, int]:
             break
         places[role] = place
     if len(places) < len(heads) or not places.keys() >= set(ROLES):
-        expected = (
-            "the columns query-id, corpus-id and score, each once, separated by tabs"
-        )
-        raise UserError(
-            where, expected, ", ".join(heads), "name them so in the first line"
-        )
+        expected = "the columns query-id, corpus-id and score, separated by tabs"
+        advice = "name them so, each once, in the first line"
+        raise UserError(where, expected, ", ".join(heads), advice)
     return places
 
 
 def _usual_places(cells: list[str], where: str) -> dict[str, int]:
     """The places of BEIR's columns, or TREC's, where the first line has no names."""
     if len(cells) not in (3, 4):
-        expected = (
-            "query, item and a score, separated by tabs, or TREC's query 0 item score"
-        )
+        expected = "query, item and score, separated by tabs, or TREC's four columns"
         raise UserError(where, expected, " ".join(cells)[:80] or "nothing", CORRECT)
     return {"query": 0, "item": len(cells) - 2, "score": len(cells) - 1}

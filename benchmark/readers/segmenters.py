@@ -28,14 +28,14 @@ def segmenter(name: str) -> Callable[[str], str]:
     """
     if name == "characters":
         return lambda text: " ".join(SPACELESS.sub(r" \g<0> ", text).split())
-    where, known = "folder: option tokeniser", ", ".join(("characters", *LIBRARIES))
+    where = "folder: option tokeniser"
     if name not in LIBRARIES:
-        raise UserError(where, f"one of {known}", repr(name), "correct the option")
+        expected = f"one of {', '.join(('characters', *LIBRARIES))}"
+        raise UserError(where, expected, repr(name), "correct the option")
     try:
         words = getattr(import_module(name), LIBRARIES[name])
     except (ImportError, AttributeError) as error:
-        found = f"none that can be imported ({error})"
-        raise UserError(
-            where, f"the library {name}", found, f"pip install {name}"
-        ) from error
+        reason = f"none that can be imported ({error})"
+        advice = f"run: pip install {name}"
+        raise UserError(where, f"the library {name}", reason, advice) from error
     return lambda text: " ".join(" ".join(words(text)).split())

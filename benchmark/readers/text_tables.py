@@ -92,7 +92,7 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
         name=name,
         separator=separator,
         is_padded=lines[0].partition(separator)[2].startswith(" "),
-        keys=tuple(at for at, column in enumerate(columns) if is_key(column)),
+        keys=tuple(place for place, name in enumerate(columns) if is_key(name)),
     )
     if separator in ",;":
         return _without_fault(_enclosing(lines, columns, layout))
@@ -124,7 +124,8 @@ def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
         if not any(cells):
             continue
         if fault := _fault_of(number, cells, columns, layout):
-            table.fault, table.fault_line = fault, number
+            table.fault = fault
+            table.fault_line = number
             return table
         table.rows.append(Row(number, cells))
     return table
@@ -138,12 +139,12 @@ def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
         return True
     if layout.is_padded:
         return False
-    for at in range(len(table.columns)):
-        cells = [row.cells[at] for row in table.rows if row.cells[at]]
+    for place in range(len(table.columns)):
+        cells = [row.cells[place] for row in table.rows if row.cells[place]]
         enclosed = [cell for cell in cells if ENCLOSED.fullmatch(cell)]
-        if any('""' in cell[1:-1] for cell in enclosed) or 0 < len(enclosed) == len(
-            cells
-        ):
+        if enclosed and len(enclosed) == len(cells):
+            return True
+        if any('""' in cell[1:-1] for cell in enclosed):
             return True
     return False
 
@@ -153,20 +154,17 @@ def _fault_of(
 ) -> UserError | None:
     """The error for a row with other cells than the columns, or with their names."""
     if len(cells) == len(columns):
-        if sorted(cell.strip() for cell in cells) != sorted(columns):
+        if sorted(map(str.strip, cells)) != sorted(columns):
             return None
-        do = "remove it; where its order is another one, save the tables as two files"
-        return layout.error(
-            line, "a row", "a second line with the names of the columns", do
-        )
-    separator = layout.separator
-    expected = (
-        f"as many entries as columns ({len(columns)}), separated by {separator!r}"
-    )
-    do = f"put quotation marks around captions with {separator!r}, or correct the line"
-    if layout.is_padded and separator == "|":
-        do = "correct the line, or save the table with commas and quotation marks"
-    return layout.error(line, expected, len(cells), do)
+        repeated = "a second line with the names of the columns"
+        advice = "remove it; if its order differs, save the tables as two files"
+        return layout.error(line, "a row", repeated, advice)
+    mark = repr(layout.separator)
+    expected = f"one entry per column ({len(columns)}), separated by {mark}"
+    advice = f"put quotation marks around captions with {mark}, or correct the line"
+    if layout.is_padded and layout.separator == "|":
+        advice = "correct the line, or save the table with commas and quotation marks"
+    return layout.error(line, expected, len(cells), advice)
 
 
 # Enclosing quotation marks ------------------------------------------------------------
@@ -174,14 +172,16 @@ def _fault_of(
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     """The table if fields may be enclosed in quotation marks."""
-    table, several, is_padded = Table(columns), [], layout.is_padded
-    if is_padded:  # csv allows blanks before a quotation mark alone
-        behind = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
-        rows = [behind.sub('"', line) for line in lines]
-    else:
-        rows = lines
+    table, several = Table(columns), []
+    text = lines
+    if layout.is_padded:  # csv allows blanks before a quotation mark alone
+        after = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
+        text = [after.sub('"', line) for line in lines]
     rows = csv.reader(
-        rows, delimiter=layout.separator, skipinitialspace=is_padded, strict=True
+        text,
+        delimiter=layout.separator,
+        skipinitialspace=layout.is_padded,
+        strict=True,
     )
     start = 1
     try:
@@ -190,16 +190,17 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
             if number == 0 or not any(cells):
                 continue
             if fault := _fault_of(first, cells, columns, layout):
-                table.fault, table.fault_line = fault, first
+                table.fault = fault
+                table.fault_line = first
                 break
             table.rows.append(Row(first, cells))
             if start - first > 1:
                 several.append(table.rows[-1])
     except csv.Error as error:
         table.fault_line = start
-        found = f"something else ({error}) in line {rows.line_num}"
+        reason = f"something else ({error}) in line {rows.line_num}"
         expected = f"CSV, separated by {layout.separator!r}"
-        table.fault = layout.error(start, expected, found, CLOSE)
+        table.fault = layout.error(start, expected, reason, CLOSE)
     _refuse_enclosed_rows(table, several, lines, layout)
     return table
 
@@ -216,34 +217,49 @@ def _refuse_enclosed_rows(
     if not several:
         return
     starts = {row.line for row in several}
-    alone = [row for row in table.rows if row.line not in starts]
-    names = Names({row.cells[key].strip() for row in alone for key in layout.keys})
+    known: set[str] = set()
+    for row in table.rows:
+        if row.line not in starts:
+            known.update(row.cells[key].strip() for key in layout.keys)
+    names = Names(known)
     for row in several:
         own = _line_of_key(row, layout)
-        breaks = sum(len(LINE_BREAK.findall(cell)) for cell in row.cells)
-        for number in range(row.line, row.line + breaks + 1):
+        last = row.line + _breaks(row.cells)
+        for number in range(row.line, last + 1):
             line = lines[number - 1].strip()
             if number != own and _is_row(line, len(table.columns), names, layout):
-                found = f"lines {row.line} to {row.line + breaks} in one, of which line {number} "
-                found += f"is a row of its own ({line!r:.60})"
+                both = f"lines {row.line} to {last} in one, of which line {number} "
+                both += f"is a row of its own ({line!r:.60})"
                 expected = "a row that ends before the next one begins"
-                table.fault = layout.error(row.line, expected, found, CLOSE)
+                table.fault = layout.error(row.line, expected, both, CLOSE)
                 table.fault_line = row.line
                 return
 
 
 def _line_of_key(row: Row, layout: Layout) -> int:
-    """The line in which the name stands of what the row is about."""
-    before = row.cells[: min(layout.keys, default=0)]
-    return row.line + sum(len(LINE_BREAK.findall(cell)) for cell in before)
+    """The line that has the name of what the row is about."""
+    first_key = min(layout.keys, default=0)
+    return row.line + _breaks(row.cells[:first_key])
+
+
+def _breaks(cells: Iterable[str]) -> int:
+    """How many line breaks there are."""
+    return sum(len(LINE_BREAK.findall(cell)) for cell in cells)
 
 
 def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
-    cells = [cell.strip().strip('"').strip() for cell in line.split(layout.separator)]
+    cells = [_bare(cell) for cell in line.split(layout.separator)]
     if len(cells) < columns:
         return False
-    places = [place for key in layout.keys for place in (key, key - columns)]
-    return any(cells[place] in names for place in places)
+    for key in layout.keys:
+        if cells[key] in names or cells[key - columns] in names:
+            return True
+    return False
+
+
+def _bare(cell: str) -> str:
+    """Without blanks, and without a quotation mark that opens or closes a field."""
+    return cell.strip().strip('"').strip()
 
 
 class Names:
@@ -257,12 +273,11 @@ class Names:
         self.patterns = {_pattern(name) for name in self.known if _has_pattern(name)}
 
     def __contains__(self, text: str) -> bool:
-        return (
-            text in self.known
-            or IMAGE_NAME.fullmatch(text) is not None
-            or _ending(text) in self.endings
-            or (_has_pattern(text) and _pattern(text) in self.patterns)
-        )
+        if text in self.known or IMAGE_NAME.fullmatch(text):
+            return True
+        if _ending(text) in self.endings:
+            return True
+        return _has_pattern(text) and _pattern(text) in self.patterns
 
 
 def _ending(name: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claim_ledger, claims
+from benchmark.boards import claim_entries, claim_ledger, claims
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board, read_boards
 from benchmark.core.command_line import add_season, run_stage
@@ -62,14 +62,16 @@ def write_report(params: Params) -> Path:
     for name, text in pages.items():
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
-    verdicts = {board.dataset: claims.verdicts_on(board) for board in boards}
-    write_json(folder / "metrics.json", metrics(boards, verdicts))
-    of_claims = claims.season_claims(params, boards, board_layers)
+    claim_tests = {board.dataset: claims.claim_tests_on(board) for board in boards}
+    write_json(folder / "metrics.json", metrics(boards, claim_tests))
+    of_claims = claim_entries.season_claims(params, boards, board_layers)
     write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))
     return folder
 
 
-def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> dict:
+def metrics(
+    boards: list[Board], claim_tests: dict[str, list[claims.ClaimTest]]
+) -> dict:
     """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims ->
     counts.
 
@@ -81,7 +83,7 @@ def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> d
             row.preset: {k: v for k, v in row.means().items() if k not in INTERVAL_ENDS}
             for row in board.ranked
         }
-        | {"claims": claims.counts(verdicts[board.dataset])}
+        | {"claims": claims.counts(claim_tests[board.dataset])}
         for board in boards
     }
 
@@ -122,9 +124,9 @@ def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
             for k, v in dataset_tables(params, board).items()
             if v
         }
-        verdicts = claims.verdicts(board)
+        claim_tests = claims.claim_tests(board)
         tables[f"{board.dataset}/claims"] = claims_table(
-            f"{board.title}: claims", verdicts
+            f"{board.title}: claims", claim_tests
         )
         beside = f" {board.dataset}" if len(boards) > 1 else ""
         for name, paper in papers().items():

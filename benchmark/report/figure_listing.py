@@ -18,7 +18,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board
-from benchmark.boards.claims import Verdict
+from benchmark.boards.claims import ClaimTest
 from benchmark.contracts.datasets import OpenPicture
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
@@ -44,7 +44,7 @@ class FigureInputs:
     """What a figure is drawn from: the results of one dataset."""
 
     board: Board  # of one task
-    verdicts: Sequence[Verdict] = ()  # section claims: those that the page lists
+    claim_tests: Sequence[ClaimTest] = ()  # section claims: those that the page lists
     data: Prepared | None = None  # sections examples and phrases: the prepared dataset
     # the same sections: opens an image by its file
     open_image: OpenPicture | None = None

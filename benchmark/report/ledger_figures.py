@@ -16,7 +16,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchmark.boards.claim_ledger import Again, Finding, Group, LedgerRow, judged_again
+from benchmark.boards.claim_ledger import (
+    Again,
+    ClaimEntry,
+    Group,
+    LedgerRow,
+    judged_again,
+)
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
@@ -185,7 +191,7 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
     )
 
 
-def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
+def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mark]:
     """The printed difference, and what was measured; where there is neither a printed
     difference nor a margin, a hollow mark on the side of the difference."""
     compared = finding.compared

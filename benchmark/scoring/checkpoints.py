@@ -76,16 +76,13 @@ def load(path: Path) -> Checkpoint:
         content = files.load_tensors(path)
         words = tuple(content["words"]) if content["words"] else None
         identity, sizes = json.loads(content["identity"]), Sizes(**content["sizes"])
-        return Checkpoint(
-            **content | {"identity": identity, "words": words, "sizes": sizes}
-        )
+        parsed = {"identity": identity, "words": words, "sizes": sizes}
+        return Checkpoint(**content | parsed)
     # torch raises many types here, depending on what the bytes are
     except Exception as error:
-        found, do = (
-            f"something else ({type(error).__name__})",
-            "delete it and run `dvc repro`",
-        )
-        raise UserError(path, "a checkpoint of this version", found, do) from error
+        actual = f"something else ({type(error).__name__})"
+        expected, advice = "a checkpoint of this version", "delete it; dvc repro"
+        raise UserError(path, expected, actual, advice) from error
 
 
 def model_of(
@@ -132,20 +129,20 @@ def computed() -> dict:
 def check_identity(trained: dict, cell: Cell) -> None:
     """Raises UserError where the weights of a cell were not trained as they would be
     now, apart from the machine."""
-    both = (trained, identity_of(cell))
-    before, after = (pd.json_normalize(x, sep=" ").to_dict("records")[0] for x in both)
+    before, after = _flat(trained), _flat(identity_of(cell))
     for key in sorted(before.keys() | after.keys()):
         old, new = repr(before.get(key)), repr(after.get(key))  # of NaN, too
         if not key.startswith("numerics") and old != new:
-            is_option, do = (
-                key.startswith("cell"),
-                f"python -m benchmark.train {cell.key}",
-            )
-            wanted = f"{key} = {new}" if is_option else f"the present {key}"
-            found = f"those of {old if is_option else 'another'}"
-            raise UserError(
-                cell.checkpoint, f"weights of {wanted}", found, f"train again: {do}"
-            )
+            expected, trained_with = f"weights of the present {key}", "those of another"
+            if key.startswith("cell"):
+                expected, trained_with = f"weights of {key} = {new}", f"those of {old}"
+            advice = f"train again: python -m benchmark.train {cell.key}"
+            raise UserError(cell.checkpoint, expected, trained_with, advice)
+
+
+def _flat(identity: dict) -> dict:
+    """By the keys of all levels, joined with blanks."""
+    return pd.json_normalize(identity, sep=" ").to_dict("records")[0]
 
 
 # Failures -----------------------------------------------------------------------------
@@ -170,15 +167,11 @@ def outcome(error: BaseException, folder: str) -> dict[str, str]:
     line = " ".join(str(error).split())[:LONGEST]
     if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in line:
         raise MemoryError(f"{folder}: {line}") from error
-    files.write_text(
-        Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error))
-    )
-    frames = extract_tb(error.__traceback__)
-    place = (
-        f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
-        if frames
-        else ""
-    )
+    traceback = "".join(format_exception(error))
+    files.write_text(Path(".scratch/failed", f"{folder}.txt"), traceback)
+    frames, place = extract_tb(error.__traceback__), ""
+    if frames:
+        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
     return {"status": "failed", "reason": f"{type(error).__name__}: {line}{place}"}
 
 

@@ -19,12 +19,14 @@ An inverted softmax is written as its logarithm over beta: the order of a query'
 is the same. The gallery is the whole split, within folds too. G = gallery, Q = queries.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.special import logsumexp
 
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.scoring.ranking import (
     BestItems,
@@ -38,19 +40,17 @@ from benchmark.scoring.relevance import Relevance
 BANK = 2000  # images, and captions, of the training split, drawn by the seed
 # QB-Norm's: 20
 BETAS = [{"beta": beta} for beta in (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)]
+NEIGHBOURS, ALPHAS = (1, 4, 16, 64, 256), (0.25, 0.5, 0.75, 1.0, 1.5)
 # correction -> what is tried on validation; of nnn some of what its paper tries
 GRIDS = {
-    "nnn": [
-        {"k": k, "alpha": a}
-        for k in (1, 4, 16, 64, 256)
-        for a in (0.25, 0.5, 0.75, 1.0, 1.5)
-    ],
+    "nnn": [{"k": k, "alpha": alpha} for k, alpha in product(NEIGHBOURS, ALPHAS)],
     **dict.fromkeys(("inverted_softmax", "qb_norm", "dual_softmax"), BETAS),
 }
 Given = Mapping[str, float]  # k and alpha, or beta
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Asked:
     """Scores of so many queries, of a split or of a bank, with the items of a split."""
 
     way: str
@@ -65,23 +65,21 @@ class Hubs:
     Raises RefusedError for scores that are not finite."""
 
     def __init__(self, asked: Asked, tried: Iterable[Given]) -> None:
-        way, queries, items, tiles = asked
-        depth = min(max(each.get("k", 1) for each in tried), queries)
+        queries, items = asked.queries, asked.items
+        depth = min(max(given.get("k", 1) for given in tried), queries)
+        betas = [given["beta"] for given in tried if "beta" in given]
         self.nearest = BestItems(np.zeros(items), np.ones(queries), depth)
         self.best = BestItems(np.zeros(queries), np.ones(items), 1)
-        self.logs = {
-            each["beta"]: np.full(items, -np.inf) for each in tried if "beta" in each
-        }
-        for tile in tiles:
-            scores = tile.of("i2t").astype(np.float64)
+        self.logs = {beta: np.full(items, -np.inf) for beta in betas}
+        for tile in asked.tiles:
+            scores = tile.of(I2T).astype(np.float64)
             check_finite(scores)
-            rows, columns, scores_QG = of_direction(way, tile, scores)
+            rows, columns, scores_QG = of_direction(asked.way, tile, scores)
             self.nearest.add(columns, rows, scores_QG.T)
             self.best.add(rows, columns, scores_QG)
             for beta, log_G in self.logs.items():
-                log_G[columns] = np.logaddexp(
-                    log_G[columns], logsumexp(beta * scores_QG, axis=0)
-                )
+                log_of_tile = logsumexp(beta * scores_QG, axis=0)
+                log_G[columns] = np.logaddexp(log_G[columns], log_of_tile)
 
     def bias(self, items: np.ndarray, given: Given) -> np.ndarray:
         """What is subtracted from the scores of some items, (G,)."""
@@ -90,10 +88,34 @@ class Hubs:
         return given["alpha"] * self.nearest.scores[items, : given["k"]].mean(1)
 
 
+class Correction:
+    """A correction of the scores of one direction, whose hubs the bank tells; of a dual
+    softmax the bank is the split. `tried` are all parameters that will be asked for."""
+
+    def __init__(
+        self, how: str, split: Asked, bank: Asked, tried: Sequence[Given]
+    ) -> None:
+        self.how, self.way = how, split.way
+        self.hubs = Hubs(bank, tried)
+        self.own = Hubs(split, tried) if how == "qb_norm" else None
+
+    def scores(self, tile: Tile, given: Given) -> np.ndarray:
+        """The corrected scores (r, c) of a tile, float64."""
+        scores = tile.of(I2T).astype(np.float64)
+        queries, items, scores_QG = of_direction(self.way, tile, scores)
+        corrected = scores_QG - self.hubs.bias(items, given)
+        if self.how == "dual_softmax":
+            corrected = scores_QG * np.exp(given["beta"] * corrected)
+        if self.how == "qb_norm":
+            best_Q = self.own.best.items[queries]
+            is_active_Q = np.isin(best_Q, self.hubs.best.items)
+            corrected = np.where(is_active_Q, corrected, scores_QG)
+        return corrected if self.way == "i2t" else corrected.T
+
+
 class Corrected:
-    """Tiles of corrected scores, float64, under the names of `parameters`, which begin
-    with their direction, and of i2t as it is if that is none of them. `asked` has the
-    split and the bank of a direction; the bank of a dual softmax is the split."""
+    """Tiles of corrected scores, float64, of some directions, and of i2t as it is if
+    that is none of them. `asked` has the split and the bank of a direction."""
 
     def __init__(
         self,
@@ -101,53 +123,36 @@ class Corrected:
         asked: Mapping[str, tuple[Asked, Asked]],
         parameters: Mapping[str, Given],
     ) -> None:
-        self.how, self.parameters, tried = how, parameters, list(parameters.values())
+        self.parameters = parameters
+        self.corrections = {}
+        for way, (split, bank) in asked.items():
+            self.tiles = split.tiles
+            self.corrections[way] = Correction(how, split, bank, [parameters[way]])
         sizes = {way: bank.queries for way, (_, bank) in asked.items()}
         self.facts = {"how": how, "bank": sizes, **parameters}  # for records
-        self.tiles = next(iter(asked.values()))[0].tiles
-        self.hubs = {way: Hubs(bank, tried) for way, (_, bank) in asked.items()}
-        self.own = {
-            w: Hubs(split, tried) for w, (split, _) in asked.items() if how == "qb_norm"
-        }
 
     def __iter__(self) -> Iterator[Tile]:
         for tile in self.tiles:
-            scores = {name: self._scores(name, tile) for name in self.parameters}
-            yield Tile(tile.rows, tile.columns, {"i2t": tile.of("i2t")} | scores)
-
-    def _scores(self, name: str, tile: Tile) -> np.ndarray:
-        scores, way, given = (
-            tile.of("i2t").astype(np.float64),
-            name[:3],
-            self.parameters[name],
-        )
-        queries, items, scores_QG = of_direction(way, tile, scores)
-        found = scores_QG - self.hubs[way].bias(items, given)
-        if self.how == "dual_softmax":
-            found = scores_QG * np.exp(given["beta"] * found)
-        if self.how == "qb_norm":
-            is_active_Q = np.isin(
-                self.own[way].best.items[queries], self.hubs[way].best.items
-            )
-            found = np.where(is_active_Q, found, scores_QG)
-        return found if way == "i2t" else found.T
+            scores = {I2T: tile.of(I2T)}
+            for way, correction in self.corrections.items():
+                scores[RankKey(way)] = correction.scores(tile, self.parameters[way])
+            yield Tile(tile.rows, tile.columns, scores)
 
 
 def chosen(how: str, split: Asked, bank: Asked, relevance: Relevance) -> Given:
     """Of GRIDS the parameters with the highest rsum of a direction of the validation
     split, the first of equals."""
-    grid = {f"{split.way} {number}": given for number, given in enumerate(GRIDS[how])}
-    tiles = Corrected(how, {split.way: (split, bank)}, grid)
-    counts = {name: LayerRanks(name, relevance.own(split.way)) for name in grid}
-    for tile in tiles:
-        for name, count in counts.items():
-            check_finite(tile.of(name))
-            count.see(tile)
-    for tile in tiles:
-        for count in counts.values():
-            count.add(tile)
-    rsum = {
-        name: retrieval_metrics({split.way: of.ranks})["rsum"]
-        for name, of in counts.items()
-    }
-    return grid[max(rsum, key=rsum.__getitem__)]
+    grid, key = GRIDS[how], RankKey(split.way)
+    correction = Correction(how, split, bank, grid)
+    counts = [LayerRanks(key, relevance.own(key)) for _ in grid]
+    for tile in split.tiles:
+        for given, count in zip(grid, counts, strict=True):
+            scores = correction.scores(tile, given)
+            check_finite(scores)
+            count.see(Tile(tile.rows, tile.columns, {key: scores}))
+    for tile in split.tiles:
+        for given, count in zip(grid, counts, strict=True):
+            scores = correction.scores(tile, given)
+            count.add(Tile(tile.rows, tile.columns, {key: scores}))
+    rsums = [retrieval_metrics({split.way: count.ranks})["rsum"] for count in counts]
+    return grid[int(np.argmax(rsums))]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from benchmark.core.confidence import TAILS
 from benchmark.data.results import BINS as FINE_BINS
 from benchmark.data.results import Histograms
 
@@ -54,7 +55,7 @@ def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray
 
 
 def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | None:
-    """The basic 95% bootstrap interval of S: the percentiles reflected at the estimate.
+    """The basic bootstrap interval of S: the percentiles reflected at the estimate.
 
     Noise lowers the area under the lower of two histograms, and a resample is noisier
     than its sample: its percentiles are too low by about as much as the estimate
@@ -65,7 +66,7 @@ def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | N
     finite = replicates[np.isfinite(replicates)]
     if not finite.size or np.ptp(finite) < ROUNDING:
         return None
-    below, above = np.quantile(finite, (0.025, 0.975))
+    below, above = np.quantile(finite, TAILS)
     low = max(0.0, min(estimate, 2 * estimate - float(above)))
     high = min(1.0, max(estimate, 2 * estimate - float(below)))
     return (low, high) if high - low > ROUNDING else None
@@ -106,30 +107,19 @@ class Bootstrap:
         matched_bin_M = bins_of(matched_M, edges)
         drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
         self.drawn_GR = drawn_GR.astype(np.float32)  # small integers
-        self.group_of_image, self.group_of_caption = (
-            group_of_image_I,
-            group_of_caption_C,
-        )
-        images_G, captions_G, matched_G = (
-            np.bincount(groups, minlength=len(drawn_GR))
-            for groups in (
-                group_of_image_I,
-                group_of_caption_C,
-                group_of_image_I[matched_images_M],
-            )
-        )
-        pairs = (
-            np.ones(len(matched_bin_M)),
-            (matched_bin_M, group_of_image_I[matched_images_M]),
-        )
-        p_NR = csr_array(pairs, (bins, len(drawn_GR))) @ drawn_GR
+        self.group_of_image = group_of_image_I
+        self.group_of_caption = group_of_caption_C
+        groups, group_M = len(drawn_GR), group_of_image_I[matched_images_M]
+        images_G = np.bincount(group_of_image_I, minlength=groups)
+        captions_G = np.bincount(group_of_caption_C, minlength=groups)
+        matched_G = np.bincount(group_M, minlength=groups)
+        pairs = np.ones(len(matched_bin_M)), (matched_bin_M, group_M)
+        p_NR = csr_array(pairs, (bins, groups)) @ drawn_GR
         unmatched_R = (images_G @ drawn_GR) * (captions_G @ drawn_GR)
         total_R = unmatched_R - matched_G @ np.square(drawn_GR)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
-            self.p_NR, self.total_R = (
-                p_NR / p_NR.sum(0),
-                np.where(total_R > 0, total_R, np.nan),
-            )
+            self.p_NR = p_NR / p_NR.sum(0)
+        self.total_R = np.where(total_R > 0, total_R, np.nan)
         self.q_NR = np.zeros_like(p_NR)
         # image, caption and bin of pairs
         self.waiting: list[tuple[np.ndarray, ...]] = []
@@ -171,26 +161,24 @@ class Bootstrap:
         """Count the pairs that wait."""
         if not self.waiting:
             return
-        image_P, caption_P, bin_P = (
-            np.concatenate(of) for of in zip(*self.waiting, strict=True)
-        )
+        columns = zip(*self.waiting, strict=True)
+        image_P, caption_P, bin_P = map(np.concatenate, columns)
         self.waiting.clear()
         bins, groups = len(self.is_open), len(self.drawn_GR)
         most = float(self.drawn_GR.max()) ** 2 * len(bin_P)
-        drawn_GR = self.drawn_GR.astype(
-            np.float32 if most < EXACT else np.float64, copy=False
-        )
+        precision = np.float32 if most < EXACT else np.float64
+        drawn_GR = self.drawn_GR.astype(precision, copy=False)
         # The captions of an image in a bin add up, then all images in the bin.
         cell_P = self.group_of_image[image_P] * bins + bin_P
         cells = np.flatnonzero(np.bincount(cell_P))
         place = np.zeros(groups * bins, np.intp)
         place[cells] = np.arange(len(cells))
         ones_P = np.ones(len(bin_P), drawn_GR.dtype)
-        at_P = place[cell_P], self.group_of_caption[caption_P]
-        sums = csr_array((ones_P, at_P), (len(cells), groups)) @ drawn_GR
+        of_captions = ones_P, (place[cell_P], self.group_of_caption[caption_P])
+        sums = csr_array(of_captions, (len(cells), groups)) @ drawn_GR
         sums *= drawn_GR[cells // bins]
-        at = cells % bins, np.arange(len(cells))
-        self.q_NR += csr_array((ones_P[: len(cells)], at), (bins, len(cells))) @ sums
+        of_images = ones_P[: len(cells)], (cells % bins, np.arange(len(cells)))
+        self.q_NR += csr_array(of_images, (bins, len(cells))) @ sums
         self._settle()
 
     def _settle(self) -> None:
@@ -206,12 +194,10 @@ def bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The bin of each score as in np.histogram: the last bin includes its upper
     edge."""
     low, high, last = float(edges[0]), float(edges[-1]), len(edges) - 2
-    place = (scores - scores.dtype.type(low)) * scores.dtype.type(
-        (last + 1) / (high - low)
-    )
-    rounding = (
-        8 * np.finfo(edges.dtype).eps * (1 + max(abs(low), abs(high)) / (high - low))
-    )
+    precision, width = scores.dtype.type, high - low
+    place = (scores - precision(low)) * precision((last + 1) / width)
+    farthest = max(abs(low), abs(high))
+    rounding = 8 * np.finfo(edges.dtype).eps * (1 + farthest / width)
     is_unsure = np.abs(place - np.rint(place)) < rounding * len(edges)
     bins = np.clip(place, 0, last).astype(np.intp)  # rounding beyond a cosine's range
     if is_unsure.any():
@@ -255,18 +241,16 @@ class Distributions:
         overlaps = {}
         for bins, edges in self.edges.items():
             p = shares(self.matched_M, bins, *self.range)
-            overlaps[bins] = float(
-                np.minimum(p, self._unmatched(edges) / self.unmatched).sum()
-            )
+            q = self._unmatched(edges) / self.unmatched
+            overlaps[bins] = float(np.minimum(p, q).sum())
         # The two distribution functions are farthest apart at a matched score, or just
         # below one.
         farthest, place = 0.0, np.searchsorted(self.points, self.matched_M)
         for side, counts in (("left", self.below), ("right", self.at_most)):
             matched = np.searchsorted(self.matched_M, self.matched_M, side)
+            p_M = matched / len(self.matched_M)
             q_M = (counts[place] - matched) / self.unmatched
-            farthest = max(
-                farthest, float(np.abs(matched / len(self.matched_M) - q_M).max())
-            )
+            farthest = max(farthest, float(np.abs(p_M - q_M).max()))
         return ScoreSummary(
             range=self.range,
             overlaps=overlaps,

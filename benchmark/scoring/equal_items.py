@@ -49,14 +49,14 @@ class EqualScores:
         if rows.start == 0 and columns.start == 0:
             shape = self.images.count, len(self.captions.first)
             self.kept_rows = np.empty(shape, scores.dtype)
-        here, kept = self.captions.to_keep(columns)
-        self.kept_columns[:, kept] = scores[:, here]
-        here, kept = self.captions.to_replace(columns)
-        scores[:, here] = self.kept_columns[:, kept]
-        here, kept = self.images.to_keep(rows)
-        self.kept_rows[kept, columns] = scores[here]
-        here, kept = self.images.to_replace(rows)
-        scores[here] = self.kept_rows[kept, columns]
+        places, kept = self.captions.to_keep(columns)
+        self.kept_columns[:, kept] = scores[:, places]
+        places, kept = self.captions.to_replace(columns)
+        scores[:, places] = self.kept_columns[:, kept]
+        places, kept = self.images.to_keep(rows)
+        self.kept_rows[kept, columns] = scores[places]
+        places, kept = self.images.to_replace(rows)
+        scores[places] = self.kept_rows[kept, columns]
         return scores
 
 
@@ -78,11 +78,11 @@ class _Equals:
     def to_keep(self, items: slice) -> tuple[np.ndarray, np.ndarray]:
         """Of some items those that have repeats: where they are, and where they are
         kept."""
-        here = np.flatnonzero(self.has_repeats[items])
-        return here, self.place[here + items.start]
+        places = np.flatnonzero(self.has_repeats[items])
+        return places, self.place[places + items.start]
 
     def to_replace(self, items: slice) -> tuple[np.ndarray, np.ndarray]:
         """Of some items the repeats: where they are, and where those are kept that they
         repeat."""
-        here = np.flatnonzero(self.is_repeat[items])
-        return here, self.place[self.first[here + items.start]]
+        places = np.flatnonzero(self.is_repeat[items])
+        return places, self.place[self.first[places + items.start]]

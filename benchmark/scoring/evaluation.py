@@ -2,14 +2,22 @@
 torch."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
-from benchmark.data.results import Scores, of_layer
-from benchmark.scoring import distribution_overlap, metrics
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import I2T, RankKey
+from benchmark.data.results import Ranks, Scores
+from benchmark.scoring import metrics
+from benchmark.scoring.distribution_overlap import (
+    BINS,
+    Bootstrap,
+    Distributions,
+    resamples,
+)
 from benchmark.scoring.ranking import (
     CORRECT_IOU,
     NO_RELEVANT,
@@ -20,7 +28,12 @@ from benchmark.scoring.ranking import (
     localisation_ranks,
     of_direction,
 )
-from benchmark.scoring.relevance import LayerPairs, Relevance
+from benchmark.scoring.relevance import (
+    LayerPairs,
+    Relevance,
+    layers_of,
+    relevance_of_test,
+)
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
@@ -42,15 +55,29 @@ class Evaluation:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
+def of_test_split(
+    tiles: Iterable[Tile], data: Prepared, observers: Sequence[Callable] = ()
+) -> Evaluation:
+    """Evaluate the scores of a test split in its directions and by all its layers of
+    relevance, as `of_retrieval`."""
+    return of_retrieval(
+        tiles,
+        relevance_of_test(data),
+        data.card["ways"],
+        observers,
+        layers_of(data),
+    )
+
+
 def of_retrieval(
     tiles: Iterable[Tile],
     relevance: Relevance,
     ways: Sequence[str] = ("i2t", "t2i"),
-    lookers: Sequence = (),
+    observers: Sequence[Callable] = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`.
-    S is of the scores of image queries. `lookers` see each tile and its scores of i2t
+    S is of the scores of image queries. `observers` see each tile and its scores of i2t
     in the second pass. Ranks and metrics of further `layers` of relevance, by name and
     direction, are kept apart.
 
@@ -60,80 +87,124 @@ def of_retrieval(
     groups = relevance.group_of_image, relevance.group_of_caption
     if len(np.unique(np.concatenate(groups))) == 1:
         raise RefusedError("the test split has no unmatched pair: one group alone")
-    has_folds = relevance.fold_of_image is not None
-    galleries = {way: None for way in ways}
-    galleries |= {f"{way}_fold": relevance.in_fold for way in ways if has_folds}
-    of_own = {
-        name: LayerRanks(name, relevance.own(name), of)
-        for name, of in galleries.items()
-    }
-    if not all(of.counts.all() for of in of_own.values()):
-        raise ValueError(NO_RELEVANT)
-    counts = of_own | {
-        of_layer(way, name): LayerRanks(way, pairs)
-        for name, directions in layers.items()
-        for way, pairs in directions.items()
-        if way in ways
-    }
-    i2t = of_own.get("i2t") or LayerRanks("i2t", relevance.own("i2t"))
-    low, high, total, bad = np.inf, -np.inf, 0.0, Counter()  # of i2t, and by name
-    for tile in tiles:
-        for name, scores in tile.scores.items():
-            bad[name] += np.count_nonzero(~np.isfinite(scores))
-        scores = tile.of("i2t")
-        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-        total += float(scores.sum(dtype=np.float64))
-        for count in {i2t, *counts.values()}:
-            count.see(tile)
-    for count in filter(None, bad.values()):
-        raise RefusedError(f"{count} of {relevance.size} scores are NaN or infinite")
-    matched_M = i2t.score_QR[i2t.is_there_QR].astype(scores.dtype)
-    unmatched = total - float(matched_M.sum(dtype=np.float64))
-    largest = max(abs(low), abs(high))
-    # else single precision is too coarse
-    if largest >= LARGE or high - low <= COARSE * largest:
-        # for bins between scores, or for their range
+    counts = _counts_of_own(relevance, ways)
+    for name, directions in layers.items():
+        for way, pairs in directions.items():
+            if way in ways:
+                key = RankKey(way, name)
+                counts[key] = LayerRanks(key, pairs)
+    i2t = counts.get(I2T) or LayerRanks(I2T, relevance.own(I2T))
+    seen = _first_pass(tiles, {i2t, *counts.values()}, relevance.size)
+    matched_M = i2t.score_QR[i2t.is_there_QR].astype(seen.precision)
+    unmatched = seen.total - float(matched_M.sum(dtype=np.float64))
+    if seen.is_coarse:  # for bins between scores, or for their range
         matched_M = matched_M.astype(np.float64)
-    distributions = distribution_overlap.Distributions(
-        matched_M, (low, high), relevance.size
-    )
-    drawn_RG = distribution_overlap.resamples(int(relevance.group_of_image.max()) + 1)
-    edges = distributions.edges[distribution_overlap.BINS]
+    distributions = Distributions(matched_M, (seen.low, seen.high), relevance.size)
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = distribution_overlap.Bootstrap(
-        *groups, drawn_RG, edges, images_M, matched_M
+    bootstrap = Bootstrap(
+        *groups,
+        resamples(int(relevance.group_of_image.max()) + 1),
+        distributions.edges[BINS],
+        images_M,
+        matched_M,
     )
-    best = {
-        way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways
-    }
+    best = {}
+    for way in ways:
+        groups_of_way = groups if way == "i2t" else groups[::-1]
+        best[way] = BestItems(*groups_of_way, TOP)
     for tile in tiles:
         for count in counts.values():
             count.add(tile)
         for way, items in best.items():
-            items.add(*of_direction(way, tile, tile.of(way)))
-        scores = tile.of("i2t").astype(matched_M.dtype, copy=False)
+            items.add(*of_direction(way, tile, tile.of(RankKey(way))))
+        scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
         matched = i2t.places(tile.rows, tile.columns)
         bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
-        for look in lookers:
-            look(tile, tile.of("i2t"))
-    ranks = {name: count.ranks for name, count in counts.items()}
-    whole = {way: ranks[way] for way in ways}
-    found = metrics.retrieval_metrics(whole)
-    found |= metrics.tie_metrics(whole, {way: counts[way].optimistic for way in ways})
+        for observe in observers:
+            observe(tile, tile.of(I2T))
     mean_unmatched = unmatched / max(relevance.size - len(matched_M), 1)
-    found |= metrics.score_metrics(distributions.summary(mean_unmatched))
-    found |= metrics.overlap_interval(found["overlap_s"], bootstrap.replicates)
-    if has_folds:
-        within = {way: ranks[f"{way}_fold"] for way in ways}
-        found |= metrics.fold_metrics(within, relevance.fold_of_query)
+    ranks = {key: count.ranks for key, count in counts.items()}
+    optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
+    measured = _rank_metrics(ranks, optimistic, relevance)
+    measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
+    measured |= metrics.overlap_interval(measured["overlap_s"], bootstrap.replicates)
     kept = Scores(
         ranks=ranks,
         histograms=distributions.histograms,
         replicates=bootstrap.replicates,
     )
     retrieved = {way: items.items for way, items in best.items()}
-    return Evaluation(metrics=found, scores=kept, retrieved=retrieved)
+    return Evaluation(metrics=measured, scores=kept, retrieved=retrieved)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the first pass tells of the scores of i2t."""
+
+    low: float
+    high: float
+    total: float
+    precision: np.dtype
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether single precision is too coarse for their range."""
+        largest = max(abs(self.low), abs(self.high))
+        return largest >= LARGE or self.high - self.low <= COARSE * largest
+
+
+def _first_pass(
+    tiles: Iterable[Tile], counts: Collection[LayerRanks], pairs: int
+) -> _Seen:
+    """Let all counts see the scores. Raises RefusedError for scores that are not
+    finite."""
+    low, high, total = np.inf, -np.inf, 0.0
+    bad = Counter()  # by the ranks that scores count for
+    for tile in tiles:
+        for key, scores in tile.scores.items():
+            bad[key] += np.count_nonzero(~np.isfinite(scores))
+        scores = tile.of(I2T)
+        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
+        total += float(scores.sum(dtype=np.float64))
+        for count in counts:
+            count.see(tile)
+    for count in filter(None, bad.values()):
+        raise RefusedError(f"{count} of {pairs} scores are NaN or infinite")
+    return _Seen(low, high, total, scores.dtype)
+
+
+def _rank_metrics(
+    ranks: Mapping[RankKey, Ranks],
+    optimistic: Mapping[str, np.ndarray],
+    relevance: Relevance,
+) -> dict[str, float | dict]:
+    """The metrics by `own` of the whole split, and of its folds; `optimistic` has the
+    best ranks (Q,) of each direction if ties counted for the method."""
+    whole = {way: ranks[RankKey(way)] for way in optimistic}
+    measured = metrics.retrieval_metrics(whole)
+    measured |= metrics.tie_metrics(whole, optimistic)
+    if relevance.fold_of_image is not None:
+        within = {way: ranks[RankKey(way, is_of_folds=True)] for way in whole}
+        measured |= metrics.fold_metrics(within, relevance.fold_of_query)
+    return measured
+
+
+def _counts_of_own(
+    relevance: Relevance, ways: Sequence[str]
+) -> dict[RankKey, LayerRanks]:
+    """What counts ranks by `own`, in the whole split and within folds. Raises
+    ValueError for a query without a relevant item."""
+    galleries: dict[RankKey, Callable | None] = {RankKey(way): None for way in ways}
+    if relevance.fold_of_image is not None:
+        for way in ways:
+            galleries[RankKey(way, is_of_folds=True)] = relevance.in_fold
+    counts = {}
+    for key, gallery in galleries.items():
+        counts[key] = LayerRanks(key, relevance.own(key), gallery)
+        if not counts[key].counts.all():
+            raise ValueError(NO_RELEVANT)
+    return counts
 
 
 def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
@@ -144,5 +215,6 @@ def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
     """
     ranks = localisation_ranks(scores_NP, ious_NP)
     right_NP, is_there_NP = ious_NP >= CORRECT_IOU, ~np.isnan(ious_NP)
-    found = metrics.localisation_metrics(ranks, right_NP, is_there_NP)
-    return Evaluation(metrics=found, scores=Scores(ranks={"p2r": ranks}))
+    measured = metrics.localisation_metrics(ranks, right_NP, is_there_NP)
+    scores = Scores(ranks={RankKey("p2r"): ranks})
+    return Evaluation(metrics=measured, scores=scores)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from benchmark.data.rank_keys import I2T, T2I, RankKey
 from benchmark.scoring.ranking import RefusedError, Tile
 from benchmark.scoring.relevance import Relevance
 
@@ -64,59 +65,58 @@ class Areas:
     def __init__(self, scores: int, relevance: Relevance) -> None:
         self.relevance = relevance
         sizes = {
-            "i2t": len(relevance.group_of_image),
-            "t2i": len(relevance.group_of_caption),
+            I2T: len(relevance.group_of_image),
+            T2I: len(relevance.group_of_caption),
         }
+        self.areas = {key: np.zeros((scores, size)) for key, size in sizes.items()}
         if relevance.fold_of_image is not None:
-            sizes |= {f"{way}_fold": queries for way, queries in sizes.items()}
-        self.areas = {
-            name: np.zeros((scores, queries)) for name, queries in sizes.items()
-        }
+            for key, size in sizes.items():
+                within = RankKey(key.direction, is_of_folds=True)
+                self.areas[within] = np.zeros((scores, size))
 
     def add(self, number: int, tile: Tile) -> None:
         """A tile of score `number`."""
-        positive = np.maximum(tile.of("i2t"), 0).astype(np.float64)
-        queries = {"i2t": tile.rows, "t2i": tile.columns}
-        for name, area_SQ in self.areas.items():
-            way = name.removesuffix("_fold")
+        positive = np.maximum(tile.of(I2T), 0).astype(np.float64)
+        for key, area_SQ in self.areas.items():
             counted = positive
-            if name != way:
+            if key.is_of_folds:
                 counted = positive * self.relevance.in_fold(tile.rows, tile.columns)
-            area_SQ[number, queries[way]] += counted.sum(1 if way == "i2t" else 0)
+            if key.direction == "i2t":
+                area_SQ[number, tile.rows] += counted.sum(1)
+            else:
+                area_SQ[number, tile.columns] += counted.sum(0)
 
-    def weights(self) -> dict[str, np.ndarray]:
-        """w(q) of Eq. 6.10 (S, Q) by name, which sums to 1 over S; that of a fold is
-        among its items alone: 1,000 images are another gallery than 5,000."""
-        inverse = {
-            name: 1 / np.maximum(area_SQ, SMALLEST)
-            for name, area_SQ in self.areas.items()
-        }
-        return {
-            name: inverse_SQ / inverse_SQ.sum(0) for name, inverse_SQ in inverse.items()
-        }
+    def weights(self) -> dict[RankKey, np.ndarray]:
+        """w(q) of Eq. 6.10 (S, Q), which sums to 1 over S; that of a fold is among its
+        items alone: 1,000 images are another gallery than 5,000."""
+        weights = {}
+        for key, area_SQ in self.areas.items():
+            inverse_SQ = 1 / np.maximum(area_SQ, SMALLEST)
+            weights[key] = inverse_SQ / inverse_SQ.sum(0)
+        return weights
 
 
 def mean(
     scores: Sequence[np.ndarray], rows: np.ndarray, columns: np.ndarray
-) -> dict[str, np.ndarray]:
+) -> dict[RankKey, np.ndarray]:
     """The mean of scores (r, c) of a tile, Eq. 6.8."""
-    return {"i2t": scores[0] if len(scores) == 1 else np.mean(scores, axis=0)}
+    return {I2T: scores[0] if len(scores) == 1 else np.mean(scores, axis=0)}
 
 
 def fused(
     scores: Sequence[np.ndarray],
-    weights: dict[str, np.ndarray],
+    weights: dict[RankKey, np.ndarray],
     rows: np.ndarray,
     columns: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """The scores (r, c) of a tile, weighted for each query, Eq. 6.11, by name: i2t, t2i
-    and those within folds. A score gets more weight the more steeply it falls over the
-    query's items."""
-    by_name = {}
-    for name, weight_SQ in weights.items():
-        at = (rows, None) if name.startswith("i2t") else columns
+) -> dict[RankKey, np.ndarray]:
+    """The scores (r, c) of a tile, weighted for each query, Eq. 6.11: for i2t, for t2i
+    and for those within folds. A score gets more weight the more steeply it falls over
+    the query's items."""
+    sums = {}
+    for key, weight_SQ in weights.items():
+        queries = (rows, None) if key.direction == "i2t" else columns
         sum_rc = np.zeros_like(scores[0])
         for score_rc, weight_Q in zip(scores, weight_SQ, strict=True):
-            sum_rc += weight_Q[at].astype(score_rc.dtype) * score_rc
-        by_name[name] = sum_rc
-    return by_name
+            sum_rc += weight_Q[queries].astype(score_rc.dtype) * score_rc
+        sums[key] = sum_rc
+    return sums

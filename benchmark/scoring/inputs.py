@@ -187,13 +187,12 @@ class SplitInputs:
     def _captions(
         self, index: Tensor | slice, on_host: Tensor | None = None
     ) -> Captions:
-        there = (
-            index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
-        )
+        if on_host is None:
+            on_host = index.cpu() if isinstance(index, Tensor) else index
         return Captions(
             values=self.captions.values[index],
             lengths=self.captions.lengths[index],
-            lengths_on_host=self.captions.counts[index if there is None else there],
+            lengths_on_host=self.captions.counts[on_host],
         )
 
     def chosen(self, images: Tensor, captions: Tensor) -> "SplitInputs":
@@ -259,16 +258,12 @@ def split_inputs(
     split = data.split(name)
     if not len(split.caption_rows):
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
-    images, contexts = (
-        torch.from_numpy(image_features(data, cell, takes.image, name)),
-        None,
-    )
+    images = torch.from_numpy(image_features(data, cell, takes.image, name))
+    contexts = None
     rows, ids = consecutive(split.caption_rows), data.captions["caption_id"].tolist()
     if vocabulary:
         texts = data.captions["text"].iloc[split.caption_rows].tolist()
-        values, lengths = (
-            torch.from_numpy(array) for array in vocabulary.encode(texts)
-        )
+        values, lengths = map(torch.from_numpy, vocabulary.encode(texts))
     elif takes.text == "contextual":
         ends = torch.from_numpy(read_array(Path(cell.texts), "ends", cell.dataset, ids))
         vectors = np.load(
@@ -385,10 +380,14 @@ class PhraseInputs:
         for n, of_images in enumerate(seen):
             index, on_host = sent_rows[n], torch.from_numpy(rows[n])
             vectors = near["vectors"][near["vector_of_phrase"][index]].float()
-            ones, there = torch.ones_like(on_host), torch.ones_like(index)
+            phrases = Captions(
+                values=vectors,
+                lengths=torch.ones_like(index),
+                lengths_on_host=torch.ones_like(on_host),
+            )
             yield RegionBatch(
                 regions=near["truths"][index].float(),
-                phrases=Captions(values=vectors, lengths=there, lengths_on_host=ones),
+                phrases=phrases,
                 proposals=of_images,
                 image_of_row=sent_places[n],
                 ious=near["ious"][index],
@@ -463,15 +462,12 @@ def phrase_inputs(
         raise NotApplicableError(
             f"{cell.dataset}: the {name} split has no phrases with boxes"
         )
-    card = read_object(features / "card.json")
-    if card.get("regions_sha256") != sha256_of_items(
-        data.regions["phrase_id"].tolist()
-    ):
+    card = features / "card.json"
+    digest = sha256_of_items(data.regions["phrase_id"].tolist())
+    if read_object(card).get("regions_sha256") != digest:
         expected = f"features of the phrases of {data.folder}"
-        do = f"delete {features} and run `dvc repro` again"
-        raise UserError(
-            f"{features}/card.json", expected, "features of other phrases", do
-        )
+        advice = f"delete {features} and run `dvc repro` again"
+        raise UserError(card, expected, "features of other phrases", advice)
     used, rows = data.used_images["image_id"].tolist(), consecutive(split.image_rows)
     boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
     ious = proposal_ious(

@@ -16,6 +16,7 @@ from operator import attrgetter, mul
 
 import numpy as np
 
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.distribution_overlap import BINS, ScoreSummary, interval
 
@@ -26,6 +27,7 @@ SUMMED_K = (1, 5, 10)  # the R@K that rsum adds up
 SUMMED_DIRECTIONS = ("i2t", "t2i", "p2r")  # rsum adds up those that a record has
 # directions that are ranked within folds of the test split, too
 FOLDED = ("i2t", "t2i")
+FOLDS = "fold_"  # before the key of a metric: its mean over folds
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,9 @@ class Metric:
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
 
     @property
-    def ranks(self) -> str:
-        """The direction under which the scores of a cell have the ranks of the
-        metric."""
-        return f"{self.direction}_fold" if self.is_of_folds else self.direction
+    def ranks(self) -> RankKey:
+        """The ranks of a cell that the metric is of, by the layer own."""
+        return RankKey(self.direction, is_of_folds=self.is_of_folds)
 
 
 # The formulas. Ranks are zero-based.
@@ -87,10 +88,8 @@ def reciprocal_ranks(ranks: Ranks) -> np.ndarray:
 
 def _precisions(ranks: Ranks) -> np.ndarray:
     """Precision at each relevant item, (N,): its place among them over its position."""
-    nth_N = (
-        np.arange(len(ranks.values))
-        - (ranks.counts.cumsum() - ranks.counts)[ranks.queries]
-    )
+    first_Q = ranks.counts.cumsum() - ranks.counts
+    nth_N = np.arange(len(ranks.values)) - first_Q[ranks.queries]
     return 100.0 * (nth_N + 1) / (ranks.values + 1)
 
 
@@ -207,7 +206,7 @@ RANK_METRICS = (  # compute(ranks)
         "medr",
         "MedR",
         MEDIAN,
-        lambda of: int(np.median(of.best)) + 1,
+        lambda ranks: int(np.median(ranks.best)) + 1,
         decimals=0,
         **RANK,
     ),
@@ -215,7 +214,7 @@ RANK_METRICS = (  # compute(ranks)
         "meanr",
         "MeanR",
         MEAN,
-        lambda of: float(of.best.mean()) + 1,
+        lambda ranks: float(ranks.best.mean()) + 1,
         in_tables=False,
         **RANK,
     ),
@@ -230,26 +229,35 @@ R_PRECISION = (
 )
 NDCG = "discounted gains of the first 10, 1 for a relevant item, over the largest possible ones"
 PENALTY = "number of relevant items / position of the last one, mean over queries"
-ALL_RANKS = tuple(  # compute(ranks), of the ranks beside a record
-    Metric(
+
+
+def _mean_over_queries(
+    name: str,
+    heading: str,
+    formula: str,
+    of_queries: Callable[[Ranks], np.ndarray],
+    needs_all: bool = True,
+) -> Metric:
+    return Metric(
         name,
         heading,
         formula,
-        lambda ranks, of=of: float(of(ranks).mean()),
-        of_queries=of,
-        needs_all=name != "mrr",
+        lambda ranks: float(of_queries(ranks).mean()),
+        of_queries=of_queries,
+        needs_all=needs_all,
         in_records=False,
         in_tables=False,
         **OF_RANKS,
     )
-    for name, heading, formula, of in (
-        ("mrr", "MRR", POSITION, reciprocal_ranks),
-        ("map", "mAP", PRECISION, average_precisions),
-        ("map_r", "mAP@R", AT_R, average_precisions_at_r),
-        ("r_precision", "R-precision", R_PRECISION, r_precisions),
-        ("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
-        ("minp", "mINP", PENALTY, inverse_penalties),
-    )
+
+
+ALL_RANKS = (  # compute(ranks), of the ranks beside a record
+    _mean_over_queries("mrr", "MRR", POSITION, reciprocal_ranks, needs_all=False),
+    _mean_over_queries("map", "mAP", PRECISION, average_precisions),
+    _mean_over_queries("map_r", "mAP@R", AT_R, average_precisions_at_r),
+    _mean_over_queries("r_precision", "R-precision", R_PRECISION, r_precisions),
+    _mean_over_queries("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
+    _mean_over_queries("minp", "mINP", PENALTY, inverse_penalties),
 )
 TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
     "r1_tie_gap",
@@ -298,50 +306,58 @@ RSUM = Metric("rsum", "rsum", SUM, sum, unit="%", range=(0.0, 600.0))  # of its 
 
 def _in_directions(metrics: Iterable[Metric]) -> list[Metric]:
     """The metrics of ranks as a record has them, once for each of their directions."""
-    return [
-        replace(m, name=f"{way}_{m.name}", heading=f"{way} {m.heading}", direction=way)
-        for way in ALL
-        for m in metrics
-        if way in m.directions
-    ]
+    declared = list(metrics)
+    in_directions = []
+    for way in ALL:
+        for metric in declared:
+            if way in metric.directions:
+                name, heading = f"{way}_{metric.name}", f"{way} {metric.heading}"
+                named = replace(metric, name=name, heading=heading, direction=way)
+                in_directions.append(named)
+    return in_directions
+
+
+def _of_folds(metric: Metric) -> Metric:
+    """The mean of a metric over the folds of the test split."""
+    return replace(
+        metric,
+        name=f"{FOLDS}{metric.name}",
+        heading=f"{metric.heading}, mean of folds",
+        decimals=max(1, metric.decimals),
+        is_of_folds=True,
+    )
 
 
 def _by_name() -> dict[str, Metric]:
     of_ranks = _in_directions((*RANK_METRICS, *ALL_RANKS))
-    of_folds = [
-        replace(
-            metric,
-            name=f"fold_{metric.name}",
-            heading=f"{metric.heading}, mean of folds",
-            decimals=max(1, metric.decimals),
-            is_of_folds=True,
-        )
-        for metric in (*of_ranks, RSUM)
-        if metric.direction in ("", *FOLDED)
-    ]
+    folded = [metric for metric in of_ranks if metric.direction in FOLDED]
+    of_folds = map(_of_folds, (*folded, RSUM))
     others = (RSUM, *PROPOSAL_METRICS, *SCORE_METRICS, *TIMES)
     everything = (*of_ranks, *others, *of_folds, *_in_directions([TIE_GAP]))
     return {metric.name: metric for metric in everything}
 
 
 METRICS = _by_name()  # every metric by its key in the record
+RSUMS = (RSUM.name, f"{FOLDS}{RSUM.name}")
 LARGEST_K = max(SUMMED_K)
 
 
 def table_metrics(direction: str, folds: bool = False) -> tuple[str, ...]:
     """The metrics that tables of results show for a direction, in their order."""
-    return tuple(
-        name
-        for name, metric in METRICS.items()
-        if metric.direction == direction
-        and metric.is_of_folds == folds
-        and metric.in_tables
-    )
+    names = []
+    for name, metric in METRICS.items():
+        is_asked = metric.direction == direction and metric.is_of_folds == folds
+        if is_asked and metric.in_tables:
+            names.append(name)
+    return tuple(names)
 
 
 def rsum_terms(directions: Iterable[str]) -> tuple[str, ...]:
     """The recalls that rsum adds up over these directions."""
-    return tuple(f"{direction}_r{k}" for direction in directions for k in SUMMED_K)
+    terms = []
+    for direction in directions:
+        terms += [f"{direction}_r{k}" for k in SUMMED_K]
+    return tuple(terms)
 
 
 def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
@@ -350,11 +366,11 @@ def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
     `measured` are the metrics of the record, which tell the directions of rsum. Empty:
     the metric is not a mean over queries.
     """
-    if name in ("rsum", "fold_rsum"):
-        directions = [d for d in SUMMED_DIRECTIONS if f"{d}_r1" in measured]
-        prefix = name.removesuffix("rsum")
-        return [METRICS[f"{prefix}{term}"] for term in rsum_terms(directions)]
     metric = METRICS[name]
+    if name in RSUMS:
+        directions = [way for way in SUMMED_DIRECTIONS if f"{way}_r1" in measured]
+        prefix = FOLDS if metric.is_of_folds else ""
+        return [METRICS[f"{prefix}{term}"] for term in rsum_terms(directions)]
     return [metric] if metric.of_queries else []
 
 
@@ -367,19 +383,21 @@ def rank_metrics(
     """Every metric of the ranks of one direction, under the record's keys: i2t_r1
     and so on. Those of all relevant items are left out where only the best ones are
     known."""
-    return {
-        f"{direction}_{metric.name}": metric.compute(ranks)
-        for metric in metrics
-        if direction in metric.directions and (ranks.knows_all or not metric.needs_all)
-    }
+    values = {}
+    for metric in metrics:
+        is_known = ranks.knows_all or not metric.needs_all
+        if direction in metric.directions and is_known:
+            values[f"{direction}_{metric.name}"] = metric.compute(ranks)
+    return values
 
 
 def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
     """The metrics of every direction, and rsum over all of them."""
-    metrics = {
-        k: v for way, of in ranks.items() for k, v in rank_metrics(way, of).items()
-    }
-    return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
+    values = {}
+    for way, of_way in ranks.items():
+        values |= rank_metrics(way, of_way)
+    terms = [values[term] for term in rsum_terms(ranks)]
+    return values | {RSUM.name: RSUM.compute(terms)}
 
 
 def fold_metrics(
@@ -392,18 +410,14 @@ def fold_metrics(
     direction.
     """
     folds = int(max(fold.max() for fold in fold_of_query.values())) + 1
-    metrics_of_folds = [
-        retrieval_metrics(
-            {way: of.at(fold_of_query[way] == n) for way, of in ranks.items()}
-        )
-        for n in range(folds)
-    ]
-    values = {
-        name: [of[name] for of in metrics_of_folds] for name in metrics_of_folds[0]
-    }
-    means = {
-        f"fold_{name}": float(np.mean(of_folds)) for name, of_folds in values.items()
-    }
+    values: dict[str, list[float]] = {}
+    for fold in range(folds):
+        within = {}
+        for way, of_way in ranks.items():
+            within[way] = of_way.at(fold_of_query[way] == fold)
+        for name, value in retrieval_metrics(within).items():
+            values.setdefault(name, []).append(value)
+    means = {f"{FOLDS}{name}": float(np.mean(values[name])) for name in values}
     return means | {"fold_values": values}
 
 
@@ -412,10 +426,11 @@ def tie_metrics(
 ) -> dict[str, float]:
     """How much a metric would gain if ties counted for the method instead of against
     it; `optimistic` are the best ranks (Q,) if they did."""
-    return {
-        f"{way}_{TIE_GAP.name}": TIE_GAP.compute(of.best, optimistic[way])
-        for way, of in ranks.items()
-    }
+    gaps = {}
+    for way, of_way in ranks.items():
+        gap = TIE_GAP.compute(of_way.best, optimistic[way])
+        gaps[f"{way}_{TIE_GAP.name}"] = gap
+    return gaps
 
 
 def localisation_metrics(
@@ -423,11 +438,10 @@ def localisation_metrics(
 ) -> dict[str, float]:
     """The metrics of the ranks with their rsum, and the limits that the proposals set:
     which are right, and which there are."""
-    limits = {
-        metric.name: metric.compute(right_NP, is_there_NP)
-        for metric in PROPOSAL_METRICS
-    }
-    return retrieval_metrics({"p2r": ranks}) | limits
+    measured = retrieval_metrics({"p2r": ranks})
+    for metric in PROPOSAL_METRICS:
+        measured[metric.name] = metric.compute(right_NP, is_there_NP)
+    return measured
 
 
 def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:
@@ -437,7 +451,6 @@ def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:
 
 
 def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
-    """The 95% interval of S of this training, had other images been drawn; empty: there
-    is none."""
+    """The interval of S of this training over test images; empty: there is none."""
     ends = interval(estimate, replicates_R)
     return dict(zip(INTERVAL_ENDS, ends, strict=True)) if ends else {}

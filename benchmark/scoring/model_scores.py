@@ -21,12 +21,13 @@ from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.scoring.equal_items import EqualScores, first_equal
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import Tile, check_finite, spans
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
-Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused
+Fuse = Callable[..., dict[RankKey, np.ndarray]]  # scores (r, c), rows, columns -> fused
 
 ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
@@ -69,7 +70,7 @@ class Encoded:
 
 class ScoreStream:
     """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
-    iteration is a pass over all of them. During the first one, `lookers` are called
+    iteration is a pass over all of them. During the first one, `observers` are called
     with each score's number and its tile, and what a model takes for a pair is added to
     its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
     score do not depend on the memory that is allowed. Scores that fit into it stay
@@ -78,12 +79,12 @@ class ScoreStream:
 
     def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
         self.members, self.fuse = members, fuse
-        self.lookers: list[Callable[[int, Tile], None]] = []
-        self.equals = [
-            EqualScores(member.first_image, member.first_caption)
-            for member in members
-            for _ in member.parts
-        ]
+        self.observers: list[Callable[[int, Tile], None]] = []
+        self.equals: list[EqualScores] = []
+        for member in members:
+            for _ in member.parts:
+                equals = EqualScores(member.first_image, member.first_caption)
+                self.equals.append(equals)
         self.count = len(self.equals)  # of scores
         allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
         # that is no failure of a method
@@ -98,24 +99,21 @@ class ScoreStream:
         first = self.members[0]
         sizes = len(first.image_order), len(first.caption_order)
         grid = list(product(*map(spans, sizes, STREAM_TILE)))
-        for number, place in enumerate(
-            ProgressBar(grid, desc="score", unit="tile", leave=False)
-        ):
-            parts = (
-                self.kept[number] if number < len(self.kept) else self._scored(*place)
-            )
+        shown = ProgressBar(grid, desc="score", unit="tile", leave=False)
+        for number, (rows, columns) in enumerate(shown):
+            if number < len(self.kept):
+                parts = self.kept[number]
+            else:
+                parts = self._scored(rows, columns)
             if self.keeps and number == len(self.kept):
                 self.kept.append(parts)
-            images, captions = (
-                first.image_order[place[0]],
-                first.caption_order[place[1]],
-            )
+            images = first.image_order[rows]
+            captions = first.caption_order[columns]
             for part, scores in enumerate(parts if self.is_first else ()):
-                for look in self.lookers:
-                    look(part, Tile(images, captions, {"i2t": scores}))
-            yield Tile(
-                images, captions, self.fuse(parts, rows=images, columns=captions)
-            )
+                for observe in self.observers:
+                    observe(part, Tile(images, captions, {I2T: scores}))
+            fused = self.fuse(parts, rows=images, columns=captions)
+            yield Tile(images, captions, fused)
         self.is_first = False
 
     def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
@@ -128,8 +126,8 @@ class ScoreStream:
             if self.is_first:
                 spent = (now(device) - started) / member.size
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
-        equals = zip(self.equals, parts, strict=True)
-        return [each.level(scores, rows, columns) for each, scores in equals]
+        pairs = zip(self.equals, parts, strict=True)
+        return [equals.level(scores, rows, columns) for equals, scores in pairs]
 
 
 @torch.inference_mode()
@@ -137,9 +135,8 @@ def encoded(
     model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)
 ) -> Encoded:
     """A split as the model encodes it, its items in an order drawn at random."""
-    image_order, caption_order = orders(
-        len(inputs.images), len(inputs.image_of_caption)
-    )
+    sizes = len(inputs.images), len(inputs.image_of_caption)
+    image_order, caption_order = orders(*sizes)
     mixed = inputs.chosen(image_order, caption_order)
     started = now(inputs.device)
     images = encode_images(model, mixed)
@@ -178,19 +175,15 @@ def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
     scores = torch.full(inputs.ious.shape, torch.nan)
     drawn, proposals = orders(*inputs.ious.shape)
     order = drawn[inputs.image_of_phrase[drawn].argsort(stable=True)]
-    images, counts = inputs.image_of_phrase[order].unique_consecutive(
-        return_counts=True
-    )
+    image_of_row = inputs.image_of_phrase[order]
+    images, counts = image_of_row.unique_consecutive(return_counts=True)
+    on_device = proposals.to(inputs.device)
     for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
-        phrases = model.encode_captions(
-            inputs.phrases_at(inputs.vector_of_phrase[rows])
-        )
-        regions = model.encode_images(
-            inputs.proposals_of(image)[proposals.to(inputs.device)]
-        )
-        scores[rows[:, None], proposals] = (
-            model.similarity(regions, phrases).float().T.cpu()
-        )
+        of_image = inputs.phrases_at(inputs.vector_of_phrase[rows])
+        phrases = model.encode_captions(of_image)
+        regions = model.encode_images(inputs.proposals_of(image)[on_device])
+        scores_PN = model.similarity(regions, phrases).float()
+        scores[rows[:, None], proposals] = scores_PN.T.cpu()
     return scores
 
 
@@ -249,18 +242,18 @@ def scores_of(
 ) -> list[Tensor]:
     """The scores (I, C) of a model that `parts` name; "": its similarity."""
     named = model.scores(images, captions) if any(parts) else {}
-    return [
-        named[part] if part else model.similarity(images, captions) for part in parts
-    ]
+    scores = []
+    for part in parts:
+        scores.append(named[part] if part else model.similarity(images, captions))
+    return scores
 
 
 def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
     """Random orders of two kinds of items, the same in every run and for every
     model."""
     rng = np.random.default_rng(ORDER)
-    return torch.from_numpy(rng.permutation(first)), torch.from_numpy(
-        rng.permutation(second)
-    )
+    of_first, of_second = rng.permutation(first), rng.permutation(second)
+    return torch.from_numpy(of_first), torch.from_numpy(of_second)
 
 
 @torch.inference_mode()
@@ -280,11 +273,10 @@ def score_pairs(
     if last.dim() == 1 and not last.is_floating_point():
         order = last.argsort(stable=True)
     for columns in order.split(tile[1]):
-        block = tuple(x[columns] for x in captions)
+        of_columns = tuple(x[columns] for x in captions)
         for rows in spans(num_images, tile[0]):
-            matrix[rows, columns] = similarity(
-                tuple(x[rows] for x in images), block
-            ).float()
+            of_rows = tuple(x[rows] for x in images)
+            matrix[rows, columns] = similarity(of_rows, of_columns).float()
     return matrix
 
 
@@ -295,7 +287,7 @@ def joined(parts: list[Encoding]) -> Encoding:
     for tensors in zip(*parts, strict=True):
         width = max(x.shape[1] if x.dim() > 1 else 0 for x in tensors)
         inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
-        is_even = all(x.dim() < 2 or x.shape[1] == width for x in tensors)
-        padded = (pad(x, (*inner, 0, width - x.shape[1])) for x in tensors)
-        whole.append(torch.cat(tensors if is_even else list(padded)))
+        if not all(x.dim() < 2 or x.shape[1] == width for x in tensors):
+            tensors = [pad(x, (*inner, 0, width - x.shape[1])) for x in tensors]
+        whole.append(torch.cat(tensors))
     return tuple(whole)

@@ -23,9 +23,11 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from benchmark.data.prepared_tables import has_sibling
+from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
 from benchmark.scoring.relevance import LayerPairs
+from benchmark.scoring.ties import stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
@@ -39,36 +41,37 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Scores (r, c) of some images with some captions, by the name of what they count
-    for: i2t, and t2i, i2t_fold and t2i_fold where a fusion weights these otherwise."""
+    """Scores (r, c) of some images with some captions, by the ranks that they count
+    for: i2t, and t2i and those within folds where a fusion weights these otherwise."""
 
     rows: np.ndarray  # (r,) int64, images
     columns: np.ndarray  # (c,) int64, captions
-    scores: dict[str, np.ndarray]
+    scores: dict[RankKey, np.ndarray]
 
-    def of(self, name: str) -> np.ndarray:
-        """The scores of a name; without its own, of the direction, and of i2t without
-        those."""
-        way = name.removesuffix("_fold")
-        return self.scores.get(name, self.scores.get(way, self.scores["i2t"]))
+    def of(self, key: RankKey) -> np.ndarray:
+        """The scores that count for these ranks: their own, else those of the
+        direction, else those of i2t."""
+        for wanted in (key, RankKey(key.direction)):
+            if wanted in self.scores:
+                return self.scores[wanted]
+        return self.scores[I2T]
 
 
 class Matrices:
-    """Scores that are there as a whole, (I, C) each, cut into tiles of `size` images
-    and captions at most."""
+    """Scores that are there as a whole, (I, C) each, by the names of the ranks that
+    they count for; cut into tiles of `size` images and captions at most."""
 
     def __init__(
         self, size: tuple[int, int] = (256, 1024), **scores_IC: np.ndarray
     ) -> None:
-        self.size, self.scores = size, scores_IC
+        self.size = size
+        self.scores = {RankKey.read(name): scores_IC[name] for name in scores_IC}
 
     def __iter__(self) -> Iterator[Tile]:
         shape = next(iter(self.scores.values())).shape
         for rows, columns in product(*map(spans, shape, self.size)):
-            of_tile = {
-                name: matrix[rows, columns] for name, matrix in self.scores.items()
-            }
-            yield Tile(np.r_[rows], np.r_[columns], of_tile)
+            parts = {key: matrix[rows, columns] for key, matrix in self.scores.items()}
+            yield Tile(np.r_[rows], np.r_[columns], parts)
 
 
 class Picked:
@@ -96,9 +99,9 @@ class LayerRanks:
     count, (r, c) bool; the scores of the others do not matter, and may be NaN."""
 
     def __init__(
-        self, way: str, pairs: LayerPairs, gallery: Callable | None = None
+        self, key: RankKey, pairs: LayerPairs, gallery: Callable | None = None
     ) -> None:
-        self.way, self.counts, self.gallery = way, pairs.counts, gallery
+        self.key, self.counts, self.gallery = key, pairs.counts, gallery
         self.nth = (pairs.said > 0).astype(np.int64)  # of a query's right items, from 1
         self.nth.data = (
             1 + np.arange(self.nth.nnz) - self.nth.indptr[:-1].repeat(self.counts)
@@ -116,25 +119,26 @@ class LayerRanks:
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
-        queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
-        found = self.places(queries, items)
-        self.score_QR[queries[found.row], found.data - 1] = scores_QG[
-            found.row, found.col
-        ]
+        scores = tile.of(self.key)
+        queries, items, scores_QG = of_direction(self.key.direction, tile, scores)
+        right = self.places(queries, items)
+        places = queries[right.row], right.data - 1
+        self.score_QR[places] = scores_QG[right.row, right.col]
 
     def add(self, tile: Tile) -> None:
         """The second one counts."""
-        scores = tile.of(self.way)
+        scores = tile.of(self.key)
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
-        queries, _, scores_QG = of_direction(self.way, tile, scores)
+        queries, _, scores_QG = of_direction(self.key.direction, tile, scores)
         if not (is_asked := self.counts[queries] > 0).all():
             queries, scores_QG = queries[is_asked], scores_QG[is_asked]
         for n in range(self.counts[queries].max(initial=0)):
             has_nth = self.counts[queries] > n
             some = slice(None) if has_nth.all() else has_nth  # without a copy
             nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
-            self.reached_QR[queries[some], n] += _trues(scores_QG[some] >= nth_Q1)
+            is_before = stands_before(scores_QG[some], nth_Q1)
+            self.reached_QR[queries[some], n] += _trues(is_before)
         best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
         self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
 
@@ -143,7 +147,7 @@ class LayerRanks:
         """After all tiles."""
         others_QR = np.where(self.is_there_QR, self.reached_QR, NO_ITEM)
         for score_Q in self.score_QR.T:
-            others_QR -= score_Q[:, None] >= self.score_QR
+            others_QR -= stands_before(score_Q[:, None], self.score_QR)
         others_QR.sort(1)  # the best first
         ranks_QR = others_QR + np.arange(others_QR.shape[1])
         return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
@@ -156,10 +160,10 @@ def _trues(mask_QG: np.ndarray) -> np.ndarray:
         return np.bitwise_count(np.packbits(mask_QG, axis=1)).sum(1, dtype=np.int64)
     mask_GQ = np.ascontiguousarray(mask_QG.T).view(np.uint8)
     starts = range(0, len(mask_GQ), AT_ONCE)
-    parts = (
-        mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8) for start in starts
-    )
-    return sum(part.astype(np.int64) for part in parts)
+    counts = np.zeros(mask_GQ.shape[1], np.int64)
+    for start in starts:
+        counts += mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8)
+    return counts
 
 
 def ranks_of(
@@ -177,10 +181,9 @@ def ranks_of(
     if not relevant_QG.any(1).all():
         raise ValueError(NO_RELEVANT)
     gallery = None if gallery_QG is None else lambda rows, columns: gallery_QG
-    ranks = LayerRanks(
-        "i2t", LayerPairs(csr_array(relevant_QG.astype(np.int8))), gallery
-    )
-    tile = Tile(*map(np.arange, scores_QG.shape), {"i2t": scores_QG})
+    pairs = LayerPairs(csr_array(relevant_QG.astype(np.int8)))
+    ranks = LayerRanks(I2T, pairs, gallery)
+    tile = Tile(*map(np.arange, scores_QG.shape), {I2T: scores_QG})
     ranks.see(tile)
     ranks.add(tile)
     return ranks.ranks
@@ -213,12 +216,14 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     is_there_NP, right_NP = ~np.isnan(ious_NP), ious_NP >= CORRECT_IOU
     check_finite(scores_NP[is_there_NP])
     counts_N = right_NP.sum(1)
-    values_N = np.full(
-        np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K)
+    kept_N, has_right_N = np.maximum(counts_N, 1), counts_N > 0
+    never_found = max(scores_NP.shape[1], LARGEST_K)
+    values = np.full(kept_N.sum(), never_found)
+    ranks = Ranks(values, kept_N)
+    of_found = ranks_of(
+        scores_NP[has_right_N], right_NP[has_right_N], is_there_NP[has_right_N]
     )
-    ranks, some = Ranks(values_N, np.maximum(counts_N, 1)), counts_N > 0
-    found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
-    values_N[some[ranks.queries]] = found.values
+    values[has_right_N[ranks.queries]] = of_found.values
     return ranks
 
 
@@ -246,9 +251,8 @@ class BestItems:
         count = self.scores.shape[1]
         least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
         if np.isneginf(least_Q).any() and len(items) > count:
-            least_Q = np.maximum(
-                least_Q, np.partition(scores_QG, -count, axis=1)[:, -count]
-            )
+            of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
+            least_Q = np.maximum(least_Q, of_tile_Q)
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
@@ -267,22 +271,21 @@ class BestItems:
         order = np.lexsort(keys)
         is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
         if is_tied.any():
-            is_own = (
-                self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
-            )
+            group_of_place = self.group_of_query[queries[touched[place]]]
+            is_own = group_of_place == self.group_of_item[item]
             order = np.lexsort((item + NO_ITEM * is_own, *keys))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < count
-        at = queries[touched[place[first]]], nth[first]
-        self.scores[at], self.kept[at] = score[first], item[first]
+        places = queries[touched[place[first]]], nth[first]
+        self.scores[places], self.kept[places] = score[first], item[first]
 
 
 def of_direction(
     direction: str, tile: Tile, scores: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Queries, items and scores (one row a query) of a tile, for i2t or t2i."""
-    if direction.startswith("i2t"):
+    if direction == "i2t":
         return tile.rows, tile.columns, scores
     return tile.columns, tile.rows, scores.T
 

@@ -16,7 +16,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from benchmark.data.prepared_tables import Prepared, images_of_queries
-from benchmark.data.results import Ranks, of_layer, test_queries
+from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
+from benchmark.data.results import Ranks, test_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +66,26 @@ class Relevance:
         """Whether these images and captions are of one fold, (r, c) bool."""
         return np.equal.outer(self.fold_of_image[rows], self.fold_of_caption[columns])
 
-    def own(self, direction: str) -> "LayerPairs":
+    def own(self, key: RankKey) -> "LayerPairs":
         """What is right by `own`, in a direction or within its folds."""
-        images, groups = (
-            len(self.group_of_image),
-            np.r_[self.group_of_image, self.group_of_caption],
-        )
-        belongs = csr_array(
-            (np.ones(len(groups), np.int8), (np.arange(len(groups)), groups))
-        )
-        said = (belongs[:images] @ belongs[images:].T).tocoo()
-        if direction.endswith("_fold"):
-            said.data *= self.fold_of_image[said.row] == self.fold_of_caption[said.col]
-        return LayerPairs((said if direction.startswith("i2t") else said.T).tocsr())
+        images = len(self.group_of_image)
+        groups = np.r_[self.group_of_image, self.group_of_caption]
+        ones = np.ones(len(groups), np.int8)
+        belongs = csr_array((ones, (np.arange(len(groups)), groups)))
+        right = (belongs[:images] @ belongs[images:].T).tocoo()
+        if key.is_of_folds:
+            fold_of_row = self.fold_of_image[right.row]
+            right.data *= fold_of_row == self.fold_of_caption[right.col]
+        if key.direction == "t2i":
+            right = right.T
+        return LayerPairs(right.tocsr())
+
+
+def relevance_of_test(data: Prepared) -> Relevance:
+    """What belongs together in the test split, by `own`, and the folds of its card."""
+    split = data.split("test")
+    folds = data.card["folds"]
+    return Relevance.of(split.group_of_image, split.image_of_caption, folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,38 +140,38 @@ def layers_of(
     for (name, way), table in data.judged.groupby(["layer", "way"], sort=False):
         image_P = images.get_indexer(table["image_id"])
         caption_P = captions.get_indexer(table["caption_id"])
-        said_P = np.where(
-            table["right"] if least is None else table["score"] >= least, 1, -1
-        )
+        is_right = table["right"] if least is None else table["score"] >= least
+        judged_P = np.where(is_right, 1, -1)
         is_here_P = (image_P >= 0) & (caption_P >= 0)
         query_P = image_P if way == "i2t" else caption_P
-        is_here_P &= np.isin(query_P, query_P[is_here_P & (said_P > 0)])
-        image_P, caption_P, said_P = (
-            of[is_here_P] for of in (image_P, caption_P, said_P)
-        )
-        shape = len(images), len(captions)
-        said = csr_array((said_P.astype(np.int8), (image_P, caption_P)), shape)
-        layers.setdefault(name, {})[way] = LayerPairs(
-            said if way == "i2t" else said.T.tocsr()
-        )
+        is_here_P &= np.isin(query_P, query_P[is_here_P & (judged_P > 0)])
+        places = image_P[is_here_P], caption_P[is_here_P]
+        verdicts = judged_P[is_here_P].astype(np.int8)
+        pairs = csr_array((verdicts, places), (len(images), len(captions)))
+        if way == "t2i":
+            pairs = pairs.T.tocsr()
+        layers.setdefault(name, {})[way] = LayerPairs(pairs)
     return layers
 
 
-def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
-    """The test queries by the name of ranks, in their order: layer, direction, query
-    (its id), and cluster, the image of the query, or the person or other group that the
-    image belongs to."""
-    group_I = (
-        data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
-    )
-    image_of, tables = images_of_queries(data), {}
-    for way, ids in test_queries(data).items():
-        clusters = group_I[image_of[way.removesuffix("_fold")]]
-        columns = {"layer": "own", "direction": way, "query": ids, "cluster": clusters}
-        tables[way] = pd.DataFrame(columns)
+def queries_of(data: Prepared) -> dict[RankKey, pd.DataFrame]:
+    """The test queries of ranks, in their order: layer, direction, query (its id), and
+    cluster, the image of the query, or the person or other group that the image belongs
+    to."""
+    groups = data.images["group"].iloc[data.split("test").image_rows]
+    group_I = groups.astype(str).to_numpy()
+    ids_of, image_of = test_queries(data), images_of_queries(data)
+    tables = {}
+    for key in OWN_KEYS:
+        columns = {
+            "layer": OWN,
+            "direction": key.column,
+            "query": ids_of[key.direction],
+            "cluster": group_I[image_of[key.direction]],
+        }
+        tables[key] = pd.DataFrame(columns)
     for layer, directions in layers_of(data).items():
-        for way, of in directions.items():
-            tables[of_layer(way, layer)] = (
-                tables[way].iloc[of.queries].assign(layer=layer)
-            )
+        for way, pairs in directions.items():
+            queries = tables[RankKey(way)].iloc[pairs.queries]
+            tables[RankKey(way, layer)] = queries.assign(layer=layer)
     return tables

@@ -48,9 +48,8 @@ class Groups:
         self.captions = np.array_split(rng.permutation(captions), count)
         self.group_I = np.empty(images, int)
         self.group_C, self.place_C = np.empty((2, captions), int)
-        for number, (rows, columns) in enumerate(
-            zip(self.images, self.captions, strict=True)
-        ):
+        groups = zip(self.images, self.captions, strict=True)
+        for number, (rows, columns) in enumerate(groups):
             self.group_I[rows], self.group_C[columns] = number, number
             self.place_C[columns] = np.arange(len(columns))
         # by place in the group
@@ -58,12 +57,13 @@ class Groups:
 
     def add(self, tile: Tile, scores: np.ndarray) -> None:
         """Scores (r, c) of a tile."""
-        row, column = np.equal.outer(
-            self.group_I[tile.rows], self.group_C[tile.columns]
-        ).nonzero()
-        self.scores[tile.rows[row], self.place_C[tile.columns[column]]] = scores[
-            row, column
-        ]
+        group_of_row, group_of_column = (
+            self.group_I[tile.rows],
+            self.group_C[tile.columns],
+        )
+        row, column = np.equal.outer(group_of_row, group_of_column).nonzero()
+        places = self.place_C[tile.columns[column]]
+        self.scores[tile.rows[row], places] = scores[row, column]
 
     def check(
         self, score: Callable[[Tensor, Tensor], Tensor], device: torch.device
@@ -75,9 +75,8 @@ class Groups:
             if not len(rows) or not len(columns):
                 continue
             first.append(self.scores[rows, : len(columns)].ravel())
-            again.append(
-                score(torch.from_numpy(rows), torch.from_numpy(columns)).cpu().flatten()
-            )
+            scores = score(torch.from_numpy(rows), torch.from_numpy(columns))
+            again.append(scores.cpu().flatten())
         _compare(torch.from_numpy(np.concatenate(first)), torch.cat(again), device)
 
 
@@ -87,18 +86,14 @@ def check_retrieval(
 ) -> None:
     """Compare with the first scores, of one part."""
 
+    def similarity(images: Encoding, captions: Encoding) -> Tensor:
+        return scores_of(model, [part], images, captions)[0]
+
     def score(rows: Tensor, columns: Tensor) -> Tensor:
-        return score_pairs(
-            lambda images, captions: scores_of(model, [part], images, captions)[0],
-            joined(
-                [
-                    model.encode_images(inputs.images_at(some))
-                    for some in rows.split(CHUNK)
-                ]
-            ),
-            _captions(model, inputs, columns),
-            tile=TILE,
-        )
+        chunks = [inputs.images_at(some) for some in rows.split(CHUNK)]
+        images = joined([model.encode_images(chunk) for chunk in chunks])
+        captions = _captions(model, inputs, columns)
+        return score_pairs(similarity, images, captions, tile=TILE)
 
     first.check(score, inputs.device)
 
@@ -108,8 +103,11 @@ def check_sentences(model: Matcher, inputs: SplitInputs, first: Groups) -> None:
     """The same for captions with captions."""
 
     def score(rows: Tensor, columns: Tensor) -> Tensor:
-        texts = (_captions(model, inputs, each) for each in (rows, columns))
-        return score_pairs(model.caption_similarity, *texts, tile=TILE)
+        first_texts = _captions(model, inputs, rows)
+        second_texts = _captions(model, inputs, columns)
+        return score_pairs(
+            model.caption_similarity, first_texts, second_texts, tile=TILE
+        )
 
     first.check(score, inputs.device)
 
@@ -187,8 +185,8 @@ def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
     differs = ~(difference <= OF_SPREAD[precision] * spread + rounding)  # NaN differs
     if differs.any() or difference.square().mean() > (COARSE * spread) ** 2:
         raise RefusedError(
-            f"{int(differs.sum())} of {first.numel()} scores differ when a model that is loaded "
-            f"anew computes them in other batches and another order, by up to "
-            f"{float(difference.max()):.3g} where scores spread by {float(spread):.3g}; "
-            f"a score must follow from its image and its text alone"
+            f"{int(differs.sum())} of {first.numel()} scores differ by up to "
+            f"{float(difference.max()):.3g}, where scores spread by {float(spread):.3g}, "
+            f"when a newly loaded model computes them in other batches and another "
+            f"order; a score must follow from its image and its text alone"
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
-from benchmark.core.files import is_file, read_yaml, sha256, write_text
+from benchmark.core.files import is_file, read_json, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
 from benchmark.data import results
 from benchmark.season.parameters import Brought, Params, Season
@@ -25,6 +25,7 @@ SEASONS, SEASON_FILE = Path("seasons"), "season.yaml"
 SHARED, EXTERNAL = SEASONS / "shared/params.yaml", "external.yaml"
 RESERVED = ("shared", "run")  # what seasons share; cells of `run`
 PARAMS, LOCAL = Path("params.yaml"), Path("local.yaml")
+REMEMBERED = Path(".scratch/inputs.json")
 
 
 class Kept(Strict):
@@ -46,9 +47,8 @@ class Local(Strict):
 
 def season_names() -> list[str]:
     """Every ready-made season, in alphabetical order."""
-    return sorted(
-        path.parent.name for path in (PACKAGE_ROOT / SEASONS).glob(f"*/{SEASON_FILE}")
-    )
+    files = (PACKAGE_ROOT / SEASONS).glob(f"*/{SEASON_FILE}")
+    return sorted(file.parent.name for file in files)
 
 
 def season_path(name: str) -> Path:
@@ -67,9 +67,8 @@ def season_name(name: str) -> str:
     if name.endswith(".yaml"):
         name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
     if name in RESERVED:
-        raise UserError(
-            f"season {name}", "another name", "a reserved one", "rename the file"
-        )
+        where = f"season {name}"
+        raise UserError(where, "another name", "a reserved one", "rename the file")
     return checked_name(name, f"season {str(path)!r}")
 
 
@@ -79,24 +78,19 @@ def read_season(name: str) -> Season:
     season_name(name)
     path = season_path(name)
     if not path.is_file():
-        expected = f"one of {', '.join(season_names())}, or the path of a .yaml file"
-        found = (
-            "no such file"
-            if name.endswith(".yaml")
-            else suggested(name, season_names())
-        )
-        raise UserError(
-            f"season {name!r}", expected, found, "see: rematch list seasons"
-        )
+        names = season_names()
+        expected = f"one of {', '.join(names)}, or the path of a .yaml file"
+        found = "no such file" if name.endswith(".yaml") else suggested(name, names)
+        advice = "see: rematch list seasons"
+        raise UserError(f"season {name!r}", expected, found, advice)
     return checked(Season, read_yaml(path), shown(path))
 
 
 def active_season() -> str:
     """The name of the season that `dvc repro` runs."""
     if not PARAMS.is_file():
-        raise UserError(
-            PARAMS, "the active season", "nothing", "choose one: rematch season demo"
-        )
+        advice = "choose one: rematch season demo"
+        raise UserError(PARAMS, "the active season", "nothing", advice)
     with corrected_by("rematch season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
@@ -115,35 +109,53 @@ def read_params(season: str | None = None, only: str | None = None) -> Params:
 def resolved(season: str | None = None, only: str | None = None) -> Params:
     """The same without folders of this machine, as pipelines know it."""
     name = checked_name(season, "--season") if season else active_season()
-    return resolve(name, read_season(name), brought=read_brought(name), only=only)
+    return resolve(
+        name,
+        read_season(name),
+        brought=read_brought(name),
+        remembered=read_remembered(),
+        only=only,
+    )
+
+
+def read_remembered() -> dict[str, dict]:
+    """What methods take, by their code and options, as `season` noted it: so that torch
+    need not be imported to know it."""
+    try:
+        return read_json(REMEMBERED)
+    except UserError:  # missing or damaged, it is made again
+        return {}
 
 
 def check_project() -> None:
     """Raises UserError in a folder that is no clone of the project."""
-    folders = [Path(), *Path.cwd().parents]
-    clones = [
-        each
-        for each in folders
-        if (each / PARAMS).is_file() and (each / SEASONS).is_dir()
-    ]
-    if Path() not in clones:
-        expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
-        do = f"run it in {clones[0] if clones else expected}"
-        raise UserError(Path.cwd(), expected, "another folder", do)
+    if _is_clone(Path()):
+        return
+    expected = place = f"the project's folder, with {SEASONS}/ and {PARAMS}"
+    for folder in Path.cwd().parents:
+        if _is_clone(folder):
+            place = str(folder)
+            break
+    raise UserError(Path.cwd(), expected, "another folder", f"run it in {place}")
+
+
+def _is_clone(folder: Path) -> bool:
+    return (folder / PARAMS).is_file() and (folder / SEASONS).is_dir()
 
 
 def read_shared() -> Params:
     """All datasets and feature sets of all seasons, without a cell."""
-    settings = (
-        read_yaml(SHARED) if SHARED.is_file() else {"datasets": {}, "feature_sets": {}}
-    )
+    content = {
+        "season": SHARED.parent.name,
+        "title": "What seasons share",
+        "device": "auto",
+        "datasets": {},
+        "feature_sets": {},
+    }
+    if SHARED.is_file():
+        content |= read_yaml(SHARED)
     with corrected_by("rematch season NAME"):
-        whole = {
-            "season": SHARED.parent.name,
-            "title": "What seasons share",
-            "device": "auto",
-        }
-        return placed(checked(Params, whole | settings, str(SHARED)), read_local())
+        return placed(checked(Params, content, str(SHARED)), read_local())
 
 
 def read_brought(season: str) -> dict[str, Brought]:
@@ -166,13 +178,13 @@ def remove_brought(season: str, name: str) -> list[Brought]:
     gone = [row for row in rows.values() if name in (row.key, row.preset)]
     if not gone:
         known = {row.preset for row in rows.values()}
-        expected = f"one of {', '.join(sorted(known)) or '(none)'}, the rows that `score` added"
-        raise UserError(
-            "--remove", expected, suggested(name, known), "correct the name"
-        )
-    left = {key: row for key, row in rows.items() if row not in gone}
-    resolve(season, read_season(season), brought=left)
-    _write_brought(season, left)
+        names = ", ".join(sorted(known)) or "(none)"
+        expected = f"a row that `score` added, one of {names}"
+        found = suggested(name, known)
+        raise UserError("--remove", expected, found, "correct the name")
+    kept_rows = {key: row for key, row in rows.items() if row not in gone}
+    resolve(season, read_season(season), brought=kept_rows)
+    _write_brought(season, kept_rows)
     for row in gone:
         folder = results.RESULTS / season / row.dataset / results.EXTERNAL
         kept = results.read_folder(folder)
@@ -200,8 +212,8 @@ def keep_file(source: Path, season: str) -> None:
     before, file = local.kept.get(season), str(source.absolute())
     if target.is_file() and target.read_bytes() != source.read_bytes():
         if before != Kept(file=file, sha256=sha256(target)):
-            do = "remove one of the files"
-            raise UserError(target, f"the text of {source}", "another", do)
+            expected, advice = f"the text of {source}", "remove one of the files"
+            raise UserError(target, expected, "another", advice)
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))
     if source != PACKAGE_ROOT / target and kept != before:
@@ -212,13 +224,13 @@ def check_kept(season: str) -> None:
     """Raises UserError where the file that a season was copied from was edited
     since."""
     kept, target = read_local().kept.get(season), SEASONS / season / SEASON_FILE
-    if (
-        kept
-        and is_file(kept.file)
-        and sha256(Path(kept.file)) not in (kept.sha256, sha256(target))
-    ):
-        do = f"run: rematch season {kept.file}, or edit {target} instead and remove the other"
-        raise UserError(kept.file, f"the text that is in {target}", "a newer one", do)
+    if kept is None or not is_file(kept.file):
+        return
+    if sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
+        expected = f"the text that is in {target}"
+        rather = f"or edit {target} instead and remove the other"
+        advice = f"run: rematch season {kept.file}, {rather}"
+        raise UserError(kept.file, expected, "a newer one", advice)
 
 
 def read_local() -> Local:
@@ -249,16 +261,14 @@ def placed(params: Params, local: Local) -> Params:
 def cells_like(params: Params, patterns: str, option: str) -> list[str]:
     """Keys of the cells and fusions that fit one of several patterns, with commas
     between them. Raises UserError for a pattern that none fits."""
-    wanted = patterns.split(",")
-    for pattern in wanted:
-        if not any(fnmatchcase(key, pattern) for key in params.everything):
-            expected = (
-                f"a pattern of cells such as {next(iter(params.everything), '(none)')}"
-            )
-            do = f"see the presets of {SEASONS / params.season / SEASON_FILE}"
-            raise UserError(option, expected, suggested(pattern, params.everything), do)
-    return [
-        key
-        for key in params.everything
-        if any(fnmatchcase(key, each) for each in wanted)
-    ]
+    keys = list(params.everything)
+    chosen: set[str] = set()
+    for pattern in patterns.split(","):
+        fitting = [key for key in keys if fnmatchcase(key, pattern)]
+        if not fitting:
+            expected = f"a pattern of cells such as {keys[0] if keys else '(none)'}"
+            file = SEASONS / params.season / SEASON_FILE
+            advice = f"see the presets of {file}"
+            raise UserError(option, expected, suggested(pattern, keys), advice)
+        chosen.update(fitting)
+    return [key for key in keys if key in chosen]

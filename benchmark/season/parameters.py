@@ -60,10 +60,16 @@ class ImageEncoder(Strict):
 
     @property
     def slug(self) -> str:
-        marks = ["flip"] * self.flip + ["std"] * self.standardise
-        marks += [f"p{self.pixels}"] if self.pixels else []
-        marks += ["imported"] if self.features else []
-        return "_".join([self.network, str(self.input_size), f"g{self.grid}", *marks])
+        marks = [self.network, str(self.input_size), f"g{self.grid}"]
+        if self.flip:
+            marks.append("flip")
+        if self.standardise:
+            marks.append("std")
+        if self.pixels:
+            marks.append(f"p{self.pixels}")
+        if self.features:
+            marks.append("imported")
+        return "_".join(marks)
 
 
 class ProposalEncoder(Strict):
@@ -86,10 +92,10 @@ class ProposalEncoder(Strict):
 
     @property
     def slug(self) -> str:
-        marks = ["std"] * self.standardise
-        return "_".join(
-            [self.how, str(self.count), self.network, str(self.input_size), *marks]
-        )
+        marks = [self.how, str(self.count), self.network, str(self.input_size)]
+        if self.standardise:
+            marks.append("std")
+        return "_".join(marks)
 
 
 class WordVectors(Strict):
@@ -121,11 +127,19 @@ class SentenceEncoder(Strict):
 
     @property
     def slug(self) -> str:
-        marks = [str(self.size)] if self.size else []
-        marks += [f"c{self.centres}"] * (self.centres != 30)
-        marks += [f"h{self.hidden}"] * (self.hidden != 2048)
-        marks += [_plain(Path(self.weights).name)] if self.weights else []
-        marks += ["unmasked"] * (not self.masked) + ["std"] * self.standardise
+        marks = []
+        if self.size:
+            marks.append(str(self.size))
+        if self.centres != 30:
+            marks.append(f"c{self.centres}")
+        if self.hidden != 2048:
+            marks.append(f"h{self.hidden}")
+        if self.weights:
+            marks.append(_plain(Path(self.weights).name))
+        if not self.masked:
+            marks.append("unmasked")
+        if self.standardise:
+            marks.append("std")
         return "_".join(marks)
 
 
@@ -213,12 +227,9 @@ class Evaluated(Brought):
         """The file of SAMPLES, which figures draw, or of RETRIEVED, the first answers
         to each query. What git keeps is collected from the cell's folder, so the rest
         lies elsewhere."""
-        is_in_git = name in self.keeps
-        return (
-            f"{self.folder}/scores/{name}"
-            if is_in_git
-            else f"data/samples/{self.inside}/{name}"
-        )
+        if name in self.keeps:
+            return f"{self.folder}/scores/{name}"
+        return f"data/samples/{self.inside}/{name}"
 
 
 class Cell(Evaluated):
@@ -268,9 +279,8 @@ class Fusion(Evaluated):
 def _method_file(path: str) -> str:
     is_outside = path.startswith("~") or ".." in Path(path).parts
     if not path.endswith(".py") or (is_outside and not Path(path).is_absolute()):
-        raise ValueError(
-            "the path of a .py file, absolute or inside of the working folder"
-        )
+        expected = "the path of a .py file, absolute or inside of the working folder"
+        raise ValueError(expected)
     return path
 
 

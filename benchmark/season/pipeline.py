@@ -14,7 +14,8 @@ that their trainings read.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -27,11 +28,12 @@ from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHA
 from benchmark.season.parameters import CELLS as CELL_FILES
 from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
 from benchmark.season.plugins import code_files, method_digest, plugin_digest
+from benchmark.season.stages import Group, Kind, Options, Stage
 
 WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
 CELLS, READERS = "cells.yaml", SHARED.parent / "readers.yaml"
 VERSIONS = "benchmark/versions.yaml"
-# stages; TRAIN@KEY of a cell
+# groups of stages; TRAIN@KEY of a cell
 TRAIN, TRAIN_ON, EVALUATE = "train", "train_on", "evaluate"
 WEIGHTS = "data/weights/drawn_cnn.pt"
 SHOWN_CODE = [f"benchmark/{room}" for room in ("boards", "papers", "report", "stats")]
@@ -43,6 +45,12 @@ BARS = {
     "title": "rsum on test",
 }
 LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
+KEPT = {
+    "cache": False,
+    "persist": True,
+}  # an output that git keeps and DVC never deletes
+# what `dvc repro` runs last, of the dvc.yaml in the root
+ACTIVE = Stage(name=Kind.SEASON, kind=Kind.SEASON)
 NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
 
 
@@ -73,9 +81,15 @@ def write_readers() -> None:
     _write(READERS, _reader_digests())
 
 
-def all_stages(params: Params) -> dict[str, dict]:
-    """Every stage of a season, and of what seasons share, by name."""
-    return _shared_stages(shared_settings(params)) | expanded(_stages(params))
+def files_of(season: str) -> tuple[Path, Path]:
+    """The dvc.yaml of a season, and that of what seasons share."""
+    return SEASONS / season / "dvc.yaml", SHARED.with_name("dvc.yaml")
+
+
+def all_stages(params: Params) -> dict[str, Stage]:
+    """Every stage of a season, and of its datasets and feature sets, by name."""
+    stages = _shared_stages(_settings(params)) + _stages(params)
+    return {stage.name: stage for stage in _spelt_out(stages)}
 
 
 def evaluation_of(params: Params, key: str) -> str:
@@ -85,79 +99,53 @@ def evaluation_of(params: Params, key: str) -> str:
     return f"{_evaluation(len(members))}@{key}"
 
 
-def expanded(stages: dict[str, dict]) -> dict[str, dict]:
-    """Every stage by its name, with those of each `foreach` as DVC spells them out."""
-    every = {}
-    for name, stage in stages.items():
-        if "foreach" not in stage:
-            every[name] = stage
-            continue
-        cells = stage["foreach"]
-        for key in cells:
-            text = (
-                json.dumps(stage["do"]).replace("${key}", key).replace("${item}", key)
-            )
-            if isinstance(cells, dict):
-                for field, value in cells[key].items():
-                    text = text.replace(f"${{item.{field}}}", value)
-            every[f"{name}@{key}"] = json.loads(text)
-    return every
-
-
-def outputs(stage: dict) -> list[str]:
-    """The paths that a stage writes."""
-    outs = [*stage.get("outs", []), *stage.get("metrics", []), *stage.get("plots", [])]
-    return [path for out in outs for path in (out if isinstance(out, dict) else [out])]
-
-
-def in_order(
-    stages: dict[str, dict], last: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
-    """Some stages and those that write the files that they need, each after its needs
-    -> the names of these."""
-    maker = {path: name for name, stage in stages.items() for path in outputs(stage)}
-    ordered: dict[str, tuple[str, ...]] = {}
-
-    def makers(path: str) -> list[str]:
-        """Of a file or folder, or of what is in a folder."""
-        if path in maker:
-            return [maker[path]]
-        return [name for other, name in maker.items() if other.startswith(f"{path}/")]
-
-    def add(name: str) -> None:
-        paths = stages[name].get("deps", [])
-        needs = tuple(dict.fromkeys(other for path in paths for other in makers(path)))
-        for other in needs:
-            if other not in ordered:
-                add(other)
-        ordered[name] = needs
-
-    for name in last:
-        add(name)
-    return ordered
+def _spelt_out(stages: Iterable[Stage | Group]) -> Iterator[Stage]:
+    """Every stage, with those of each group."""
+    for each in stages:
+        if isinstance(each, Group):
+            yield from each.stages
+        else:
+            yield each
 
 
 def edited(params: Params) -> set[str]:
     """The stages of a season that its pipelines on disk do not have, or have otherwise,
     or with other digests and settings: what `write_pipelines` would make stale."""
-    contents = _contents(params) | {READERS: _reader_digests()}
-    before = {path: _on_disk(path) for path in contents}
+    pipelines = _pipelines(params)
+    settings = _setting_files(params) | {READERS: _reader_digests()}
+    on_disk = {path: _on_disk(path) for path in settings}
     names = set()
-    for path in (path for path in contents if path.name == "dvc.yaml"):
-        old = expanded(before[path].get("stages", {}))
-        for name, stage in expanded(contents[path]["stages"]).items():
-            read = {
-                Path(f): keys
-                for each in stage.get("params", [])
-                for f, keys in each.items()
-            }
-            is_same = old.get(name) == stage and all(
-                _at(contents[file], key) == _at(before[file], key)
-                for file in read.keys() & contents.keys()
-                for key in read[file]
-            )
-            names |= set() if is_same else {name}
+    for path, stages in pipelines.items():
+        written = _spelt_out_on_disk(_on_disk(path).get("stages", {}))
+        for stage in _spelt_out(stages):
+            is_same = written.get(stage.name) == _from_root(stage.in_dvc)
+            for file, keys in stage.settings.items():
+                if (known := settings.get(Path(file))) is None:
+                    continue
+                before = on_disk[Path(file)]
+                is_same &= all(_at(known, key) == _at(before, key) for key in keys)
+            if not is_same:
+                names.add(stage.name)
     return names
+
+
+def _spelt_out_on_disk(stages: dict[str, dict]) -> dict[str, dict]:
+    """The stages of a dvc.yaml by name, with those of each `foreach` as DVC spells
+    them out."""
+    every = {}
+    for name, stage in stages.items():
+        if "foreach" not in stage:
+            every[name] = stage
+            continue
+        items = stage["foreach"]
+        template = json.dumps(stage["do"])
+        for key in items:
+            text = template.replace("${key}", key).replace("${item}", key)
+            fields = items[key] if isinstance(items, dict) else {}
+            for field, value in fields.items():
+                text = text.replace(f"${{item.{field}}}", value)
+            every[f"{name}@{key}"] = json.loads(text)
+    return every
 
 
 def cell_digest(cell: Cell | Fusion) -> str:
@@ -187,23 +175,31 @@ def _short(sha256: str) -> str:
 
 def _contents(params: Params) -> dict[Path, dict]:
     """Each file that is written for a season -> what it holds."""
-    folder, shared = SEASONS / params.season, shared_settings(params)
-    pipelines = {folder / "dvc.yaml": _stages(params)}
-    pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
-    digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
-    own = {
+    contents = {}
+    for path, stages in _pipelines(params).items():
+        contents[path] = {"stages": {s.name: _from_root(s.in_dvc) for s in stages}}
+    return _setting_files(params) | contents
+
+
+def _pipelines(params: Params) -> dict[Path, list[Stage | Group]]:
+    own, shared = files_of(params.season)
+    return {
+        own: _stages(params),
+        shared: _shared_stages(shared_settings(params)),
+    }
+
+
+def _setting_files(params: Params) -> dict[Path, dict]:
+    """The files of parameters of these stages."""
+    collected = {name: _digest_of_names(params, name) for name in params.datasets}
+    cells = {
         "datasets": sorted(params.datasets),
         "feature_sets": sorted(params.feature_sets),
+        "collected": collected,
+        "cells": {key: cell_digest(cell) for key, cell in params.everything.items()},
     }
-    own["collected"] = {
-        dataset: _digest_of_names(params, dataset) for dataset in params.datasets
-    }
-    contents = {SHARED: shared, folder / CELLS: own | {"cells": digests}}
-    for path, stages in pipelines.items():
-        contents[path] = {
-            "stages": {name: _from_root(stage) for name, stage in stages.items()}
-        }
-    return contents
+    shared = shared_settings(params)
+    return {SHARED: shared, SEASONS / params.season / CELLS: cells}
 
 
 def _from_root(stage: dict) -> dict:
@@ -289,156 +285,125 @@ def _settings(params: Params) -> dict[str, dict]:
     }
 
 
-def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
-    stages = {
-        "readers": {
-            "cmd": "python -m benchmark season --digests",
-            "deps": ["datasets"],
-            "outs": [_in_git(READERS)],
-        },
-        "pretrain": {
-            "cmd": "python -m benchmark.encode.drawn_pretraining",
-            "params": [{VERSIONS: ["encode"]}, {str(READERS): ["shapes"]}],
-            "outs": [WEIGHTS],
-        },
-    }
+def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
+    readers = Stage(
+        name=Kind.READERS,
+        kind=Kind.READERS,
+        arguments=("--digests",),
+        reads=("datasets",),
+        writes=_in_git(READERS),
+    )
+    pretrain = Stage(
+        name=Kind.PRETRAIN,
+        kind=Kind.PRETRAIN,
+        settings={VERSIONS: ["encode"], str(READERS): ["shapes"]},
+        writes={WEIGHTS: {}},
+    )
+    stages = [readers, pretrain]
     for name, settings in shared["datasets"].items():
-        manifest = f"data/manifests/{name}.json"
-        own = [
-            {str(SHARED): [f"datasets.{name}"]},
-            {str(READERS): [settings["reader"]]},
-        ]
-        module = datasets.load(settings["reader"])
+        stages += _of_dataset(name, settings)
+    for key, settings in shared["feature_sets"].items():
+        stages.append(_encoding(key, settings))
+    return stages
+
+
+def _of_dataset(name: str, settings: dict) -> list[Stage]:
+    """Fetch and prepare it."""
+    own = {str(SHARED): [f"datasets.{name}"], str(READERS): [settings["reader"]]}
+    reader = datasets.load(settings["reader"])
+    manifest = f"data/manifests/{name}.json"
+    fetched = {manifest: KEPT}
+    if reader.card(reader.Options()).obtain:
         # Raw files are an output so that DVC sees edits: it keeps no copy and deletes
         # nothing.
-        raw = [f"data/raw/{name}"] * bool(module.card(module.Options()).obtain)
-        stages[f"fetch-{name}"] = {
-            "cmd": f"python -m benchmark.fetch {name}",
-            "params": own,
-            "outs": [
-                {path: {"cache": False, "persist": True}} for path in [manifest, *raw]
-            ],
-        }
-        stages[f"prepare-{name}"] = {
-            "cmd": f"python -m benchmark.prepare {name}",
-            "params": [{VERSIONS: ["prepare"]}, *own],
-            "deps": [manifest],
-            "outs": [f"data/prepared/{name}", _in_git(f"data/cards/{name}")],
-        }
-    for key, feature_set in shared["feature_sets"].items():
-        images = feature_set.get("image") or feature_set.get("proposals")
-        own = [{VERSIONS: ["encode"]}, {str(SHARED): [f"feature_sets.{key}"]}]
-        read = dict.fromkeys(
-            [f"data/prepared/{feature_set['dataset']}", feature_set["source"]]
-        )
-        drawn = [WEIGHTS] * bool(images and images["network"] == DRAWN)
-        stages[f"encode-{key}"] = {
-            "cmd": f"python -m benchmark.encode {key}",
-            "params": own
-            + ([{str(READERS): [feature_set["reader"]]}] if images else []),
-            "deps": [*read, *drawn],
-            "outs": [feature_set["folder"]],
-        }
-    return stages
+        fetched[f"data/raw/{name}"] = KEPT
+    fetch = Stage(
+        name=f"fetch-{name}",
+        kind=Kind.FETCH,
+        item=name,
+        arguments=(name,),
+        settings=own,
+        writes=fetched,
+    )
+    prepare = Stage(
+        name=f"prepare-{name}",
+        kind=Kind.PREPARE,
+        item=name,
+        arguments=(name,),
+        settings={VERSIONS: ["prepare"]} | own,
+        reads=(manifest,),
+        writes={f"data/prepared/{name}": {}} | _in_git(f"data/cards/{name}"),
+    )
+    return [fetch, prepare]
+
+
+def _encoding(key: str, feature_set: dict) -> Stage:
+    settings = {VERSIONS: ["encode"], str(SHARED): [f"feature_sets.{key}"]}
+    prepared = f"data/prepared/{feature_set['dataset']}"
+    reads = dict.fromkeys([prepared, feature_set["source"]])
+    images = feature_set.get("image") or feature_set.get("proposals")
+    if images:
+        settings[str(READERS)] = [feature_set["reader"]]
+        if images["network"] == DRAWN:
+            reads[WEIGHTS] = None
+    return Stage(
+        name=f"encode-{key}",
+        kind=Kind.ENCODE,
+        item=key,
+        arguments=(key,),
+        settings=settings,
+        reads=tuple(reads),
+        writes={feature_set["folder"]: {}},
+    )
 
 
 # A season -----------------------------------------------------------------------------
 
 
-def _stages(params: Params) -> dict[str, dict]:
-    name, folder = params.season, SEASONS / params.season
-    own_files = [path for path in params.methods.values() if Path(path).is_file()]
-    root, reached = (
-        Path.cwd().resolve(),
-        {f for path in own_files for f in code_files(Path(path))},
-    )
-    # and import each other
-    beside = reached - {Path(path).resolve() for path in own_files}
-    # as DVC names files: from the working folder where they lie in there
-    own_files += sorted(
-        str(file.relative_to(root) if file.is_relative_to(root) else file)
-        for file in beside
-        if file.parent != methods.FOLDER.resolve()
-    )
-    stages = {
-        "cells": {
-            "cmd": f"python -m benchmark season {name} --digests",
-            "deps": [f"{folder}/{SEASON_FILE}", "methods", *own_files],
-            "outs": [_in_git(folder / CELLS)],
-        }
-    }
-    stages |= _trainings(params) | _evaluations(params)
-    kept = "results/" + name + "/${item}"
-    stages["collect"] = {
-        "foreach": list(
-            dict.fromkeys(cell.dataset for cell in params.everything.values())
-        ),
-        "do": {
-            "cmd": f"python -m benchmark.collect ${{item}} --season {name}",
-            "params": [
-                {VERSIONS: ["collect"]},
-                {str(folder / CELLS): ["collected.${item}"]},
-            ],
-            "deps": [f"{CELL_FILES}/{name}/${{item}}"],
-            # It reads what it wrote before, and DVC would delete that.
-            "outs": [
-                {f"{kept}/{f}": {"cache": False, "persist": True}} for f in KEPT_FILES
-            ],
-        },
-    }
-    pages = f"reports/{name}"
-    # by `tune` and `score`
-    added = [folder / file for file in ("tuning.csv", EXTERNAL)]
-    used = {cell.method.removesuffix(".py") for cell in params.cells.values()}
-    presets = [
-        Path(x if "/" in x else f"methods/{x}").with_suffix(".yaml") for x in used
+def _stages(params: Params) -> list[Stage | Group]:
+    return [
+        _digests(params),
+        *_trainings(params),
+        *_evaluations(params),
+        _collection(params),
+        _report(params),
     ]
-    return stages | {
-        "report": {
-            "cmd": f"python -m benchmark.report --season {name}",
-            "params": [{VERSIONS: ["report"]}],
-            "deps": [
-                *SHOWN_CODE,
-                f"{folder}/{SEASON_FILE}",
-                *sorted(str(path) for path in [*presets, *added] if path.is_file()),
-                *(
-                    f"data/{kind}/{x}"
-                    for x in params.datasets
-                    for kind in ("prepared", "cards")
-                ),
-                f"results/{name}",
-            ],
-            "outs": [_in_git(f"{pages}/{page}") for page in PAGES],
-            "metrics": [_in_git(f"{pages}/metrics.json")],
-            "plots": [
-                _in_git(f"{pages}/plots/leaderboard.csv", **BARS),
-                _in_git(f"{pages}/plots/training.csv", **LINES),
-            ],
-        },
-    }
+
+
+def _digests(params: Params) -> Stage:
+    folder = SEASONS / params.season
+    return Stage(
+        name=Kind.CELLS,
+        kind=Kind.CELLS,
+        arguments=(params.season, "--digests"),
+        reads=(f"{folder}/{SEASON_FILE}", "methods", *_own_code(params)),
+        writes=_in_git(folder / CELLS),
+    )
+
+
+def _own_code(params: Params) -> list[str]:
+    """The method files that a season names, and those that they import, as DVC names
+    files: from the working folder where they lie in there."""
+    named = [path for path in params.methods.values() if Path(path).is_file()]
+    imported: set[Path] = set()
+    for path in named:
+        imported.update(code_files(Path(path)))
+    imported -= {Path(path).resolve() for path in named}
+    root, beside = Path.cwd().resolve(), []
+    for file in imported:
+        if file.parent != methods.FOLDER.resolve():
+            is_inside = file.is_relative_to(root)
+            beside.append(str(file.relative_to(root) if is_inside else file))
+    return named + sorted(beside)
 
 
 # DVC can repeat a stage for each cell, but not with more inputs: those are stages of
 # other names.
 
 
-def _trainings(params: Params) -> dict[str, dict]:
+def _trainings(params: Params) -> list[Group]:
     """TRAIN, and TRAIN_ON of cells that go on from the weights of others."""
-    name = params.season
-    do = {
-        "cmd": f"python -m benchmark.train ${{key}} --season {name}",
-        "params": [
-            {VERSIONS: ["train"]},
-            {str(SEASONS / name / CELLS): ["cells.${key}"]},
-        ],
-        "deps": ["data/${item.images}", "data/${item.texts}"],
-        "outs": [
-            "data/checkpoints/${item.cell}.pt",
-            "data/checkpoints/${item.cell}.json",
-        ],
-    }
-    do_on = do | {"deps": [*do["deps"], "data/${item.start}"]}
-    stages = {TRAIN: {"foreach": {}, "do": do}, TRAIN_ON: {"foreach": {}, "do": do_on}}
+    items: dict[str, dict[str, dict[str, str]]] = {TRAIN: {}, TRAIN_ON: {}}
     for key, cell in params.cells.items():
         texts = cell.texts or cell.words or f"data/prepared/{cell.dataset}"
         item = {
@@ -448,34 +413,126 @@ def _trainings(params: Params) -> dict[str, dict]:
         }
         if cell.start:
             item["start"] = _in_data(cell.start)
-        stages[TRAIN_ON if cell.start else TRAIN]["foreach"][key] = item
-    return {name: stage for name, stage in stages.items() if stage["foreach"]}
+        items[TRAIN_ON if cell.start else TRAIN][key] = item
+
+    return _groups(items, partial(_training, params.season))
 
 
-def _evaluations(params: Params) -> dict[str, dict]:
+def _training(season: str, group: str, key: str, item: dict[str, str]) -> Stage:
+    inputs = [item["images"], item["texts"]]
+    if "start" in item:
+        inputs.append(item["start"])
+    checkpoint = f"data/checkpoints/{item['cell']}"
+    return Stage(
+        name=f"{group}@{key}",
+        kind=Kind.TRAIN,
+        item=key,
+        arguments=(key, "--season", season),
+        settings={VERSIONS: ["train"]} | _digest_at(season, f"cells.{key}"),
+        reads=tuple(f"data/{path}" for path in inputs),
+        writes={f"{checkpoint}.pt": {}, f"{checkpoint}.json": {}},
+    )
+
+
+def _evaluations(params: Params) -> list[Group]:
     """EVALUATE of cells that are scored by one checkpoint, and the same with the number
     of several that a fusion has."""
-    name = params.season
-    checkpoints_of = {cell.folder: cell.inside for cell in params.cells.values()}
-    stages: dict[str, dict] = {}
+    items: dict[str, dict[str, dict[str, str]]] = {}
     for key, cell in params.everything.items():
         members = cell.members if isinstance(cell, Fusion) else [cell.folder]
-        read = [of for folder, of in checkpoints_of.items() if folder in members]
-        fields = [f"weights_{number}" for number in range(1, len(read) + 1)]
-        do = {
-            "cmd": f"python -m benchmark.evaluate ${{key}} --season {name}",
-            "params": [
-                {VERSIONS: ["evaluate"]},
-                {str(SEASONS / name / CELLS): ["cells.${key}"]},
-            ],
-            "deps": [f"data/checkpoints/${{item.{field}}}.pt" for field in fields],
-            "outs": [f"{CELL_FILES}/${{item.cell}}", "data/samples/${item.cell}"],
-        }
-        stage = stages.setdefault(_evaluation(len(read)), {"foreach": {}, "do": do})
-        stage["foreach"][key] = {"cell": cell.inside} | dict(
-            zip(fields, read, strict=True)
-        )
-    return stages
+        item = {"cell": cell.inside}
+        for trained in params.cells.values():
+            if trained.folder in members:
+                item[f"weights_{len(item)}"] = trained.inside
+        items.setdefault(_evaluation(len(item) - 1), {})[key] = item
+
+    return _groups(items, partial(_scoring, params.season))
+
+
+def _scoring(season: str, group: str, key: str, item: dict[str, str]) -> Stage:
+    weights = [item[field] for field in item if field != "cell"]
+    return Stage(
+        name=f"{group}@{key}",
+        kind=Kind.EVALUATE,
+        item=key,
+        arguments=(key, "--season", season),
+        settings={VERSIONS: ["evaluate"]} | _digest_at(season, f"cells.{key}"),
+        reads=tuple(f"data/checkpoints/{path}.pt" for path in weights),
+        writes={
+            f"{CELL_FILES}/{item['cell']}": {},
+            f"data/samples/{item['cell']}": {},
+        },
+    )
+
+
+def _groups(
+    items: dict[str, dict[str, dict[str, str]]], stage_in: Callable[..., Stage]
+) -> list[Group]:
+    """Those that have an item; `stage_in` takes the name of a group first."""
+    groups = []
+    for name, members in items.items():
+        if members:
+            stage = partial(stage_in, name)
+            groups.append(Group(name=name, items=members, stage=stage))
+    return groups
+
+
+def _digest_at(season: str, key: str) -> dict[str, list[str]]:
+    return {str(SEASONS / season / CELLS): [key]}
+
+
+def _collection(params: Params) -> Group:
+    """What git keeps of the cells of each dataset."""
+    with_cells: dict[str, dict[str, str]] = {}
+    for cell in params.everything.values():
+        with_cells[cell.dataset] = {}
+    stage = partial(_collecting, params.season)
+    return Group(name=Kind.COLLECT, items=with_cells, stage=stage)
+
+
+def _collecting(season: str, dataset: str, item: dict[str, str]) -> Stage:
+    kept = f"results/{season}/{dataset}"
+    return Stage(
+        name=f"{Kind.COLLECT}@{dataset}",
+        kind=Kind.COLLECT,
+        item=dataset,
+        arguments=(dataset, "--season", season),
+        settings={VERSIONS: ["collect"]} | _digest_at(season, f"collected.{dataset}"),
+        reads=(f"{CELL_FILES}/{season}/{dataset}",),
+        # It reads what it wrote before, and DVC would delete that.
+        writes={f"{kept}/{file}": KEPT for file in KEPT_FILES},
+    )
+
+
+def _report(params: Params) -> Stage:
+    name, folder = params.season, SEASONS / params.season
+    own_files = [folder / "tuning.csv", folder / EXTERNAL]  # of `tune` and `score`
+    for method in {cell.method.removesuffix(".py") for cell in params.cells.values()}:
+        file = Path(method if "/" in method else f"methods/{method}")
+        own_files.append(file.with_suffix(".yaml"))
+    data = []
+    for dataset in params.datasets:
+        data += [f"data/prepared/{dataset}", f"data/cards/{dataset}"]
+    writes, pages = {}, f"reports/{name}"
+    for page in PAGES:
+        writes |= _in_git(f"{pages}/{page}")
+    return Stage(
+        name=Kind.REPORT,
+        kind=Kind.REPORT,
+        arguments=("--season", name),
+        settings={VERSIONS: ["report"]},
+        reads=(
+            *SHOWN_CODE,
+            f"{folder}/{SEASON_FILE}",
+            *sorted(str(path) for path in own_files if path.is_file()),
+            *data,
+            f"results/{name}",
+        ),
+        writes=writes,
+        metrics=_in_git(f"{pages}/metrics.json"),
+        plots=_in_git(f"{pages}/plots/leaderboard.csv", **BARS)
+        | _in_git(f"{pages}/plots/training.csv", **LINES),
+    )
 
 
 def _evaluation(checkpoints: int) -> str:
@@ -486,6 +543,6 @@ def _in_data(path: str) -> str:
     return path.removeprefix("data/")
 
 
-def _in_git(path: Path | str, **more: str) -> dict:
+def _in_git(path: Path | str, **more: str) -> dict[str, Options]:
     """An output that git keeps, and not DVC."""
     return {str(path): {"cache": False} | more}

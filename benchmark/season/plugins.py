@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -46,32 +46,36 @@ def method_of(name: str) -> ModuleType:
     if not (name.endswith(".py") and Path(name).is_file()):
         if name not in methods.names():
             expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
-            found = f"no such method: {suggested(name, methods.names())}"
+            found = f"unknown method {suggested(name, methods.names())}"
             raise UserError(f"method {name!r}", expected, found, "correct its name")
         return methods.load(name)
     try:
         module = methods.load(name)
     except (Exception, SystemExit) as error:
-        frames = extract_tb(error.__traceback__)
-        lines = [
-            f.lineno
-            for f in frames
-            if os.path.abspath(f.filename) == os.path.abspath(name)
-        ]
-        lines += [error.lineno] if isinstance(error, SyntaxError) else []
-        where = f"{name}: line {lines[-1]}" if lines else name
-        found = f"{type(error).__name__}: {error}"
-        is_old = isinstance(error, ImportError) and error.name == "methods"
-        do = "import it from benchmark.contracts.methods" if is_old else "correct it"
-        raise UserError(where, "a method that can be imported", found, do) from error
-    if missing := [offer for offer in OFFERED if offer not in vars(module)]:
-        do = "benchmark/contracts/methods.py tells what a method offers"
-        raise UserError(name, ", ".join(OFFERED), f"no {', '.join(missing)}", do)
+        raise _not_imported(name, error) from error
+    missing = [offer for offer in OFFERED if offer not in vars(module)]
+    if missing:
+        advice = "see benchmark/contracts/methods.py for what a method offers"
+        raise UserError(name, ", ".join(OFFERED), f"no {', '.join(missing)}", advice)
     if not is_dataclass(module.Config):
-        raise UserError(
-            f"{name}: Config", "a frozen dataclass", "another class", "add @dataclass"
-        )
+        where, advice = f"{name}: Config", "add @dataclass"
+        raise UserError(where, "a frozen dataclass", "another class", advice)
     return module
+
+
+def _not_imported(name: str, error: BaseException) -> UserError:
+    """What a method file raised, with its last line that the error came through."""
+    lines = []
+    for frame in extract_tb(error.__traceback__):
+        if os.path.abspath(frame.filename) == os.path.abspath(name):
+            lines.append(frame.lineno)
+    if isinstance(error, SyntaxError):
+        lines.append(error.lineno)
+    where = f"{name}: line {lines[-1]}" if lines else name
+    found = f"{type(error).__name__}: {error}"
+    is_old = isinstance(error, ImportError) and error.name == "methods"
+    advice = "import it from benchmark.contracts.methods" if is_old else "correct it"
+    return UserError(where, "a method that can be imported", found, advice)
 
 
 @dataclass(frozen=True)
@@ -104,20 +108,20 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
     """`method.Config` with `options` over its defaults. Raises UserError for an option
     that Config does not have, and for a value that it refuses."""
     names = [field.name for field in fields(method.Config)]
-    do = "correct it in the preset or the season"
+    advice = "correct it in the preset or the season"
     for name in options:
         if name not in names:
+            place, expected = f"{where}: option {name!r}", f"one of {', '.join(names)}"
             found = f"an unknown option: {suggested(name, names)}"
-            raise UserError(
-                f"{where}: option {name!r}", f"one of {', '.join(names)}", found, do
-            )
+            raise UserError(place, expected, found, advice)
     try:
         return _checker(method.Config).validate_python(dict(options))
     except ValidationError as error:
         cause = error.errors()[0].get("ctx", {}).get("error")
         if isinstance(cause, methods.OptionError):
             place = f"{where}: {cause.option}"
-            raise UserError(place, cause.expected, repr(cause.found), do) from error
+            found = repr(cause.found)
+            raise UserError(place, cause.expected, found, advice) from error
         raise unfit(error, where, names) from error
 
 
@@ -137,10 +141,11 @@ class Fuse(Strict):
     @property
     def members(self) -> list[tuple[str, str]]:
         """Preset and named score ("": the similarity) of each member."""
-        return [
-            (name, part)
-            for name, _, part in (member.partition(":") for member in self.of)
-        ]
+        members = []
+        for member in self.of:
+            name, _, part = member.partition(":")
+            members.append((name, part))
+        return members
 
 
 class Preset(Strict):
@@ -169,11 +174,12 @@ def presets() -> Known:
     by_name: Known = {}
     for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
         rows = _read_presets(path)
-        if taken := rows.keys() & by_name:
-            where = f"{shown(path)}: preset {min(taken)!r}"
-            other = f"another in methods/{by_name[min(taken)][0]}.yaml"
-            raise UserError(where, "every preset once", other, "rename one of them")
-        by_name |= {name: (path.stem, preset) for name, preset in rows.items()}
+        for name, preset in rows.items():
+            if name in by_name:
+                where = f"{shown(path)}: preset {name!r}"
+                other = f"another in methods/{by_name[name][0]}.yaml"
+                raise UserError(where, "every preset once", other, "rename one of them")
+            by_name[name] = path.stem, preset
     return by_name
 
 
@@ -186,12 +192,11 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
     for name, file in own_methods.items():
         rows = _read_presets(Path(file).with_suffix(".yaml"))
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
-        if taken := rows.keys() & (others | by_name):
-            where = f"methods.{name}: preset {min(taken)!r}"
-            raise UserError(
-                where, "a name that no preset has", "one", "give it another name"
-            )
-        by_name |= {row: (file, preset) for row, preset in rows.items()}
+        for row, preset in rows.items():
+            if row in others or row in by_name:
+                where, expected = f"methods.{name}: preset {row!r}", "an unused name"
+                raise UserError(where, expected, "that of a preset", "rename it")
+            by_name[row] = file, preset
     return by_name
 
 
@@ -200,25 +205,25 @@ def corrected_presets(
 ) -> Known:
     """Those of a season's corrections. Raises UserError for a preset that cannot be
     corrected."""
+    able = []
+    for preset, (_, row) in known.items():
+        if not row.fuse or row.fuse.how == "average":
+            able.append(preset)
     by_name: Known = {}
-    able = [
-        of
-        for of, (_, row) in known.items()
-        if not row.fuse or row.fuse.how == "average"
-    ]
-    for of, how in ((of, how) for how, those in corrections.items() for of in those):
-        if of not in able or f"{of}_{how}" in known:
-            expected = f"a preset with a score of its own, or an average; and no preset {of}_{how}"
-            raise UserError(
-                f"corrections.{how}", expected, suggested(of, able), "correct it"
-            )
-        method, row = known[of]
-        fuse = Fuse(how=how, of=row.fuse.of if row.fuse else [of])
-        title = f"{row.title}, {CORRECTIONS[how]}"
-        by_name[f"{of}_{how}"] = (
-            method,
-            row.model_copy(update={"title": title, "fuse": fuse}),
-        )
+    for correction, presets_of_it in corrections.items():
+        for preset in presets_of_it:
+            name = f"{preset}_{correction}"
+            if preset not in able or name in known:
+                where = f"corrections.{correction}"
+                kinds = "a preset with a score of its own, or an average"
+                expected = f"{kinds}; and no preset {name}"
+                raise UserError(where, expected, suggested(preset, able), "correct it")
+            method, row = known[preset]
+            members = row.fuse.of if row.fuse else [preset]
+            title = f"{row.title}, {CORRECTIONS[correction]}"
+            fuse = Fuse(how=correction, of=members)
+            changes = {"title": title, "fuse": fuse}
+            by_name[name] = method, row.model_copy(update=changes)
     return by_name
 
 
@@ -227,10 +232,9 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     rows = read_yaml(path) if path.is_file() else {}
     if {"title", "datasets", "presets"} <= rows.keys():
         rows = {}  # a season's file, which one may well call as one's method
-    names = [checked_name(name, f"{shown(path)}: preset") for name in rows]
-    return {
-        name: checked(Preset, rows[name], f"{shown(path)}: {name}") for name in names
-    }
+    for name in rows:
+        checked_name(name, f"{shown(path)}: preset")
+    return {n: checked(Preset, row, f"{shown(path)}: {n}") for n, row in rows.items()}
 
 
 def needs(name: str, known: Known) -> list[str]:
@@ -238,18 +242,19 @@ def needs(name: str, known: Known) -> list[str]:
     it starts from, and so on."""
     row = known[name][1]
     others = [member for member, _ in row.fuse.members] if row.fuse else []
-    others += [row.start] if row.start else []
-    needed = [preset for other in others for preset in needs(other, known)]
-    return list(dict.fromkeys([*needed, name]))
+    if row.start:
+        others.append(row.start)
+    needed: dict[str, None] = {}
+    for other in others:
+        needed |= dict.fromkeys(needs(other, known))
+    return [*needed, name]
 
 
 def shown(path: Path) -> str:
     """`path` as messages name it: from the repository root where it lies in there."""
-    return (
-        str(path.relative_to(PACKAGE_ROOT))
-        if path.is_relative_to(PACKAGE_ROOT)
-        else str(path)
-    )
+    if path.is_relative_to(PACKAGE_ROOT):
+        return str(path.relative_to(PACKAGE_ROOT))
+    return str(path)
 
 
 # Code ---------------------------------------------------------------------------------
@@ -282,9 +287,8 @@ def code_files(path: Path) -> dict[Path, str]:
 
 def plugin_digest(path: Path) -> str:
     """sha256 of the code of all `code_files` of a plug-in."""
-    return hashlib.sha256(
-        " ".join(sorted(code_files(path).values())).encode()
-    ).hexdigest()
+    digests = " ".join(sorted(code_files(path).values()))
+    return hashlib.sha256(digests.encode()).hexdigest()
 
 
 def method_digest(method: str) -> str:
@@ -298,33 +302,43 @@ def _digest_and_imports(source: str) -> tuple[str, frozenset[str]]:
     """sha256 of the text without comments and docstrings and, outside of strings, blank
     lines and trailing spaces; and the dotted names that it imports: `from a import b`
     gives a and a.b."""
-    lines, names, verbatim = source.splitlines(), set(), set()
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    verbatim: set[int] = set()  # rows that end within a string
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
         elif token.type in STRINGS:
-            # rows that end within a string
             verbatim.update(range(token.start[0], token.end[0]))
-    for node in ast.walk(ast.parse(source)):
+    for row in _docstring_rows(tree):
+        lines[row - 1] = ""
+        verbatim.discard(row)
+    code = []
+    for row, line in enumerate(lines, 1):
+        if row in verbatim:
+            code.append(line)
+        elif line.strip():
+            code.append(line.rstrip())
+    digest = hashlib.sha256("\n".join(code).encode()).hexdigest()
+    return digest, frozenset(_imports(tree))
+
+
+def _docstring_rows(tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if not isinstance(node, DOCUMENTED):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            text = node.body[0]
+            yield from range(text.lineno, text.end_lineno + 1)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            for alias in node.names:
+                yield alias.name
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {
-                node.module,
-                *(f"{node.module}.{alias.name}" for alias in node.names),
-            }
-        elif (
-            isinstance(node, DOCUMENTED)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            for row in range(node.body[0].lineno, node.body[0].end_lineno + 1):
-                lines[row - 1] = ""
-                verbatim.discard(row)
-    kept = [(row in verbatim, line) for row, line in enumerate(lines, 1)]
-    code = "\n".join(
-        line if inside else line.rstrip()
-        for inside, line in kept
-        if inside or line.strip()
-    )
-    return hashlib.sha256(code.encode()).hexdigest(), frozenset(names)
+            yield node.module
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"

@@ -2,9 +2,9 @@
 features."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ from benchmark.season.parameters import (
 from benchmark.season.plugins import Known, Preset
 
 Value = TypeVar("Value")
+MOST_LISTED = 30  # valid names in an error
 # What a method takes -> kind of features.
 VECTORS = {"sentence": "sentences", "phrase": "phrases", "contextual": "contexts"}
 # of kinds of features
@@ -60,58 +61,27 @@ def resolve(
     then, with those that it needs, and no other method file is imported. Where it names
     nothing, there are all. Raises UserError for the first name that fits nothing.
     """
-    known = (plugins.presets() if known is None else known) | plugins.own_presets(
-        season.methods
-    )
+    known = dict(plugins.presets() if known is None else known)
+    known |= plugins.own_presets(season.methods)
     corrected = plugins.corrected_presets(season.corrections, known)
-    named = list(known) if season.presets == "all" else season.presets
-    known, named = known | corrected, [*named, *corrected]
-    needed = [
-        each
-        for preset in named
-        if preset in known
-        for each in plugins.needs(preset, known)
-    ]
-    season = season.model_copy(
-        update={"presets": list(dict.fromkeys([*named, *needed]))}
-    )
+    named = list(known) if season.presets == "all" else list(season.presets)
+    named += corrected
+    known |= corrected
+    season = season.model_copy(update={"presets": _with_needs(named, known)})
     rows = {row.preset for row in (brought or {}).values()}
-    for where, word, valid in _names(season, known, rows):
-        if word not in valid:
-            some = (
-                f"one of {', '.join(sorted(valid))}"
-                if len(valid) <= 30
-                else "a known name"
-            )
-            do = "correct the season file; see: rematch list presets"
-            raise UserError(f"season {name}: {where}", some, suggested(word, valid), do)
-    if taken := rows.intersection(season.presets):
-        where = f"season {name}: preset {min(taken)}"
-        raise UserError(
-            where, "a name that no external row has", "one", "rename the preset"
-        )
+    _check_names(name, season, known, rows)
     resolver = _Resolver(name, season, known, {} if remembered is None else remembered)
-    cells = [
-        (dataset, preset, seed)
-        for dataset in season.datasets
-        for preset in resolver.presets(dataset)
-        for seed in resolver.seeds(preset)
-    ]
-    asked = {
-        preset for d, preset, seed in cells if only in (preset, key_of(d, preset, seed))
-    }
-    wanted = {each for preset in asked for each in plugins.needs(preset, known)}
-    for cell in cells:
-        if not asked or cell[1] in wanted:
-            resolver.add(*cell)
+    for cell in _chosen(resolver, only):
+        resolver.add(*cell)
+    datasets = {}
+    for dataset, settings in season.datasets.items():
+        reader = settings.reader or dataset
+        datasets[dataset] = settings.model_copy(update={"reader": reader})
     return Params(
         season=name,
         title=season.title,
         device=season.device,
-        datasets={
-            key: settings.model_copy(update={"reader": settings.reader or key})
-            for key, settings in season.datasets.items()
-        },
+        datasets=datasets,
         feature_sets=resolver.feature_sets,
         cells=resolver.cells,
         fusions=resolver.fusions,
@@ -122,48 +92,111 @@ def resolve(
     )
 
 
-def _names(
-    season: Season, known: Known, rows: set[str]
-) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """Where a season file or a preset names something, the name, and those that are
-    valid there."""
+def _with_needs(presets: list[str], known: Known) -> list[str]:
+    """Presets, and after them what they are made of; unknown ones stay."""
+    needed = dict.fromkeys(presets)
+    for preset in presets:
+        if preset in known:
+            needed |= dict.fromkeys(plugins.needs(preset, known))
+    return list(needed)
+
+
+def _chosen(resolver: "_Resolver", only: str | None) -> list[tuple[str, str, int]]:
+    """Dataset, preset and seed of each cell that is asked for, and of those that it
+    needs; of all, where `only` names nothing."""
+    cells = []
+    for dataset in resolver.season.datasets:
+        for preset in resolver.presets(dataset):
+            cells += [(dataset, preset, seed) for seed in resolver.seeds(preset)]
+    wanted: set[str] = set()
+    for dataset, preset, seed in cells:
+        if only in (preset, key_of(dataset, preset, seed)):
+            wanted.update(plugins.needs(preset, resolver.known))
+    if not wanted:
+        return cells
+    return [cell for cell in cells if cell[1] in wanted]
+
+
+# Names --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Something that a season file or a preset names."""
+
+    where: str  # key of the season file
+    word: str
+    valid: Collection[str]
+
+
+def _check_names(
+    season_name: str, season: Season, known: Known, rows: set[str]
+) -> None:
+    """Raises UserError for the first name that fits nothing, and for a preset that has
+    the name of an external row."""
+    for named in _names(season, known, rows):
+        if named.word not in named.valid:
+            expected = "a known name"
+            if len(named.valid) <= MOST_LISTED:
+                expected = f"one of {', '.join(sorted(named.valid))}"
+            where = f"season {season_name}: {named.where}"
+            found = suggested(named.word, named.valid)
+            advice = "correct the season file; see: rematch list presets"
+            raise UserError(where, expected, found, advice)
+    taken = rows.intersection(season.presets)
+    if taken:
+        where = f"season {season_name}: preset {min(taken)}"
+        expected = "a name that no external row has"
+        raise UserError(where, expected, "one", "rename the preset")
+
+
+def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
+    """All of them, with those that are valid there."""
     for preset in season.presets:
-        yield "presets", preset, known
+        yield _Named("presets", preset, known)
     for number, claim in enumerate(season.claims, 1):
+        where = f"claims: number {number}"
         for preset in (claim.better, claim.than):
-            yield f"claims: number {number}", preset, {*season.presets, *rows}
-        yield f"claims: number {number}", claim.metric, METRICS
-    keyed = {
-        f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()
-    }
+            yield _Named(where, preset, {*season.presets, *rows})
+        yield _Named(where, claim.metric, METRICS)
+    keyed = {}
+    for dataset, settings in season.datasets.items():
+        keyed[f"datasets.{dataset}.changes"] = settings.changes
     for field in ("options", "seeds_of", "sentence_of", "pages", "answers"):
         keyed[field] = getattr(season, field)
     methods = {called(season, method) for method, _ in known.values()}
     for field, keys in keyed.items():
         for key in keys:
             if not any(fnmatchcase(preset, key) for preset in known):
-                yield f"{field}.{key}", key, {*methods, *known}
-    encoders = [
-        (f"sentence_of.{key}", encoder) for key, encoder in season.sentence_of.items()
-    ]
-    encoders += [
-        (f"preset {p}", row.sentence) for p, (_, row) in known.items() if row.sentence
-    ]
-    for name, settings in season.datasets.items():
-        for kind in ("sentence", "phrases"):
-            own = getattr(settings, kind)
-            encoders += [
-                (f"datasets.{name}.{kind}.{encoder}", encoder) for encoder in own
-            ]
+                yield _Named(f"{field}.{key}", key, {*methods, *known})
     valid = text_encoders()
-    yield from ((where, encoder, valid) for where, encoder in encoders)
+    for where, encoder in _encoders(season, known):
+        yield _Named(where, encoder, valid)
+
+
+def _encoders(season: Season, known: Known) -> Iterator[tuple[str, str]]:
+    """Where a text encoder is named, and which."""
+    for key, encoder in season.sentence_of.items():
+        yield f"sentence_of.{key}", encoder
+    for preset, (_, row) in known.items():
+        if row.sentence:
+            yield f"preset {preset}", row.sentence
+    for dataset, settings in season.datasets.items():
+        for encoder in settings.sentence:
+            yield f"datasets.{dataset}.sentence.{encoder}", encoder
+        for encoder in settings.phrases:
+            yield f"datasets.{dataset}.phrases.{encoder}", encoder
 
 
 def called(season: Season, method: str) -> str:
     """What a season calls a method: its name, or the one that it gives to a file."""
-    return next(
-        (name for name, file in season.methods.items() if file == method), method
-    )
+    for name, file in season.methods.items():
+        if file == method:
+            return name
+    return method
+
+
+# Cells --------------------------------------------------------------------------------
 
 
 class _Resolver:
@@ -173,12 +206,10 @@ class _Resolver:
     def __init__(
         self, name: str, season: Season, known: Known, remembered: dict
     ) -> None:
-        self.name, self.season, self.known, self.remembered = (
-            name,
-            season,
-            known,
-            remembered,
-        )
+        self.name = name
+        self.season = season
+        self.known = known
+        self.remembered = remembered
         self.contract = sha256(Path(contract.__file__))
         self.code: dict[str, str] = {}  # of methods, by name or file
         self.feature_sets: dict[str, FeatureSet] = {}
@@ -188,39 +219,47 @@ class _Resolver:
     def presets(self, dataset: str) -> list[str]:
         """Those of the season that are run on a dataset; a correction where its preset
         is."""
-        patterns = self.season.datasets[dataset].presets
-        wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or [
-            "*"
-        ]
-        unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-        of = {preset: self._corrects(preset) for preset in self.season.presets}
-        return [p for p in of if _fits(of[p], wanted) and not _fits(of[p], unwanted)]
+        wanted, unwanted = [], []
+        for pattern in self.season.datasets[dataset].presets:
+            if pattern.startswith("!"):
+                unwanted.append(pattern[1:])
+            else:
+                wanted.append(pattern)
+        run = []
+        for preset in self.season.presets:
+            corrected = self._corrects(preset)
+            if _fits(corrected, wanted or ["*"]) and not _fits(corrected, unwanted):
+                run.append(preset)
+        return run
 
     def seeds(self, preset: str) -> list[int]:
-        preset = self._corrects(preset)
-        return [self.season.seeds, *self._set_for(preset, self.season.seeds_of)][-1]
+        own = self._set_for(self._corrects(preset), self.season.seeds_of)
+        return own[-1] if own else self.season.seeds
 
     def _corrects(self, preset: str) -> str:
         """The preset that a correction is of; itself, if it is none."""
         fuse = self.known[preset][1].fuse
-        is_one = fuse and fuse.how in self.season.corrections
-        return preset.removesuffix(f"_{fuse.how}") if is_one else preset
+        if fuse and fuse.how in self.season.corrections:
+            return preset.removesuffix(f"_{fuse.how}")
+        return preset
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
         """What is set for a preset: for its method, then for patterns, in their
         order."""
         method = called(self.season, self.known[preset][0])
         fitting = [values[method]] if method in values else []
-        return fitting + [
-            values[k] for k in values if k != method and fnmatchcase(preset, k)
-        ]
+        for key, value in values.items():
+            if key != method and fnmatchcase(preset, key):
+                fitting.append(value)
+        return fitting
 
     def _options(
         self, preset: str, values: dict[str, dict[str, Option]]
     ) -> dict[str, Option]:
-        return {
-            key: v for each in self._set_for(preset, values) for key, v in each.items()
-        }
+        options: dict[str, Option] = {}
+        for each in self._set_for(preset, values):
+            options |= each
+        return options
 
     def _takes(self, dataset: str, preset: str) -> tuple[dict[str, Option], Inputs]:
         """The options of a preset, and what its method takes and offers with them. An
@@ -232,9 +271,8 @@ class _Resolver:
             self.code[method] = ""
             with suppress(Exception):  # of a file that is no Python: `method_of` tells
                 self.code[method] = plugins.method_digest(method)
-        key = (
-            f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
-        )
+        settings = json.dumps(options, sort_keys=True)
+        key = f"{self.contract} {self.code[method]} {settings}"
         if key not in self.remembered:
             module, where = plugins.method_of(method), f"preset {preset}"
             self.remembered[key] = asdict(plugins.inputs_of(module, options, where))
@@ -245,7 +283,11 @@ class _Resolver:
         """Raises UserError where names that have hyphens, as keys do, make two keys
         equal."""
         season, row = self.season, self.known[preset][1]
-        is_drawn = _fits(preset, season.pages) and seed == self.seeds(preset)[0]
+        keeps = []
+        if _fits(preset, season.pages) and seed == self.seeds(preset)[0]:
+            keeps.append(SAMPLES)
+        if _fits(preset, season.answers):
+            keeps.append(RETRIEVED)
         facts = {
             "dataset": dataset,
             "preset": preset,
@@ -254,8 +296,7 @@ class _Resolver:
             "precision": season.precision,
             "numerics": season.numerics,
             "threads": season.threads,
-            "keeps": (SAMPLES,) * is_drawn
-            + (RETRIEVED,) * _fits(preset, season.answers),
+            "keeps": tuple(keeps),
         }
         if row.fuse:
             cell = Fusion(**facts, **self._fused(dataset, preset, seed))
@@ -263,11 +304,10 @@ class _Resolver:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
         if cell.key in self.cells or cell.key in self.fusions:
             where = f"season {self.name}: {preset} on {dataset}"
+            expected = "names that give each cell a key of its own"
             found = f"{cell.key}, which another cell has, too"
-            do = "call one of them otherwise, without a hyphen"
-            raise UserError(
-                where, "names that give each cell a key of its own", found, do
-            )
+            advice = "rename one of them, without a hyphen"
+            raise UserError(where, expected, found, advice)
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
@@ -277,10 +317,8 @@ class _Resolver:
         """What is a cell's own."""
         method, row = self.known[preset]
         options, takes = self._takes(dataset, preset)
-        settings, backbone, start, words, texts = (
-            self.season.datasets[dataset],
-            *[None] * 4,
-        )
+        settings = self.season.datasets[dataset]
+        backbone = start = words = texts = None
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
         if row.start:
@@ -289,9 +327,12 @@ class _Resolver:
         if takes.text == "words":
             words = self._encoding(dataset, "words", "word2vec", settings.words)
         if takes.text in VECTORS:
+            encoder = row.sentence or "mean_words"
             chosen = self._set_for(preset, self.season.sentence_of)
-            encoder = [row.sentence or "mean_words", *chosen][-1]
-            encoder = TRANSFORMER if takes.text == "contextual" else encoder
+            if chosen:
+                encoder = chosen[-1]
+            if takes.text == "contextual":
+                encoder = TRANSFORMER
             texts = self._vectors(dataset, VECTORS[takes.text], encoder)
         return {
             "method": method,
@@ -312,7 +353,7 @@ class _Resolver:
         them with those of localisation. A named part is a score that the member's
         method declares."""
         fuse = self.known[preset][1].fuse
-        where, do = f"season {self.name}: {preset}", "correct `fuse` of the preset"
+        where, advice = f"season {self.name}: {preset}", "correct `fuse` of the preset"
         for name, _ in fuse.members:
             self._check_run(dataset, preset, name, seed)
         takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
@@ -321,11 +362,11 @@ class _Resolver:
         expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
         if tasks != expected:
             expected = f"presets of {', '.join(expected)} for how: {fuse.how}"
-            raise UserError(where, expected, f"presets of {', '.join(tasks)}", do)
+            raise UserError(where, expected, f"presets of {', '.join(tasks)}", advice)
         for (name, part), member in zip(fuse.members, takes, strict=True):
             if part and part not in member.scores:
-                expected = f"a score of {name}: {', '.join(member.scores) or '(none is named)'}"
-                raise UserError(where, expected, part, do)
+                scores = ", ".join(member.scores) or "(none is named)"
+                raise UserError(where, f"a score of {name}: {scores}", part, advice)
         return {
             "how": fuse.how,
             "members": [self._folder(dataset, name, seed) for name, _ in fuse.members],
@@ -335,11 +376,10 @@ class _Resolver:
     def _check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
         """The season runs what a preset fuses or starts from, with this seed."""
         if other not in self.presets(dataset) or seed not in self.seeds(other):
+            where = f"season {self.name}: {preset}"
             expected = f"{other}, which it needs, on {dataset} with seed {seed}"
-            do = "correct `presets`, `seeds` or `seeds_of`"
-            raise UserError(
-                f"season {self.name}: {preset}", expected, "no such cell", do
-            )
+            advice = "correct `presets`, `seeds` or `seeds_of`"
+            raise UserError(where, expected, "no such cell", advice)
 
     # Feature sets, by the folders that cells read -------------------------------------
 
@@ -347,12 +387,10 @@ class _Resolver:
         chosen = self.season.datasets[dataset]
         settings = chosen.proposals if kind == "proposals" else chosen.image
         network = self._network(dataset, settings.network, row)
-        changed = {"network": network}
+        changed: dict[str, object] = {"network": network}
         if kind != "proposals":
-            kind, own = (
-                "pictures",
-                settings.features if network == settings.network else None,
-            )
+            kind = "pictures"
+            own = settings.features if network == settings.network else None
             changed["features"] = chosen.features.get(network, own)
             if changed["features"]:
                 changed["pixels"] = 0
@@ -364,25 +402,28 @@ class _Resolver:
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
         """The network of a preset: the season's, or the paper's where the season says
         so."""
-        if chosen == AS_IN_PAPER and row.network is None:
+        if chosen != AS_IN_PAPER:
+            return chosen
+        if row.network is None:
             where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
             expected = f"a network of the preset {row.title}"
             raise UserError(where, expected, "none", "name a network for the dataset")
-        return row.network if chosen == AS_IN_PAPER else chosen
+        return row.network
 
     def _vectors(self, dataset: str, kind: str, encoder: str) -> str:
         """Of captions, of their tokens, or of phrases."""
         chosen = self.season.datasets[dataset]
         by_encoder = chosen.phrases if kind == "phrases" else chosen.sentence
-        settings, source, last = by_encoder.get(encoder, SentenceEncoder()), "", ""
+        settings = by_encoder.get(encoder, SentenceEncoder())
+        source = last = ""
         if encoder != TRANSFORMER:
             words = settings.words or chosen.words
             source = self._encoding(dataset, "words", "word2vec", words)
             last = words.slug
         elif not settings.weights:
             where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
-            do = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
-            raise UserError(where, "the folder of its weights", "none", do)
+            advice = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
+            raise UserError(where, "the folder of its weights", "none", advice)
         elif kind == "contexts":
             settings, last = SentenceEncoder(weights=settings.weights), "tokens"
         marks = [encoder, settings.slug, last]

@@ -68,6 +68,13 @@ class ClaimKind:
         """Beyond it lies what a conclusion with a star asserts."""
         return 0.0 if self.from_zero else margin
 
+    def is_true_of(self, difference: float, margin: float) -> bool:
+        """Whether a claim of this kind holds of a true difference."""
+        size = difference
+        if self.denies and not self.is_one_sided:
+            size = abs(difference)
+        return size < margin if self.denies else size > margin
+
 
 def _half_of_printed(effect: Effect) -> float:
     """A difference that is claimed is one of at least half of what the paper prints,

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special  # stats takes a second to import
 
-LEVEL = 0.95
-ALPHA = 0.05
+from benchmark.core.confidence import ALPHA as ALPHA
+from benchmark.core.confidence import LEVEL
+
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
 Z = float(special.ndtri((1 + LEVEL) / 2))
 

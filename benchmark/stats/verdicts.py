@@ -13,11 +13,12 @@ that claim alone.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from math import ceil, inf, sqrt
+from operator import attrgetter
 from typing import NamedTuple
 
 from scipy import special
@@ -82,7 +83,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What a claim says about one pair."""
+    """What a claim says about one comparison."""
 
     kind: ClaimKind
     margin: float
@@ -160,25 +161,40 @@ class Rule:
         # Distances from the bounds that would decide, each with its level of
         # significance.
         rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
-        found = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
-        tried = range(1, MOST_SEEDS + 1) if doubt.seeds else ()
-        seeds = next(
-            (more for more in tried if any(is_found(more) for is_found in found)), None
-        )
+        tests = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
+        seeds = _fewest_seeds(tests) if doubt.seeds else None
         for more in SEEDS_BESIDE if doubt.images else ():
-            steps = [
-                bisect_left(SHARES, True, lo=1, key=partial(is_found, more))
-                for is_found in found
-                if is_found(more, SHARES[-1])
-            ]
-            if steps:
-                return Limit(seeds, ceil(doubt.image_count / SHARES[min(steps)]), more)
+            share = _largest_share(tests, more)
+            if share is not None:
+                return Limit(seeds, ceil(doubt.image_count / share), more)
         return Limit(seeds, None)
 
 
+def _fewest_seeds(tests: Sequence[Callable[[int], bool]]) -> int | None:
+    """With how many further trainings one of these tests finds the difference."""
+    for more in range(1, MOST_SEEDS + 1):
+        if any(test(more) for test in tests):
+            return more
+    return None
+
+
+def _largest_share(
+    tests: Sequence[Callable[[int, float], bool]], more: int
+) -> float | None:
+    """Of the images' variance: with no more than this, and so many further trainings,
+    one of these tests finds the difference."""
+    steps = [
+        bisect_left(SHARES, True, lo=1, key=partial(test, more))
+        for test in tests
+        if test(more, SHARES[-1])
+    ]
+    return SHARES[min(steps)] if steps else None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Pair:
-    """One pair of a claim, as it is put to `judge`, and what that concludes from it."""
+class Verdict:
+    """What a comparison says of one part of a claim: as it is put to `judge`, and what
+    that concludes."""
 
     comparison: Comparison
     rule: Rule
@@ -196,7 +212,7 @@ class Pair:
     # what would decide it; None: it is decided, or that is not known
     limit: Limit | None = None
     # the same comparison in other set-ups, each for itself
-    controls: "tuple[Pair, ...]" = ()
+    controls: "tuple[Verdict, ...]" = ()
     # what would be concluded if a control were against it, too
     withheld: Conclusion | None = None
 
@@ -206,7 +222,7 @@ class Pair:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95%, for other images and other trainings."""
+        """At LEVEL, for other images and other trainings."""
         return self.comparison.interval
 
     @property
@@ -214,124 +230,166 @@ class Pair:
         return self.rule.margin
 
 
-def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
-    """The pairs of each claim with what they say, with the adjustment over all these
-    claims."""
-    scopes = (_adjusted(claims, scope) for scope in ("estimate", "on_test_set"))
+def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
+    """The verdicts on the parts of each claim with what they conclude, with the
+    adjustment over all these claims."""
+    elsewhere = _adjusted(claims, "estimate")
+    here = _adjusted(claims, "on_test_set")
     return [
-        [_concluded(*facts) for facts in zip(*of_claim, strict=True)]
-        for of_claim in zip(claims, *scopes, strict=True)
+        list(map(_concluded, *of_claim))
+        for of_claim in zip(claims, elsewhere, here, strict=True)
     ]
 
 
-def withheld(pair: Pair, why: Flag) -> Pair:
-    """A pair of which nothing is concluded after all."""
-    undecided = {
-        "conclusion": Conclusion.UNDECIDED,
-        "on_test_set": Conclusion.UNDECIDED,
-    }
+def withheld(verdict: Verdict, why: Flag) -> Verdict:
+    """A verdict of which nothing is concluded after all."""
     return replace(
-        pair, **undecided, reason=why.sentence, blocked=why, withheld=pair.conclusion
+        verdict,
+        conclusion=Conclusion.UNDECIDED,
+        on_test_set=Conclusion.UNDECIDED,
+        reason=why.sentence,
+        blocked=why,
+        withheld=verdict.conclusion,
     )
 
 
-# p, Holm's, and what Holm multiplied it with, unbounded
-Adjusted = tuple[float, float, float]
+class Adjusted(NamedTuple):
+    """p of a verdict in the family of its claims."""
+
+    p: float
+    by_holm: float
+    factor: float  # what Holm multiplied p with, unbounded
 
 
-def _concluded(pair: Pair, elsewhere: Adjusted | None, here: Adjusted | None) -> Pair:
-    """With the adjusted p for other images, and of other trainings on this test set."""
-    comparison, rule = pair.comparison, pair.rule
+def _concluded(
+    verdict: Verdict, elsewhere: Adjusted | None, here: Adjusted | None
+) -> Verdict:
+    """With p for other images, and for other trainings on this test set."""
     if elsewhere is None:
-        flag = pair.blocked or NOTHING_VARIES
-        pair = replace(pair, reason=flag.sentence, blocked=flag)
+        flag = verdict.blocked or NOTHING_VARIES
+        verdict = replace(verdict, reason=flag.sentence, blocked=flag)
     else:
-        p, adjusted_p, factor = elsewhere
-        conclusion, reason = rule.conclusion(comparison.estimate, adjusted_p)
-        facts = {
-            "conclusion": conclusion,
-            "reason": reason,
-            "p": p,
-            "adjusted_p": adjusted_p,
-        }
-        if pair.has_scale:
-            facts["size"] = size(comparison.interval, pair.printed)
-        has_variance = isinstance(comparison.estimate, Estimate)
-        if conclusion == Conclusion.UNDECIDED and has_variance:
-            facts["limit"] = rule.limit(comparison.difference, comparison.doubt, factor)
-        pair = replace(pair, **facts)
+        verdict = _concluded_elsewhere(verdict, elsewhere)
     # What holds for other images holds on this test set, too. Its own interval is never
     # the wider one, but with few degrees of freedom its p after Holm's adjustment can
     # be the larger.
-    on_test_set = here and rule.conclusion(comparison.on_test_set, here[1])[0]
-    is_surer = on_test_set not in (None, Conclusion.UNDECIDED)
-    return replace(pair, on_test_set=on_test_set if is_surer else pair.conclusion)
+    on_test_set = Conclusion.UNDECIDED
+    if here:
+        estimate = verdict.comparison.on_test_set
+        on_test_set, _ = verdict.rule.conclusion(estimate, here.by_holm)
+    if on_test_set == Conclusion.UNDECIDED:
+        on_test_set = verdict.conclusion
+    return replace(verdict, on_test_set=on_test_set)
+
+
+def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
+    comparison, rule = verdict.comparison, verdict.rule
+    estimate = comparison.estimate
+    conclusion, reason = rule.conclusion(estimate, adjusted.by_holm)
+    limit = None
+    if conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
+        limit = rule.limit(comparison.difference, comparison.doubt, adjusted.factor)
+    size = None
+    if verdict.has_scale:
+        size = size_of(comparison.interval, verdict.printed)
+    return replace(
+        verdict,
+        conclusion=conclusion,
+        reason=reason,
+        p=adjusted.p,
+        adjusted_p=adjusted.by_holm,
+        size=size,
+        limit=limit,
+    )
 
 
 def _adjusted(
-    claims: Sequence[Sequence[Pair]], scope: str
+    claims: Sequence[Sequence[Verdict]], scope: str
 ) -> list[list[Adjusted | None]]:
-    """By an estimate of the comparisons; over the claims that have a pair which can be
-    judged. None of a pair that cannot.
+    """By an estimate of the comparisons; over the claims that have a part which can be
+    judged. None of a part that cannot.
 
-    A pair stands in the place of its claim among all claims of the adjustment: one that
+    A part stands in the place of its claim among all claims of the adjustment: one that
     is surer than its claim has more claims behind it.
     """
-    known = [
-        [(a.rule, None if a.blocked else getattr(a.comparison, scope)) for a in pairs]
-        for pairs in claims
-    ]
-    keys = [tuple(pair for pair in pairs if pair[1]) for pairs in known]
+    known = [[_estimated(verdict, scope) for verdict in claim] for claim in claims]
+    keys = [tuple(part for part in parts if part[1]) for parts in known]
     p_of = {key: claim_p(*zip(*key, strict=True)) for key in keys if key}
-
-    def adjusted(rule: Rule, estimate: Estimate | None, key: tuple) -> Adjusted | None:
-        if estimate is None:
-            return None
-        p = rule.p(estimate)
-        others = p_of | {key: p * len(key) if estimate.value < 0 else p}
-        product = float(holm_products(list(others.values()))[list(others).index(key)])
-        return p, min(1.0, product), product / p if p else len(p_of)
-
     return [
-        [adjusted(*pair, key) for pair in of]
-        for of, key in zip(known, keys, strict=True)
+        [_by_holm(*part, key, p_of) for part in parts]
+        for parts, key in zip(known, keys, strict=True)
     ]
+
+
+# a rule with the estimate that it is about; None: nothing can be concluded
+Estimated = tuple[Rule, Estimate | None]
+
+
+def _estimated(verdict: Verdict, scope: str) -> Estimated:
+    if verdict.blocked:
+        return verdict.rule, None
+    return verdict.rule, getattr(verdict.comparison, scope)
+
+
+def _by_holm(
+    rule: Rule,
+    estimate: Estimate | None,
+    key: tuple[Estimated, ...],
+    p_of: Mapping[tuple[Estimated, ...], float],
+) -> Adjusted | None:
+    """Of a part of the claim `key`; `p_of` has p of every claim."""
+    if estimate is None:
+        return None
+    p = rule.p(estimate)
+    in_family = p_of | {key: p * len(key) if estimate.value < 0 else p}
+    products = holm_products(list(in_family.values()))
+    product = float(products[list(in_family).index(key)])
+    return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
-    """p of a claim on several pairs: that all hold, or, if one is behind, that one is
+    """p of a claim on several parts: that all hold, or, if one is behind, that one is
     reversed."""
-    p_values = [
-        rule.p(estimate) for rule, estimate in zip(rules, estimates, strict=True)
-    ]
-    behind = [
-        p for p, estimate in zip(p_values, estimates, strict=True) if estimate.value < 0
-    ]
+    p_values, behind = [], []
+    for rule, estimate in zip(rules, estimates, strict=True):
+        p_values.append(rule.p(estimate))
+        if estimate.value < 0:
+            behind.append(p_values[-1])
     if len(rules) == 1 or not behind:
         return max(p_values)
     return min(1.0, len(rules) * min(behind))
 
 
-def decisive(pairs: Sequence[Pair]) -> Pair:
-    """The pair whose conclusion is that of its claim. Of the pairs with the worst
-    conclusion: where all hold the least sure one, where one is denied the surest. Of
-    undecided ones that which speaks against the paper, then that with the opposite
-    difference, then a blocked one."""
-    worst = min((pair.conclusion for pair in pairs), key=WORST_FIRST.index)
-    pairs = [pair for pair in pairs if pair.conclusion == worst]
+def decisive(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict that is that of its claim. Of those with the worst conclusion: where
+    all hold the least sure one, where one is denied the surest. Of undecided ones that
+    which speaks against the paper, then that with the opposite difference, then a
+    blocked one."""
+    conclusions = [verdict.conclusion for verdict in verdicts]
+    worst = min(conclusions, key=WORST_FIRST.index)
+    verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
-        behind = [pair for pair in pairs if pair.limit and pair.difference < 0]
-        behind.sort(
-            key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf)
-        )
-        withheld, blocked = (
-            [p for p in pairs if p.withheld],
-            [p for p in pairs if p.blocked],
-        )
-        return next(iter(withheld or behind or blocked or pairs))
+        return _decisive_of_undecided(verdicts)
     if worst == Conclusion.NO_DIFFERENCE:
-        return pairs[0]
-    return (max if worst == Conclusion.HOLDS else min)(pairs, key=lambda pair: pair.p)
+        return verdicts[0]
+    if worst == Conclusion.HOLDS:
+        return max(verdicts, key=attrgetter("p"))
+    return min(verdicts, key=attrgetter("p"))
+
+
+def _decisive_of_undecided(verdicts: Sequence[Verdict]) -> Verdict:
+    against = [verdict for verdict in verdicts if verdict.withheld]
+    behind = [
+        verdict for verdict in verdicts if verdict.limit and verdict.difference < 0
+    ]
+    behind.sort(key=_needed)
+    blocked = [verdict for verdict in verdicts if verdict.blocked]
+    return next(iter(against or behind or blocked or verdicts))
+
+
+def _needed(verdict: Verdict) -> tuple[float, float]:
+    """Seeds and images that would decide it."""
+    return verdict.limit.seeds or inf, verdict.limit.images or inf
 
 
 def two_digits(number: int) -> int:
@@ -340,7 +398,7 @@ def two_digits(number: int) -> int:
     return -(-number // step) * step
 
 
-def size(interval: tuple[float, float] | None, printed: float | None) -> Size | None:
+def size_of(interval: tuple[float, float] | None, printed: float | None) -> Size | None:
     """None where one of them is not known, or the paper prints no difference."""
     if interval is None or not printed:
         return None
@@ -357,14 +415,16 @@ def _is_found(
 ) -> bool:
     """Whether a difference so far from a bound would be found, with further trainings,
     and with `share` of the images' variance."""
-    now, then = (sum(part.weight(n) for part in doubt.seeds) for n in (0, more))
-    left = doubt.interaction * (then / now if now else 1.0)
-    of_images = share * (doubt.images - doubt.interaction + left)
-    parts = [
-        (p.weight(more) * p.main, p.freedom + more * p.is_own) for p in doubt.seeds
-    ]
-    variance = of_images + sum(main for main, _ in parts)
-    doubts = sum(main**2 / freedom for main, freedom in parts)
+    now = sum(part.weight() for part in doubt.seeds)
+    then = sum(part.weight(more) for part in doubt.seeds)
+    interaction = doubt.interaction * (then / now if now else 1.0)
+    variance = share * (doubt.images - doubt.interaction + interaction)
+    doubts = 0.0
+    for part in doubt.seeds:
+        main = part.weight(more) * part.main
+        further = more if part.is_own else 0
+        variance += main
+        doubts += main**2 / (part.freedom + further)
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
     reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
     return bool(reach**2 * variance <= room**2)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from benchmark.scoring.ties import stands_before
+
 CUTOFFS = (1, 5, 10)
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 
@@ -55,10 +57,9 @@ def _check_finite(scores: Tensor) -> None:
 
 
 def _ranks(scores_QG: Tensor, relevant_QG: Tensor) -> Tensor:
-    """(Q,) how many items that are not relevant score at least as much as the best
-    relevant one."""
+    """(Q,) how many items that are not relevant stand before the best relevant one."""
     best_Q1 = scores_QG.masked_fill(~relevant_QG, -torch.inf).amax(1, keepdim=True)
-    return ((scores_QG >= best_Q1) & ~relevant_QG).sum(1)
+    return (stands_before(scores_QG, best_Q1) & ~relevant_QG).sum(1)
 
 
 def _recalls(ranks: dict[str, Tensor]) -> dict[str, float]:

@@ -97,6 +97,8 @@ def test_what_was_there_stays(disk, left, capsys):
         assert guarded(write, None) == 2
         line = capsys.readouterr().err
         assert (
-            "No space left" in line and "GB are free" in line and line.count("\n") == 1
+            "No space left" in line
+            and "GB free there" in line
+            and line.count("\n") == 1
         )
     assert contents(disk) == before

@@ -92,21 +92,21 @@ PICTURES = {
     "a bomb, PNG": png(50_000, 50_000, EMPTY_DATA),
     "a bomb, BMP": BMP[:18] + struct.pack("<ii", 60_000, 60_000) + BMP[26:],
     "a bomb, PPM": b"P6 60000 60000 255\n",
-    "a size beyond all": png(2**31 - 1, 2**31 - 1, EMPTY_DATA),
-    "a size of nothing": png(0, 0, EMPTY_DATA),
+    "size beyond all": png(2**31 - 1, 2**31 - 1, EMPTY_DATA),
+    "no size": png(0, 0, EMPTY_DATA),
     "digits without end, PPM": b"P6 " + b"9" * 100_000,
     "no data, PNG": png(40, 30),
-    "a profile that is a bomb": png(
+    "profile bomb": png(
         *(40, 30, chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(48 << 20))))
     ),
-    "a text that is a bomb": png(
+    "text bomb": png(
         *(40, 30, chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(48 << 20))), EMPTY_DATA)
     ),
-    "a chunk beyond the end": PNG[:33] + struct.pack(">I", 2**31 - 1) + b"IDAT",
+    "chunk beyond end": PNG[:33] + struct.pack(">I", 2**31 - 1) + b"IDAT",
     "cut off, PNG": PNG[: len(PNG) // 2],
     "cut off, JPEG": JPEG[: len(JPEG) // 2],
     "markers without end, JPEG": b"\xff\xd8" + b"\xff" * 200_000,
-    "a directory that points to itself, TIFF": b"II*\0\x08\0\0\0\x00\x00\x08\0\0\0",
+    "recursive directory, TIFF": b"II*\0\x08\0\0\0\x00\x00\x08\0\0\0",
     "65,535 entries, TIFF": b"II*\0\x08\0\0\0\xff\xff" + bytes(4000),
 }
 
@@ -126,11 +126,11 @@ def to_outside(path: Path) -> None:
 
 
 LINKS = {
-    "to a picture outside": ("a.png", to_outside),
-    "to a file of the system": ("a.png", lambda path: path.symlink_to("/etc/passwd")),
+    "to outside image": ("a.png", to_outside),
+    "to system file": ("a.png", lambda path: path.symlink_to("/etc/passwd")),
     "to a device": ("a.png", lambda path: path.symlink_to("/dev/zero")),
     "to itself": ("a.png", lambda path: path.symlink_to("a.png")),
-    "no link but a pipe": ("a.png", os.mkfifo),
+    "a pipe": ("a.png", os.mkfifo),
 }
 
 

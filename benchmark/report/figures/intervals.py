@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
-from benchmark.boards.claims import Verdict
+from benchmark.boards.claims import ClaimTest
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
@@ -62,7 +62,7 @@ def leaderboard_lines(board: Board) -> list[Line]:
 
 
 def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    lines = claim_lines(inputs.verdicts)
+    lines = claim_lines(inputs.claim_tests)
     if lines:
         yield ReportFigure(
             name="claims",
@@ -72,30 +72,34 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
         )
 
 
-def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
+def claim_lines(claim_tests: Sequence[ClaimTest]) -> list[Line]:
     """One per comparison with an interval; every quantity has its own axis."""
     lines = []
-    for verdict in (verdict for verdict in verdicts if verdict.is_counted):
-        for pair in (pair for pair in verdict.pairs if pair.interval):
+    for claim_test in (
+        claim_test for claim_test in claim_tests if claim_test.is_counted
+    ):
+        for verdict in (verdict for verdict in claim_test.verdicts if verdict.interval):
             ends = (
-                (pair.margin,)
-                if pair.rule.kind.is_one_sided
-                else (-pair.margin, pair.margin)
+                (verdict.margin,)
+                if verdict.rule.kind.is_one_sided
+                else (-verdict.margin, verdict.margin)
             )
             marks = [Mark(value=end, look=MARGIN) for end in ends if end]
             found = Mark(
-                value=pair.difference, look=LOOKS[pair.conclusion], ends=pair.interval
+                value=verdict.difference,
+                look=LOOKS[verdict.conclusion],
+                ends=verdict.interval,
             )
-            is_one = pair.comparison.is_of_these_trainings
+            is_one = verdict.comparison.is_of_these_trainings
             marks.append(replace(found, is_of_these_trainings=is_one))
-            if pair.printed is not None:
-                marks.append(Mark(value=pair.printed, look=PRINTED))
+            if verdict.printed is not None:
+                marks.append(Mark(value=verdict.printed, look=PRINTED))
             label, heading = (
-                verdict.claim.statement,
-                quantity(pair.comparison.metric).heading,
+                claim_test.claim.statement,
+                quantity(verdict.comparison.metric).heading,
             )
-            if len(verdict.pairs) > 1:
-                label = f"{pair.comparison.names}: {label}"
+            if len(claim_test.verdicts) > 1:
+                label = f"{verdict.comparison.names}: {label}"
             panel = f"difference of {heading}; right of 0: the first preset is better"
             lines.append(Line(label=label, marks=marks, panel=panel))
     return lines

@@ -4,35 +4,38 @@ from collections.abc import Sequence
 
 from benchmark.boards import flags
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import FAILED, Place
-from benchmark.boards.claims import Verdict, counts
+from benchmark.boards.claim_ledger import FAILED, RowEntry
+from benchmark.boards.claims import ClaimTest, counts
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
 from benchmark.stats.claim_kinds import KINDS
-from benchmark.stats.verdicts import Limit, Pair, Size, two_digits
+from benchmark.stats.verdicts import Limit, Size, Verdict, two_digits
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
 
 
-def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
+def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
     """For pages, a row per claim that was run, and of one with several parts a row
     for each: the verdict, what would decide an undecided one, and the letters of all
     flags."""
     lines = []
-    for verdict in (verdict for verdict in verdicts if verdict.pairs):
-        letters = flags.letters(verdict.flags)
-        head = {"claim": statement(verdict), "verdict": verdict.conclusion}
+    for claim_test in (claim_test for claim_test in claim_tests if claim_test.verdicts):
+        letters = flags.letters(claim_test.flags)
+        head = {"claim": statement(claim_test), "verdict": claim_test.conclusion}
         head["flags"] = Code(letters) if letters else None
-        alone = len(verdict.pairs) == 1
+        alone = len(claim_test.verdicts) == 1
         lines += [] if alone else [head]
-        for pair in verdict.pairs:
-            of_part = {"claim": f"{INDENT}{compared(pair)}", "verdict": pair.conclusion}
+        for verdict in claim_test.verdicts:
+            of_part = {
+                "claim": f"{INDENT}{compared(verdict)}",
+                "verdict": verdict.conclusion,
+            }
             line = {
-                "metric": heading(pair),
-                "difference, 95% interval": difference(pair),
-                "printed": printed_difference(pair),
-                "would decide it": limited(pair.limit) if pair.limit else "",
+                "metric": heading(verdict),
+                "difference, 95% interval": difference(verdict),
+                "printed": printed_difference(verdict),
+                "would decide it": limited(verdict.limit) if verdict.limit else "",
             }
             lines.append((head if alone else of_part) | line)
     order = ("claim", "verdict", "metric", "difference, 95% interval", "printed")
@@ -40,21 +43,21 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     return Table.of(title, [{name: line.get(name) for name in order} for line in lines])
 
 
-def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
+def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
     """For export: every claim, with a row per part that was run, or the reason why none
     was."""
     lines = []
-    for verdict in verdicts:
-        claim = verdict.claim
+    for claim_test in claim_tests:
+        claim = claim_test.claim
         of_claim = {
-            "paper": verdict.paper,
-            "claim": statement(verdict),
-            "counted": "yes" if verdict.is_counted else "no",
-            "on other images": verdict.conclusion,
-            "on this test set": verdict.on_test_set,
+            "paper": claim_test.paper,
+            "claim": statement(claim_test),
+            "counted": "yes" if claim_test.is_counted else "no",
+            "on other images": claim_test.conclusion,
+            "on this test set": claim_test.on_test_set,
         }
         ends = {"where": claim.where, "note": claim.note}
-        if not verdict.pairs:
+        if not claim_test.verdicts:
             said = (
                 f" {KINDS[of.kind].verb} ".join(map(title_of, of.presets))
                 for of in claim.parts
@@ -63,128 +66,132 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
                 quantity(part.metric).heading for part in claim.parts
             )
             of_claim |= {"compared": "; ".join(said), "metric": ", ".join(metrics)}
-            lines.append(of_claim | {"remark": verdict.reason} | ends)
-        for pair in verdict.pairs:
+            lines.append(of_claim | {"remark": claim_test.reason} | ends)
+        for verdict in claim_test.verdicts:
             p_values, decimals = (
-                {"p": pair.p, "p after Holm": pair.adjusted_p},
-                _decimals(pair),
+                {"p": verdict.p, "p after Holm": verdict.adjusted_p},
+                _decimals(verdict),
             )
-            of_pair = {
-                "compared": compared(pair),
-                "metric": heading(pair),
-                "of this part": pair.conclusion,
+            of_verdict = {
+                "compared": compared(verdict),
+                "metric": heading(verdict),
+                "of this part": verdict.conclusion,
                 "seeds": ", ".join(
-                    str(n) for n in dict.fromkeys(pair.comparison.trainings) if n
+                    str(n) for n in dict.fromkeys(verdict.comparison.trainings) if n
                 ),
-                "first": mean(pair.comparison.firsts, decimals),
-                "second": mean(pair.comparison.seconds, decimals),
-                "difference": difference(pair),
-                "printed": printed_difference(pair),
-                "margin": Number(value=pair.margin, form=".2g"),
+                "first": mean(verdict.comparison.firsts, decimals),
+                "second": mean(verdict.comparison.seconds, decimals),
+                "difference": difference(verdict),
+                "printed": printed_difference(verdict),
+                "margin": Number(value=verdict.margin, form=".2g"),
             }
-            of_pair |= {
+            of_verdict |= {
                 k: Number(value=p, form=".2g")
                 for k, p in p_values.items()
                 if p is not None
             }
-            lines.append(of_claim | of_pair | {"remark": remark(verdict, pair)} | ends)
+            lines.append(
+                of_claim | of_verdict | {"remark": remark(claim_test, verdict)} | ends
+            )
     return Table.of(title, lines)
 
 
 def against_papers(
-    board: Board, verdicts: Sequence[Verdict]
-) -> list[tuple[Verdict, str]]:
+    board: Board, claim_tests: Sequence[ClaimTest]
+) -> list[tuple[ClaimTest, str]]:
     """The verdicts that contradict their paper, each with Markdown links to the tests
     that speak for the implementation: a wrong one is likelier than a wrong paper."""
     listed = []
-    for verdict in verdicts:
-        rows = [row for preset in verdict.claim.presets if (row := board.row(preset))]
-        is_against = verdict.conclusion in FAILED and verdict.is_counted
-        if rows and is_against and verdict.paper != OWN:
+    for claim_test in claim_tests:
+        rows = [
+            row for preset in claim_test.claim.presets if (row := board.row(preset))
+        ]
+        is_against = claim_test.conclusion in FAILED and claim_test.is_counted
+        if rows and is_against and claim_test.paper != OWN:
             names = [row.method for row in rows if not row.is_own]
             names += ["fusion"] * any(row.declared.fuse for row in rows)
             links = [
                 f"[{name}]({TESTS}/test_{name}.py)" for name in dict.fromkeys(names)
             ]
-            listed.append((verdict, ", ".join(links)))
+            listed.append((claim_test, ", ".join(links)))
     return listed
 
 
-def counted(verdicts: Sequence[Verdict]) -> str:
+def counted(claim_tests: Sequence[ClaimTest]) -> str:
     """How many claims that count have each conclusion that one has: "holds 1, undecided
     2"."""
     return ", ".join(
-        f"{word} {count}" for word, count in counts(verdicts).items() if count
+        f"{word} {count}" for word, count in counts(claim_tests).items() if count
     )
 
 
-def tally(verdicts: Sequence[Verdict]) -> str:
+def tally(claim_tests: Sequence[ClaimTest]) -> str:
     """What became of all claims, those of the season file first; without its full
     stop."""
     own, others = (
-        [v for v in verdicts if (v.paper == OWN) is of] for of in (True, False)
+        [v for v in claim_tests if (v.paper == OWN) is of] for of in (True, False)
     )
     counting = f"Of the papers' claims {sum(v.is_counted for v in others)} count here"
     said = {"The season's own claims": own, counting: others}
     return ". ".join(f"{head}: {counted(of)}" for head, of in said.items() if of)
 
 
-def statement(verdict: Verdict) -> str:
+def statement(claim_test: ClaimTest) -> str:
     """The claim; where it does not count, that it does not."""
-    text = verdict.claim.statement
-    if verdict.is_elsewhere:
+    text = claim_test.claim.statement
+    if claim_test.is_elsewhere:
         return f"Said of other data, not counted: {text}"
-    return text if verdict.is_counted else f"Not counted: {text}"
+    return text if claim_test.is_counted else f"Not counted: {text}"
 
 
-def compared(pair: Pair) -> str:
+def compared(verdict: Verdict) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
-    comparison = pair.comparison
+    comparison = verdict.comparison
     if comparison.second:
-        return f" {pair.rule.kind.verb} ".join(comparison.titles)
+        return f" {verdict.rule.kind.verb} ".join(comparison.titles)
     first, second = (quantity(side).heading for side in sides(comparison.metric))
     return f"{comparison.titles[0]}: {first} above {second}"
 
 
-def heading(pair: Pair) -> str:
+def heading(verdict: Verdict) -> str:
     """Of the metric that was compared."""
-    return quantity(pair.comparison.metric).heading
+    return quantity(verdict.comparison.metric).heading
 
 
-def difference(pair: Pair) -> Number:
+def difference(verdict: Verdict) -> Number:
     """The measured difference with its interval; a dagger marks one that says nothing
     of other trainings."""
-    note = DAGGER * pair.comparison.is_of_these_trainings
-    return signed(pair.difference, _decimals(pair), pair.interval, note)
+    note = DAGGER * verdict.comparison.is_of_these_trainings
+    return signed(verdict.difference, _decimals(verdict), verdict.interval, note)
 
 
-def level(place: Place) -> Number:
+def level(place: RowEntry) -> Number:
     """The mean with its interval; a dagger marks one that says nothing of other
     trainings."""
     note = DAGGER * place.is_of_these_trainings
     return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
-def printed_difference(pair: Pair) -> Number | None:
+def printed_difference(verdict: Verdict) -> Number | None:
     """What the paper prints for it."""
-    return signed(pair.printed, _decimals(pair))
+    return signed(verdict.printed, _decimals(verdict))
 
 
-def _decimals(pair: Pair) -> int:
-    return quantity(pair.comparison.metric).decimals
+def _decimals(verdict: Verdict) -> int:
+    return quantity(verdict.comparison.metric).decimals
 
 
-def remark(verdict: Verdict, pair: Pair) -> str:
+def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
     """Why the verdict is what it is, how large the difference is beside the printed
     one, what would decide an undecided claim, and what speaks against trusting it."""
-    said = [pair.reason]
+    said = [verdict.reason]
     said += (
-        [f"the difference is {pair.size}"]
-        if pair.size not in (None, Size.AS_PRINTED)
+        [f"the difference is {verdict.size}"]
+        if verdict.size not in (None, Size.AS_PRINTED)
         else []
     )
-    said += [f"{limited(pair.limit)} would decide it"] if pair.limit else []
-    return "; ".join(dict.fromkeys([*said, *map(flags.said, verdict.flags)]))
+    said += [f"{limited(verdict.limit)} would decide it"] if verdict.limit else []
+    return "; ".join(dict.fromkeys([*said, *map(flags.said, claim_test.flags)]))
 
 
 def limited(limit: Limit, unit: str = "images") -> str:

@@ -15,11 +15,11 @@ from benchmark.boards.claim_ledger import (
     FAILING,
     HOLDING,
     OUTCOMES,
-    Compared,
-    Finding,
+    ClaimEntry,
     Group,
     LedgerRow,
     SeasonClaims,
+    VerdictEntry,
     judged_again,
     untested_for,
 )
@@ -252,7 +252,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("The best rows", lines)
 
 
-def claim_table(findings: Sequence[Finding]) -> Table:
+def claim_table(findings: Sequence[ClaimEntry]) -> Table:
     """A row per finding on a claim, and of a claim with several parts a row for
     each."""
     lines = []
@@ -337,7 +337,7 @@ def drawn_table(pages: Mapping[str, str]) -> str:
     return pipe_table(["paper", "number", "title", "where it is here"], lines, "llll")
 
 
-def difference(compared: Compared) -> Number:
+def difference(compared: VerdictEntry) -> Number:
     """The measured difference with its interval; a dagger marks one that says nothing
     of other trainings."""
     ends = None if compared.low is None else (compared.low, compared.high)

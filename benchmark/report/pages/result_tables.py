@@ -15,6 +15,7 @@ from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
 from benchmark.boards.timing import settings_of, time_settings
 from benchmark.core.departures import sentence
 from benchmark.core.records import Record
+from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
     DAGGER,
     Code,
@@ -114,7 +115,8 @@ def of_all_items(board: Board, way: str) -> Table:
     them; no rows where each query has one such item."""
     metrics = [f"{way}_{metric.name}" for metric in ALL_RANKS]
     rows = [row for row in board.ranked if comparisons.usable(row, metrics[1])]
-    rows = [row for row in rows if (row.played[0].scores.ranks[way].counts > 1).any()]
+    key = RankKey(way)
+    rows = [row for row in rows if (row.played[0].scores.ranks[key].counts > 1).any()]
     columns = {
         METRICS[metric].heading: [
             mean(comparisons.values(row, metric), 1) for row in rows

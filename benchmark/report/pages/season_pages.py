@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from benchmark.boards import flags
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
-from benchmark.boards.claims import Verdict, leader, verdicts_on
+from benchmark.boards.claim_entries import leader
+from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
@@ -74,7 +75,7 @@ def _readme(
             "first", FigureInputs(board=board), f"{board.dataset}-{task}"
         )
         is_told = board.dataset in [of["board"].dataset for of in shown]
-        said = "" if is_told else summary(board.whole, verdicts_on(board.whole))
+        said = "" if is_told else summary(board.whole, claim_tests_on(board.whole))
         shared = result_tables.shared_flags(board)
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
         shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
@@ -96,20 +97,20 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
         # The season's own claims first, then the papers'; of each those that are
         # decided first.
         ordered = sorted(
-            verdicts_on(board),
-            key=lambda verdict: (
-                verdict.paper != OWN,
-                verdict.conclusion == Conclusion.UNDECIDED,
+            claim_tests_on(board),
+            key=lambda claim_test: (
+                claim_test.paper != OWN,
+                claim_test.conclusion == Conclusion.UNDECIDED,
             ),
         )
-        inputs = FigureInputs(board=board, verdicts=ordered)
+        inputs = FigureInputs(board=board, claim_tests=ordered)
         of_board = {
             "board": board,
             "tally": claim_tables.tally(ordered),
             "figures": figures.section("claims", inputs, board.dataset),
             "table": claim_tables.verdict_table(board.title, ordered),
             "against": claim_tables.against_papers(board, ordered),
-            "not_run": sum(not verdict.pairs for verdict in ordered),
+            "not_run": sum(not claim_test.verdicts for claim_test in ordered),
         }
         shown.append(of_board)
     return filled(
@@ -140,18 +141,18 @@ def _paper(name: str, boards: Sequence[Board], figures: FigureFolder) -> str:
         name=name,
         headlines=[claim for claim in paper.claims if claim.headline],
         boards=boards,
-        verdicts={board.dataset: verdicts_on(board) for board in boards},
+        claim_tests={board.dataset: claim_tests_on(board) for board in boards},
         claim_tables=claim_tables,
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
     )
 
 
-def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
+def summary(board: Board, claim_tests: Sequence[ClaimTest]) -> str:
     """Who leads, which claims hold, what is missing: the most important first."""
     tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
-    counted = [verdict for verdict in verdicts if verdict.is_counted]
-    counted.sort(key=lambda verdict: not verdict.claim.headline)
+    counted = [claim_test for claim_test in claim_tests if claim_test.is_counted]
+    counted.sort(key=lambda claim_test: not claim_test.claim.headline)
     phrases = board.localisation.ranked
     return filled(
         "summary.md.j2",
@@ -163,7 +164,9 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         bounds=[
             f"{row.mean(x):.1f}" for row in phrases[:1] for x in result_tables.LIMITS
         ],
-        tally=claim_tables.tally(verdicts) if any(v.pairs for v in verdicts) else "",
+        tally=claim_tables.tally(claim_tests)
+        if any(test.verdicts for test in claim_tests)
+        else "",
         claims={
             head: [
                 v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds

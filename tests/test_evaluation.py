@@ -8,6 +8,7 @@ import pytest
 from oracles import fusion as naive
 from oracles import ranking, whole_matrices
 
+from benchmark.data.rank_keys import I2T, T2I, RankKey
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
 from benchmark.scoring.ranking import (
     BestItems,
@@ -88,7 +89,7 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     assert {name: by_tiles.metrics[name] for name in expected} == expected
     for way, scores_QG in both.items():
         relevant_QG = whole_matrices.by_query(way, matched)
-        ranks = by_tiles.scores.ranks[way]
+        ranks = by_tiles.scores.ranks[RankKey(way)]
         wanted = [np.flatnonzero(row) for row in relevant_QG]
         assert ranks.best.tolist() == ranking.ranks(scores_QG, wanted)
         assert ranks.values.tolist() == all_ranks(scores_QG, relevant_QG)
@@ -130,8 +131,8 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
             for block in tiles:
                 areas.add(number, block)
         weights = areas.weights()
-        np.testing.assert_allclose(weights["i2t"], naive.weights([first, second]))
-        np.testing.assert_allclose(weights["t2i"], naive.weights([first.T, second.T]))
+        np.testing.assert_allclose(weights[I2T], naive.weights([first, second]))
+        np.testing.assert_allclose(weights[T2I], naive.weights([first.T, second.T]))
 
         def fuse(scores, rows, columns):
             return fusion.fused(scores, weights, rows, columns)
@@ -140,7 +141,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         Tile(
             a.rows,
             a.columns,
-            fuse([a.of("i2t"), b.of("i2t")], rows=a.rows, columns=a.columns),
+            fuse([a.of(I2T), b.of(I2T)], rows=a.rows, columns=a.columns),
         )
         for a, b in zip(*parts, strict=True)
     ]
@@ -149,7 +150,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
     of_folds = whole_matrices.fold_ranks(finite, relevance.matrix, relevance)
     ranks |= {f"{way}_fold": of_way for way, of_way in of_folds.items()}
     found = evaluation.of_retrieval(tiles, relevance).scores.ranks
-    assert {way: of_way.values.tolist() for way, of_way in found.items()} == {
+    assert {key.name: of_key.values.tolist() for key, of_key in found.items()} == {
         way: of_way.values.tolist() for way, of_way in ranks.items()
     }
 
@@ -163,14 +164,14 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
     scores = rng.integers(0, 3, (6, 7)).astype(np.float32)
     tiles, relevant = in_disorder(tile, i2t=scores), relevance.matrix
     for way in ("i2t", "t2i"):
-        own = relevance.own(way)
+        own = relevance.own(RankKey(way))
         assert (own.said.toarray() == whole_matrices.by_query(way, relevant)).all()
-        counts, best = LayerRanks(way, own), BestItems(*groups[way], 4)
+        counts, best = LayerRanks(RankKey(way), own), BestItems(*groups[way], 4)
         for block in tiles:
             counts.see(block)
         for block in tiles:
             counts.add(block)
-            best.add(*of_direction(way, block, block.of(way)))
+            best.add(*of_direction(way, block, block.of(RankKey(way))))
         by_query = (
             whole_matrices.by_query(way, scores),
             whole_matrices.by_query(way, relevant),

@@ -15,11 +15,13 @@ import pytest
 from oracles import ranking
 from scipy.sparse import csr_array
 
-from benchmark.commands import score
+from benchmark.commands.annotated_split import annotated
+from benchmark.commands.external_scores import names_of
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, judged_table
+from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import Rows, places
 from benchmark.scoring import evaluation, metrics
@@ -68,7 +70,7 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
     plain = evaluation.of_retrieval(tiles, relevance, WAYS)
     assert found.metrics == plain.metrics  # those of `own` are untouched
     for way in WAYS:
-        ranks = found.scores.ranks[f"{way}@people"]
+        ranks = found.scores.ranks[RankKey(way, "people")]
         expected = of_layer(layer[way], scores if way == "i2t" else scores.T)
         assert ranks.values.tolist() == [rank for of in expected for rank in of]
         assert ranks.counts.tolist() == [len(of) for of in expected]
@@ -84,7 +86,7 @@ def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
     for way in WAYS:
         retrieved = found.retrieved[way]
         best = layer[way].first_right(retrieved).best
-        whole = found.scores.ranks[f"{way}@p"].best
+        whole = found.scores.ranks[RankKey(way, "p")].best
         if levels > 3:  # among equals, those that `own` has right come last
             assert (best == np.minimum(whole, 10)).all()
         said = layer[way].judged(retrieved)
@@ -343,13 +345,13 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
 @needs_files
 def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
     data, reference = coco
-    read = score.annotated("mscoco", data.folder / "dataset_coco.json")
+    read = annotated("mscoco", data.folder / "dataset_coco.json")
     captions = read.captions["caption_id"].tolist()
     names = {name: at for at, name in enumerate(map(str, reference.coco_ids))}
     rows = Rows(
         path=Path("b.npz"), values=np.zeros((25000, 2)), ids={"sentid": [*names][::-1]}
     )
-    at = places(rows, score._names(read)[1], "captions")
+    at = places(rows, names_of(read)["captions"], "captions")
     assert at.tolist() == [24999 - names[str(s)] for s in read.captions["sentid"]]
     assert len(captions) == 25000
 
@@ -456,7 +458,7 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
             whole = reference.coco_5k_recalls(theirs, "all", k)[way]
             assert found.metrics[f"{way}_r{k}"] == pytest.approx(100 * whole, abs=1e-9)
             judged = reference.cxc_recalls(theirs, "all", k)[way]
-            ours = metrics.rank_metrics(way, found.scores.ranks[f"{way}@cxc"])
+            ours = metrics.rank_metrics(way, found.scores.ranks[RankKey(way, "cxc")])
             assert ours[f"{way}_r{k}"] == pytest.approx(100 * judged, abs=1e-9)
         # The reference counts positives that no ranking can hold among the R of
         # R-precision.
@@ -467,7 +469,7 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
         from eccv_caption._metrics import compute_eccv_metrics
 
         judged = compute_eccv_metrics(theirs[way], truth)
-        ranks = found.scores.ranks[f"{way}@eccv"]
+        ranks = found.scores.ranks[RankKey(way, "eccv")]
         ours = metrics.rank_metrics(way, ranks, (*metrics.RANK_METRICS, *ALL_RANKS))
         for name, of in (
             ("map_r", "map_at_r"),

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from benchmark.core.errors import UserError
+from benchmark.data.rank_keys import I2T
 from benchmark.scoring import fusion, model_scores
 from benchmark.scoring.checkpoints import outcome
 from benchmark.scoring.equal_items import first_equal
@@ -48,7 +49,7 @@ def small_tiles(monkeypatch):
 def whole(stream: ScoreStream) -> np.ndarray:
     matrix = np.full((IMAGES, CAPTIONS), np.nan, np.float32)
     for tile in stream:
-        matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of(I2T)
     return matrix
 
 
@@ -102,8 +103,8 @@ def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):
     monkeypatch.setenv(model_scores.MEMORY, "0")
     members = [Counting(seed).encoded() for seed in range(2)]
     stream, seen = ScoreStream(members, fusion.mean), []
-    stream.lookers.append(
-        lambda member, tile: seen.append((member, tile.of("i2t").size))
+    stream.observers.append(
+        lambda member, tile: seen.append((member, tile.of(I2T).size))
     )
     whole(stream)
     spent = [member.seconds["per_pair"] for member in members]

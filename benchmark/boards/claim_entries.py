@@ -1,0 +1,170 @@
+"""What a season says on the claims, as its claims.json has it: entries of the ledger.
+
+Numbers have DIGITS significant digits.
+"""
+
+from collections.abc import Callable, Sequence
+
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import RANKED_BY, Board, Row
+from benchmark.boards.claim_ledger import (
+    ClaimEntry,
+    Leader,
+    Made,
+    Measured,
+    RowEntry,
+    SeasonClaims,
+    VerdictEntry,
+)
+from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.timing import settings_of
+from benchmark.papers.printed_tables import quantity
+from benchmark.season.parameters import Params
+from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import Limit, Verdict
+
+DIGITS = 6  # significant ones
+
+
+def season_claims(
+    params: Params, boards: Sequence[Board], layers: Callable[[Board], Sequence]
+) -> SeasonClaims:
+    """What the boards of a season say; `layers` gives the BoardLayers of a board."""
+    datasets = [_measured(board, layers(board)) for board in boards]
+    return SeasonClaims(season=params.season, title=params.title, datasets=datasets)
+
+
+def _measured(board: Board, layers: Sequence) -> Measured:
+    tasks = (board.retrieval, board.localisation)
+    return Measured(
+        dataset=board.dataset,
+        title=board.title,
+        split=board.card["split"],
+        images=board.card["counts"]["test"]["images"],
+        made=made(board),
+        leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
+        claims=[_claim_entry(test, layers) for test in claim_tests_on(board)],
+    )
+
+
+def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
+    decisive = None
+    if test.verdicts:
+        decisive = test.verdicts.index(test.decisive)
+    return ClaimEntry(
+        paper=test.paper,
+        id=test.claim.id,
+        conclusion=test.conclusion,
+        on_test_set=test.on_test_set,
+        reason=test.reason,
+        is_elsewhere=test.is_elsewhere,
+        cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
+        parts=[verdict_entry(verdict) for verdict in test.verdicts],
+        decisive=decisive,
+        layers=_by_layers(test, layers),
+    )
+
+
+def _by_layers(
+    test: ClaimTest, layers: Sequence
+) -> dict[str, tuple[Conclusion, Conclusion, bool]]:
+    """By layer: the conclusions by `own` and by the layer, and whether it changes the
+    verdict."""
+    told = {}
+    for layer in layers:
+        judged = layer.judged_claims.get((test.paper, test.claim.id))
+        if judged:
+            conclusions = (judged.own.conclusion, judged.here.conclusion)
+            told[layer.name] = (*conclusions, judged.is_changed)
+    return told
+
+
+def made(board: Board) -> Made:
+    trained, costs = [], []
+    for row in board.rows:
+        trained += [outcome for outcome in row.played if outcome.history is not None]
+    for outcome in board.outcomes:
+        costs += [*outcome.trainings, outcome.scoring]
+    epochs = sorted({len(outcome.history) for outcome in trained})
+    seconds = sum(outcome.training_seconds for outcome in trained)
+    return Made(
+        seeds=sorted({outcome.record.seed for outcome in board.outcomes}),
+        trainings=len(trained),
+        epochs=[*epochs[:1], *epochs[-1:]],
+        images=board.card["counts"].get("train", {}).get("images", 0),
+        hours=_rounded(seconds / 3600),
+        settings=[str(setting) for setting in settings_of(board)],
+        commits=sorted({each.git_commit for each in costs}),
+    )
+
+
+def leader(board: Board) -> Leader:
+    """Of a board of one task."""
+    ranked, rivals = board.ranked, comparisons.rivals(board)
+    metric = RANKED_BY[ranked[0].task]
+    heading = quantity(metric).heading
+    if metric == "rsum" and len(board.ways) == 1:
+        heading = f"rsum of {board.ways[0]} alone"
+    places = [
+        _row_entry(board, row, metric, of_row)
+        for row, of_row in zip(ranked, rivals, strict=True)
+    ]
+    return Leader(
+        task=ranked[0].task,
+        metric=heading,
+        is_compared=comparisons.is_compared(board),
+        places=places,
+    )
+
+
+def _row_entry(board: Board, row: Row, metric: str, rivals: list[int]) -> RowEntry:
+    ends = comparisons.interval(board, row, metric)
+    of_images = comparisons.interval_over_images(board, row, metric)
+    low, high = ends or of_images or (None, None)
+    row_flags = flags.row_flags(board, row)
+    return RowEntry(
+        title=row.title,
+        mean=_rounded(row.mean(metric)),
+        rivals=rivals,
+        low=_rounded(low),
+        high=_rounded(high),
+        is_of_these_trainings=ends is None and low is not None,
+        flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
+    )
+
+
+def verdict_entry(verdict: Verdict) -> VerdictEntry:
+    """A part of a claim that was run, with its controls."""
+    comparison = verdict.comparison
+    metric = quantity(comparison.metric)
+    low, high = comparison.interval or (None, None)
+    # No p where the verdict does not rest on it, as where an interval within the margin
+    # decides.
+    asserted = verdict.rule.asserted(comparison.difference)
+    p = verdict.adjusted_p if verdict.conclusion == asserted else None
+    limit = verdict.limit or Limit(None, None)
+    return VerdictEntry(
+        first=comparison.titles[0],
+        second=comparison.titles[1],
+        conclusion=verdict.conclusion,
+        metric=metric.heading,
+        decimals=metric.decimals,
+        difference=_rounded(comparison.difference),
+        low=_rounded(low),
+        high=_rounded(high),
+        p=_rounded(p),
+        is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
+        printed=_rounded(verdict.printed),
+        margin=_rounded(verdict.margin),
+        size=verdict.size,
+        seeds=limit.seeds,
+        images=limit.images,
+        seeds_beside=limit.seeds_beside,
+        remedy=flags.BLOCKING[verdict.blocked.letter] if verdict.blocked else "",
+        controls=[verdict_entry(control) for control in verdict.controls],
+        withheld=verdict.withheld,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,100 @@
+"""The test split of annotations that were made elsewhere, without a season."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+
+from benchmark.boards.boards import OWN_IMAGES
+from benchmark.commands.external_scores import SPLIT
+from benchmark.contracts import datasets
+from benchmark.contracts.datasets import Layer, Tables
+from benchmark.core.errors import UserError
+from benchmark.core.files import is_file
+from benchmark.data.prepared_tables import Prepared, judged_table
+from benchmark.prepare.__main__ import arranged
+from benchmark.prepare.table_checks import check_rows
+
+
+def annotated(dataset: str, path: Path) -> Prepared:
+    """The test split of annotations, as if prepared; of a folder that names no split,
+    or one alone, all of it. Raises UserError for what cannot be read."""
+    if not is_file(path):
+        raise UserError(path, "a file of annotations", "nothing", "correct the path")
+    module, raw = datasets.load(dataset), path.parent
+    options = _options(module, path)
+    is_folder = dataset == OWN_IMAGES
+    if not is_folder and path not in (files := module.inventory(raw, options)):
+        expected = f"annotations as {', '.join(file.name for file in files)}"
+        raise UserError(path, expected, path.name, "name the file so")
+    read = module.read_for_score if is_folder else module.read
+    tables, card = read(raw, options), module.card(options)
+    of_test = _test_tables(path, tables, card.expected_images.get(SPLIT))
+    check_rows(of_test)
+    layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
+    images, captions = _with_annotation_ids(of_test, tables)
+    files = images["file"]
+    facts = {
+        "title": card.title,
+        "ways": list(card.ways),
+        "folds": card.folds,
+        "split": card.split,
+        "counts": {SPLIT: {"images": len(images)}},
+        "layers": {layer.name: {"partial": layer.partial} for layer in layers},
+        "notes": tables.notes,
+    }
+    return Prepared(
+        images=images.assign(
+            file=files.where(files != "", images["image_id"] + ".jpg")
+        ),
+        captions=captions,
+        regions=of_test.regions.assign(phrase_id=""),
+        card=facts,
+        folder=Path(dataset),
+        **_judged(layers),
+    )
+
+
+def _options(module: ModuleType, path: Path) -> object:
+    """The options of a reader for this file, as far as it has them."""
+    given = {"with_pictures": False, "captions": path.name}
+    if path.name.startswith("dataset_"):  # Karpathy's files
+        given["annotations"] = "karpathy"
+    names = {field.name for field in fields(module.Options)}
+    return module.Options(**{name: given[name] for name in given if name in names})
+
+
+def _test_tables(path: Path, tables: Tables, expected: int | None) -> Tables:
+    """The images and captions of the test split. Raises UserError for another number of
+    images than expected, and for none."""
+    images = tables.images[tables.images["split"] == SPLIT]
+    count = len(images)
+    if not count or expected not in (None, count):
+        wanted = f"{'some' if expected is None else expected} test images"
+        raise UserError(path, wanted, count, "get the whole file")
+    is_of_test = tables.captions["image_id"].isin(images["image_id"])
+    return replace(
+        tables,
+        images=images,
+        captions=tables.captions[is_of_test],
+        regions=tables.regions[:0],
+    )
+
+
+def _with_annotation_ids(
+    of_test: Tables, tables: Tables
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Images and captions in the order of a prepared dataset, with the ids that the
+    annotations have beside those."""
+    images, captions = arranged(of_test)
+    if tables.captions.index.name == "sentid":
+        captions = captions.merge(tables.captions["caption_id"].reset_index())
+    if tables.images.index.name == "imgid":
+        images = images.merge(tables.images["image_id"].reset_index())
+    return images, captions
+
+
+def _judged(layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:
+    return {"judged": judged_table(layers)} if layers else {}

@@ -1,0 +1,255 @@
+"""Embeddings that were made elsewhere, judged by their cosines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmark.commands.external_scores import (
+    SPLIT,
+    External,
+    Given,
+    ReadingOptions,
+    names_of,
+    note_on_whole_numbers,
+    notes_on_equal_captions,
+)
+from benchmark.core.errors import UserError
+from benchmark.data.prepared_tables import Prepared, Split
+from benchmark.features import embedding_files, number_formats
+from benchmark.features.embedding_files import Rows, places, read_embeddings
+from benchmark.scoring.corrections import BANK, Asked, Corrected
+from benchmark.scoring.equal_items import first_equal
+from benchmark.scoring.evaluation import of_test_split
+from benchmark.scoring.ranking import Matrices, spans
+
+ROLES = ("images", "captions")
+PAIR = "--images, --captions"
+ROWS_AT_ONCE = 512  # of a product in double precision
+AS_IT_IS = ReadingOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionOptions:
+    """How cosines are corrected for hubs."""
+
+    how: str
+    parameters: Mapping[str, float]  # k and alpha, or beta
+    banks: Sequence[Path] = ()  # embeddings of images and of captions, where it has any
+    seed: int = 0  # draws the bank
+
+
+def of_embeddings(
+    images: Path,
+    captions: Path,
+    data: Prepared,
+    reading: ReadingOptions = AS_IT_IS,
+    correction: CorrectionOptions | None = None,
+) -> External:
+    """Judge embeddings by their cosines; other scores are given as a matrix. Raises
+    UserError for files that do not fit the test split or each other."""
+    numbers, split, names = reading.numbers, data.split(SPLIT), names_of(data)
+    given = [
+        read_embeddings(path, role, numbers)
+        for path, role in zip((images, captions), ROLES, strict=True)
+    ]
+    bank_files = correction.banks if correction else ()
+    banks = [
+        read_embeddings(path, role, numbers)
+        for path, role in zip(bank_files, ROLES, strict=False)
+    ]
+    every_file = [*given, *banks]
+    number_formats.check_alike([rows.whole for rows in every_file], numbers)
+    notes = [note_on_whole_numbers(rows, numbers) for rows in every_file if rows.whole]
+    _refuse_swapped(given, names)
+    vectors = []
+    for rows, role in zip(given, ROLES, strict=True):
+        flat = _one_vector_each(rows, role, names[role], split, reading, notes)
+        vectors.append(_vectors(flat, role, names[role], split, reading, notes))
+    image_vectors, caption_vectors = vectors
+    _check_pair(image_vectors, caption_vectors, captions)
+    started = perf_counter()
+    matrix = cosines(image_vectors, caption_vectors)
+    notes += notes_on_equal_captions(data, caption_vectors, captions)
+    seconds = {"per_pair": (perf_counter() - started) / matrix.size}
+    if correction:
+        ways = data.card["ways"]
+        tiles = _corrected(image_vectors, caption_vectors, ways, correction, banks)
+        result = of_test_split(tiles, data)
+        metrics = result.metrics | {"correction": tiles.facts}
+        result = replace(result, metrics=metrics)
+    else:
+        result = of_test_split(Matrices(i2t=matrix), data)
+    return External(
+        given=Given.EMBEDDINGS,
+        files=[images, *bank_files, captions],
+        result=result,
+        seconds=seconds,
+        notes=notes,
+    )
+
+
+def _refuse_swapped(
+    given: Sequence[Rows], names: Mapping[str, Sequence[Sequence[str]]]
+) -> None:
+    """Raise UserError where the files fit in each other's place, and not as given."""
+    images, captions = given
+    of_images, of_captions = names["images"], names["captions"]
+    if _fits(images, of_images) or _fits(captions, of_captions):
+        return
+    if _fits(images, of_captions) and _fits(captions, of_images):
+        swapped = f"captions in {images.path}, images in {captions.path}"
+        advice = f"swap them: --images {captions.path} --captions {images.path}"
+        raise UserError(PAIR, "the images first", swapped, advice)
+
+
+def _fits(rows: Rows, names: Sequence[Sequence[str]]) -> bool:
+    """Whether the rows can be those of these items."""
+    if not rows.ids:
+        return len(rows.values) == len(names[0])
+    for ids in rows.ids.values():
+        if (embedding_files.rows_of_items(ids, "", names) >= 0).any():
+            return True
+    return False
+
+
+def _one_vector_each(
+    rows: Rows,
+    role: str,
+    names: Sequence[Sequence[str]],
+    split: Split,
+    reading: ReadingOptions,
+    notes: list[str],
+) -> Rows:
+    """Rows (N, F); of an array (I, K, F) of the captions of each image, (C, F)."""
+    count, shape = len(names[0]), rows.values.shape
+    if len(shape) == 3 and role == "captions" and _are_several(rows, split):
+        each = f"the {shape[1]} captions of each image, in their order"
+        notes.append(f"{rows.path}: {shape} are {each}")
+        return replace(rows, values=rows.values.reshape(count, shape[2]))
+    if len(shape) != 2:
+        advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
+        advice += f"order: {reading.order}"
+        raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
+    if not rows.ids and shape[0] != count == shape[1]:
+        expected = f"one row for each of {count} items"
+        raise UserError(rows.path, expected, "one column for each", "transpose it")
+    return rows
+
+
+def _are_several(rows: Rows, split: Split) -> bool:
+    """Whether an array (I, K, F) without ids has the K captions of every image, in
+    their order."""
+    images, each = len(split.image_rows), rows.values.shape[1]
+    in_order = np.repeat(np.arange(images), each)
+    is_whole = np.array_equal(split.image_of_caption, in_order)
+    return is_whole and len(rows.values) == images and not rows.ids
+
+
+def _vectors(
+    rows: Rows,
+    role: str,
+    names: Sequence[Sequence[str]],
+    split: Split,
+    reading: ReadingOptions,
+    notes: list[str],
+) -> np.ndarray:
+    """(n, F) unit vectors of the items, in the order of the split."""
+    order = places(rows, names, role, repeats=split.image_of_caption, do=reading.order)
+    if not rows.ids and len(order) < len(rows.values):
+        repeated = "one row per caption; the equal ones of an image count once"
+        notes.append(f"{rows.path}: {repeated}")
+    return _units(rows.values[order], rows.path, names[0])
+
+
+def _units(vectors: np.ndarray, path: Path, ids: Sequence[str]) -> np.ndarray:
+    """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that
+    sums of their products are exact: equal Hamming distances tie."""
+    given = vectors.dtype
+    if (np.abs(vectors) == 1).all():
+        digits = (np.finfo(np.float64).nmant - vectors.shape[1].bit_length()) // 2
+        mantissa, power = np.frexp(1 / np.sqrt(vectors.shape[1]))
+        rounded = np.round(np.ldexp(mantissa, digits))
+        return vectors * np.ldexp(rounded, power - digits)
+    # of 2: no digit is lost
+    power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]
+    # squares neither overflow nor vanish
+    vectors = np.ldexp(vectors.astype(np.float64), -power)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not lengths.all():
+        first, count = int(lengths.argmin()), int((lengths == 0).sum())
+        zeros = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such "
+        zeros += "vectors)"
+        raise UserError(path, "vectors that have a direction", zeros, "correct them")
+    return (vectors / lengths).astype(given)
+
+
+def _check_pair(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
+    """Raise UserError for vectors of two sizes, and for the same ones twice. `path` is
+    that of the captions."""
+    size = images.shape[1]
+    if captions.shape[1] != size:
+        expected = f"vectors of {size} numbers, as of the images"
+        advice = "take both from the same model"
+        raise UserError(path, expected, captions.shape[1], advice)
+    if np.array_equal(images, captions):
+        expected = "vectors of images and of captions"
+        advice = f"name the file of the captions, not {path}"
+        raise UserError(PAIR, expected, "the same numbers twice", advice)
+
+
+def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(n, m) of unit vectors (n, F) and (m, F), each pair by itself: summed in double
+    precision and rounded, so that equal cosines are equal wherever their rows stand."""
+    first_x, first_y = first_equal(x), first_equal(y)
+    products = np.empty((len(x), len(y)), x.dtype)
+    exact = y.astype(np.float64).T
+    for rows in spans(len(x), ROWS_AT_ONCE):
+        products[rows] = x[rows].astype(np.float64) @ exact
+    if len(np.unique(first_x)) == len(x) and len(np.unique(first_y)) == len(y):
+        return products
+    return products[np.ix_(first_x, first_y)]
+
+
+def _corrected(
+    images: np.ndarray,
+    captions: np.ndarray,
+    ways: Sequence[str],
+    correction: CorrectionOptions,
+    banks: Sequence[Rows],
+) -> Corrected:
+    """The cosines, corrected as those of a season's row, with parameters that are
+    given. `banks` are rows of images and of captions, where the correction takes
+    them."""
+    drawn = [images, captions]
+    for side, rows in enumerate(banks):
+        drawn[side] = _drawn_bank(rows, images.shape[1], correction.seed)
+    bank_images, bank_captions = drawn
+    split = cosines(images, captions)
+    scores_of = {}
+    for way in ways:
+        if way == "i2t":
+            bank = cosines(bank_images, captions)
+        else:
+            bank = cosines(images, bank_captions)
+        scores_of[way] = _asked(way, split), _asked(way, bank)
+    parameters = dict.fromkeys(ways, correction.parameters)
+    return Corrected(correction.how, scores_of, parameters)
+
+
+def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
+    """The unit vectors of a bank: BANK rows at most, which the seed draws."""
+    shape = rows.values.shape
+    if shape[1:] != (size,):
+        advice = "embed it with the same model"
+        raise UserError(rows.path, f"rows of {size} numbers", shape, advice)
+    drawn = np.random.default_rng(seed).permutation(len(rows.values))[:BANK]
+    ids = [str(row) for row in drawn]
+    return _units(rows.values[drawn], rows.path, ids)
+
+
+def _asked(way: str, scores_IC: np.ndarray) -> Asked:
+    queries, items = scores_IC.shape if way == "i2t" else scores_IC.T.shape
+    return Asked(way, queries, items, Matrices(i2t=scores_IC))

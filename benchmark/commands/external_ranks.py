@@ -1,0 +1,283 @@
+"""Ranks of the best relevant item that were made elsewhere, in tables or in lists of
+what was retrieved."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.commands.external_scores import (
+    QUERIES,
+    External,
+    Given,
+    ReadingOptions,
+    names_of,
+)
+from benchmark.core.errors import UserError
+from benchmark.core.files import readable
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.rank_keys import RankKey
+from benchmark.data.results import Ranks, Scores
+from benchmark.features import embedding_files
+from benchmark.features.embedding_files import TABLES
+from benchmark.scoring.evaluation import Evaluation
+from benchmark.scoring.metrics import (
+    SUMMED_K,
+    rank_metrics,
+    retrieval_metrics,
+    rsum_terms,
+)
+from benchmark.scoring.rank_conventions import (
+    largest_may_mean_lost,
+    list_without_first,
+    zero_may_mean_lost,
+)
+
+HEADS = ["direction", "query", "rank"]
+ID_OF = {"i2t": "image_id", "t2i": "caption_id"}  # what the ids of queries are
+NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the gallery's size
+AS_IT_IS = ReadingOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class BestOfLists:
+    """What the first items of some lists tell of a direction."""
+
+    queries: Sequence[str]
+    items: int  # of the gallery
+    ranks: np.ndarray  # (Q,) of the best relevant item; of those not found, any
+    is_lost: np.ndarray  # (Q,) bool, whether it was not found
+    depth: int  # ranks below are known
+
+    @property
+    def known(self) -> np.ndarray:
+        """The ranks of what was found."""
+        return self.ranks[~self.is_lost]
+
+
+def of_ranks(
+    path: Path, data: Prepared, reading: ReadingOptions = AS_IT_IS
+) -> External:
+    """Judge the ranks of the best relevant items. Where some were not found, metrics
+    that reach beyond the ranks that are known, or listed, are left out.
+
+    Without options ranks are from 0; raises UserError where they may be others, or are
+    not those of the test queries.
+    """
+    table, ways = _rank_table(path), data.card["ways"]
+    notes = _notes_on_directions(path, table, ways)
+    names, lists = names_of(data), {}
+    items = {"i2t": len(names["captions"][0]), "t2i": len(names["images"][0])}
+    for way in ways:
+        rows = table[table["direction"] == way]
+        query_names = names[QUERIES[way]]
+        texts = _in_order(f"{path}: {way}", rows, way, query_names, reading.order)
+        where = f"{path}: {way}"
+        lists[way] = _best_of(where, texts, query_names[0], items[way], reading)
+    _refuse_other_conventions(path, lists, reading)
+    if reading.first_rank is None:
+        notes.append(f"{path}: ranks are read from 0, the best item first")
+    depths = dict.fromkeys(lists, reading.depth) if reading.depth else {}
+    return of_lists(Given.RANKS, path, lists, notes, depths)
+
+
+def _rank_table(path: Path) -> pd.DataFrame:
+    """The direction, query and rank of each row, as text."""
+    if path.suffix.lower() not in TABLES:
+        advice = "of a TREC run take the rank of each query's best relevant item"
+        expected, ending = f"ranks as {', '.join(TABLES)}", path.suffix or "no ending"
+        raise UserError(path, expected, ending, advice)
+    with readable(path, "a table of ranks", "save it again, or correct the path"):
+        table = embedding_files.table_of(path)
+        if not set(HEADS) <= set(table) or not table.columns.is_unique:
+            expected = f"the columns {', '.join(HEADS)}"
+            raise UserError(path, expected, ", ".join(table.columns), "name them so")
+        return table[HEADS].astype(object).map(embedding_files.text_of)
+
+
+def _notes_on_directions(
+    path: Path, table: pd.DataFrame, ways: Sequence[str]
+) -> list[str]:
+    """Notes on rows of directions that are not asked. Raises UserError for others."""
+    notes = []
+    for way, count in table["direction"].value_counts().items():
+        if way not in QUERIES:
+            rows = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
+        if way not in ways:
+            unused = f"{count} ranks {way}, which this dataset does not ask"
+            notes.append(f"{path}: not used: {unused}")
+    return notes
+
+
+def _in_order(
+    where: str,
+    rows: pd.DataFrame,
+    way: str,
+    query_names: Sequence[Sequence[str]],
+    order: str,
+) -> pd.Series:
+    """The ranks as text, in the order of the test queries. Raises UserError unless each
+    has one row."""
+    queries = query_names[0]
+    places = embedding_files.rows_of_items(
+        rows["query"].tolist(), ID_OF[way], query_names
+    )
+    is_missing = places < 0
+    if is_missing.any() or len(rows) != len(queries):
+        actual = f"{len(rows)} rows"
+        if is_missing.any():
+            actual += f", none for {queries[is_missing.argmax()]!r}"
+        is_twice = rows["query"].duplicated()
+        if is_twice.any():
+            actual += f", {rows['query'][is_twice].iloc[0]!r} twice"
+        expected = f"one row for each of the {len(queries)} test queries"
+        raise UserError(where, expected, actual, order)
+    return rows["rank"].iloc[places]
+
+
+def _best_of(
+    where: str,
+    texts: pd.Series,
+    queries: Sequence[str],
+    items: int,
+    reading: ReadingOptions,
+) -> BestOfLists:
+    """Ranks from 0, and which items were not found. Raises UserError for values that
+    are no ranks of a gallery of so many items, and if nothing was found at all."""
+    first_rank = reading.first_rank or 0
+    lost_value = reading.not_found
+    if lost_value == ALL_ITEMS:
+        lost_value = str(items + first_rank)
+    ranks = embedding_files.ranks_of(texts, first_rank, lost_value).to_numpy()
+    is_lost = np.isinf(ranks)
+    is_wrong = ~(is_lost | (ranks < items))
+    if is_wrong.any() or is_lost.all():
+        query = queries[is_wrong.argmax()]
+        raise _wrong_rank(where, texts[is_wrong], query, first_rank, items)
+    depth = max(int(ranks[~is_lost].max()) + 1, reading.depth)
+    return BestOfLists(queries, items, ranks, is_lost, depth)
+
+
+def _wrong_rank(
+    where: str, texts: pd.Series, query: str, first_rank: int, items: int
+) -> UserError:
+    """The error for values that are no ranks, of which `query` has the first one; for
+    none, if nothing was found at all."""
+    expected = f"whole ranks from {first_rank} below {items + first_rank}"
+    advice = "correct them, or leave empty what was not found"
+    if texts.empty:
+        return UserError(where, expected, "none", advice)
+    value, options = texts.iloc[0], []
+    if not first_rank and value == str(items):
+        options.append("--first-rank 1 if these are positions from 1")
+    if texts.nunique() == 1:
+        option = _not_found_option(value, first_rank, items)
+        options.append(f"{option} if it means that")
+    if options:
+        advice = f"add {', or '.join(options)}; or {advice}"
+    actual = f"{value} for {query!r} ({len(texts)} such)"
+    return UserError(where, expected, actual, advice)
+
+
+def _not_found_option(value: str, first_rank: int, items: int) -> str:
+    """The option by which this value stands for what was not found."""
+    if value == str(items + first_rank):
+        return f"--not-found {ALL_ITEMS} (their number)"
+    if not first_rank and value == str(items + 1):
+        return f"--not-found {ALL_ITEMS} --first-rank 1"
+    join = "=" if value.startswith("-") else " "
+    return f"--not-found{join}{shlex.quote(value)}"
+
+
+def _refuse_other_conventions(
+    path: Path, lists: Mapping[str, BestOfLists], reading: ReadingOptions
+) -> None:
+    """Raise UserError for ranks that may be positions from 1, and for a number that may
+    mean "not found", unless the options say."""
+    known = {way: of_way.known for way, of_way in lists.items()}
+    is_open = reading.first_rank is None
+    # every test query is there, so a single 1 without a 0 is enough
+    if is_open and list_without_first(list(known.values()), ones=1) is not None:
+        expected = "rank 0 for some query, whose best item is first"
+        advice = "add --first-rank 1 if these are positions from 1, or --first-rank 0"
+        raise UserError(path, expected, "none", advice)
+    marks_lost = any(of_way.is_lost.any() for of_way in lists.values())
+    if reading.not_found is not None or marks_lost:
+        return
+    for way, ranks in known.items():
+        if largest_may_mean_lost(ranks):
+            raise _doubtful_largest(f"{path}: {way}", ranks, reading.first_rank or 0)
+    sizes = {way: of_way.items for way, of_way in lists.items()}
+    if is_open and zero_may_mean_lost(known, sizes):
+        largest = int(max(ranks.max() for ranks in known.values()))
+        other = "positions from 1 with 0 for what was not found"
+        advice = "add --first-rank 1 --not-found 0 if so, or --first-rank 0 if 0 is "
+        advice += "the best rank"
+        actual = f"0 to {largest}, which may be {other}"
+        raise UserError(path, "ranks from 0", actual, advice)
+
+
+def _doubtful_largest(where: str, ranks: np.ndarray, first_rank: int) -> UserError:
+    """The error for a largest rank that may stand for what was not found."""
+    largest = int(ranks.max())
+    count, value = int((ranks == largest).sum()), largest + first_rank
+    actual = f"{value} in {count} of {len(ranks)} rows"
+    advice = f"add --not-found {value} if it means that, else --not-found {NO_VALUE}"
+    return UserError(where, "ranks that fall off", actual, advice)
+
+
+def of_lists(
+    given: Given,
+    path: Path,
+    lists: Mapping[str, BestOfLists],
+    notes: list[str],
+    depths: Mapping[str, int],
+) -> External:
+    """Judge the best relevant items that lists tell. Metrics that reach beyond what the
+    lists of a direction know are left out, if some items were not found."""
+    ranks, unknown = {}, set()
+    for way, of_way in lists.items():
+        best = np.where(of_way.is_lost, of_way.items - 1, of_way.ranks)
+        ranks[way] = Ranks.of_best(best)
+        if of_way.is_lost.any():
+            unknown |= _unknown_metrics(way, ranks[way], of_way.depth)
+            notes.append(_note_on_lost(way, of_way, given))
+    metrics = retrieval_metrics(ranks)
+    terms = rsum_terms(ranks)
+    if not unknown.isdisjoint(terms):
+        unknown.add("rsum")
+        bounds = [f"{name} {metrics[name]:.2f}" for name in terms if name in unknown]
+        notes.append(f"at least: {', '.join(bounds)}")
+    known = {name: value for name, value in metrics.items() if name not in unknown}
+    scores = Scores(ranks={RankKey(way): of_way for way, of_way in ranks.items()})
+    return External(
+        given=given,
+        files=[path],
+        result=Evaluation(metrics=known, scores=scores),
+        notes=notes,
+        lost={way: of_way.is_lost for way, of_way in lists.items()},
+        depths=depths,
+    )
+
+
+def _unknown_metrics(way: str, ranks: Ranks, depth: int) -> set[str]:
+    """The metrics that hang on ranks from `depth`."""
+    unknown = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
+    unknown.add(f"{way}_meanr")
+    median = f"{way}_medr"
+    if rank_metrics(way, ranks)[median] > depth:
+        unknown.add(median)
+    return unknown
+
+
+def _note_on_lost(way: str, of_way: BestOfLists, given: Given) -> str:
+    query = of_way.queries[of_way.is_lost.argmax()]
+    few = f"{of_way.is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
+    note = f"{way}: {few}; ranks are known below {of_way.depth}"
+    if given == Given.RANKS:
+        note += " (--depth, if more were listed)"
+    return note

@@ -1,0 +1,43 @@
+"""What `score` prints beside its numbers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from external_files import embeddings, save_pair, score
+from report_seasons import CAPTIONS
+
+from benchmark.core.files import read_json, write_json
+
+pytestmark = pytest.mark.usefixtures("external_season")
+
+
+def test_ties_and_twins_are_told(capsys):
+    card = Path("data/cards/open/card.json")
+    write_json(card, read_json(card) | {"twins": {"images": 3, "captions": 5}})
+    images, captions = embeddings(0.01)
+    images[1], captions[2:4] = images[0], captions[0]
+    assert score(*save_pair(images, captions)) == 0
+    told = capsys.readouterr().out
+    assert "twins in test: 3 images, 5 captions" in told
+    assert "ties: i2t R@1 83.33 as misses, 100.00 as hits" in told
+
+
+def test_a_doubt_fits_what_was_seen(capsys):
+    images, captions = embeddings(0.1)
+    assert score(*save_pair(images, captions)) == 0
+    told = capsys.readouterr().out
+    assert "chance" not in told and "replacing" not in told
+    mixed = np.random.default_rng(3).permutation(CAPTIONS)
+    assert score(*save_pair(images, captions[mixed])) == 0
+    told = capsys.readouterr().out
+    assert "replacing the row" in told
+    assert "near chance: rsum " in told and "or give ids" in told
+    np.save("m.npy", np.linalg.norm(images[:, None] - captions, axis=2))
+    assert score("--matrix", "m.npy") == 0
+    told = capsys.readouterr().out
+    assert "rsum 0.0, random 266.7; are these distances?" in told
+    assert score(*save_pair(images, -captions)) == 0
+    assert (
+        "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
+    )
