@@ -1,15 +1,14 @@
-"""CUHK-PEDES: 40,206 pictures of 13,003 persons, each picture described by at least two
-people.
+"""CUHK-PEDES: 40,206 images of 13,003 persons, each described by at least two people.
 
 Li, Xiao, Li, Zhou, Yue and Wang (2017), CVPR. The raw folder holds `reid_raw.json` and
 `imgs/`, or a folder `CUHK-PEDES` with them. The JSON is a list with one item per
-picture:
+image:
 
     {"split": "train", "captions": ["...", "..."], "file_path": "cam_a/1.jpg", "id": 7}
 
 where `file_path` is below imgs/ and `id` is the person, which is the group here. Other
 keys than these and the release's `processed_tokens` are named in the notes. A few
-pictures have more than two captions: Zheng et al. (2020), Dual-path, keep them all, the
+images have more than two captions: Zheng et al. (2020), Dual-path, keep them all, the
 evaluator of the dataset's authors takes the first two.
 
 Two later datasets of persons come in the same layout and are read with the option
@@ -62,7 +61,7 @@ class Release:
     images: Mapping[str, int]  # split -> images
     # captions_per_image -> split -> captions
     captions: Mapping[int | None, Mapping[str, int]]
-    file: str = "file_path"  # the key of a picture's path
+    file: str = "file_path"  # the key of an image's path
     hint: str = ""
 
 
@@ -133,7 +132,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Entry:
-    """One picture of the file; `where` locates it in error messages."""
+    """One image of the file; `where` locates it in error messages."""
 
     where: str
     file: str
@@ -183,7 +182,7 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The annotations and every picture that they name."""
+    """The annotations and every image that they name."""
     folder = image_files.Folder(_find(raw, options, PICTURES))
     files = [folder.path_of(entry.file) for entry in _entries(raw, options)]
     return [_find(raw, options, RELEASES[options.release].annotations), *files]
@@ -242,7 +241,7 @@ def _left_out(entries: list[Entry], options: Options) -> list[str]:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by its path below imgs/."""
+    """A function that opens an image by its path below imgs/."""
     return image_files.Folder(_find(raw, options, PICTURES))
 
 
@@ -298,7 +297,7 @@ def _digest(person: str) -> str:
 def _entry(item: object, where: str, release: Release) -> Entry:
     """Raises UserError without advice, which depends on the file."""
     file = _member(item, release.file, str, where)
-    expected = f"a picture below {PICTURES}/"
+    expected = f"an image below {PICTURES}/"
     path = PurePosixPath(inside(file, f"{where}: {release.file}", "", expected))
     if not path.suffix:
         raise UserError(f"{where}: {release.file}", expected, f"{file!r:.80}")
@@ -335,16 +334,16 @@ def _member(item: object, key: str, kind: type, where: str):
 
 
 def _check_together(entries: list[Entry], release: Release) -> None:
-    """Raise UserError for a picture that occurs twice, and for a person in two
+    """Raise UserError for an image that occurs twice, and for a person in two
     splits."""
-    first_of_picture: dict[str, Entry] = {}
+    first_of_image: dict[str, Entry] = {}
     first_of_person: dict[str, Entry] = {}
     for entry in entries:
-        other = first_of_picture.setdefault(entry.image_id, entry)
+        other = first_of_image.setdefault(entry.image_id, entry)
         if other is not entry:
             where = f"{entry.where}: {release.file}"
             actual = f"{entry.file!r}, the name of {other.where}"
-            raise UserError(where, "every picture once", actual)
+            raise UserError(where, "every image once", actual)
         other = first_of_person.setdefault(entry.person, entry)
         if other.split != entry.split:
             where = f"{entry.where} {entry.file}: id {entry.person}"

@@ -9,7 +9,7 @@ three of these partitions have the same sizes but different images:
                     al. 2020)
     m_rnn           29,783/1,000/1,000 (Mao et al. 2015); the lists are not public
 
-The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.zip`, and
+The raw folder holds the images, as `flickr30k-images/` or `flickr30k-images.zip`, and
 for
 
     karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip;
@@ -105,8 +105,8 @@ class Options:
     split          "karpathy", "entities", "flickr8k_based" or "m_rnn"
     annotations    source of the captions: "karpathy" or "precomp" for the partition
                    karpathy, "official" for the others; None: karpathy and official
-    with_pictures  False: pictures are not looked for, for example if features are
-                   imported. `precomp` needs no pictures in any case, but uses them if
+    with_pictures  False: images are not looked for, for example if features are
+                   imported. `precomp` needs no images in any case, but uses them if
                    dataset_flickr30k.json is there to name them.
     """
 
@@ -129,7 +129,7 @@ class Options:
 
     @property
     def needs_pictures(self) -> bool:
-        """Whether the dataset cannot be read without pictures."""
+        """Whether the dataset cannot be read without images."""
         return self.with_pictures and self.kind != "precomp"
 
     @property
@@ -167,7 +167,7 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their
+    """The files in use: annotations, features of `precomp`, and every image or their
     archive."""
     if options.kind == "precomp":
         files = precomp.files(raw / PRECOMP)
@@ -221,7 +221,7 @@ def _read_official(raw: Path, options: Options) -> Tables:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if options.kind == "precomp" and not _are_named(raw, options):
         advice = f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names"
@@ -320,7 +320,7 @@ def _lists(raw: Path, split: str) -> dict[str, tuple[Path, str]]:
 
 
 def _are_named(raw: Path, options: Options) -> bool:
-    """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of
+    """Whether `precomp`, whose ids are numbers, comes with images and the JSON of
     their names."""
     named = options.with_pictures and karpathy.find(raw, KARPATHY)
     return bool(named and image_files.find(raw, **STORE))

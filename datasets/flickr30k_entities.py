@@ -70,7 +70,7 @@ UNRELATED_LINE = re.compile(rf"(\d+)\s+([1-{CAPTIONS}])")
 
 LONGEST_LINE = 20_000  # characters of a sentence with its markup
 MOST_TAGS = 20_000  # of the XML of one image
-NOT_VISUAL = "0"  # the chain of phrases that name nothing in the picture
+NOT_VISUAL = "0"  # the chain of phrases that name nothing in the image
 
 PHRASE = re.compile(r"\[/EN#(?P<chain>\d+)(?:/[^\s\]]*)? (?P<words>\s*[^\s\]][^\]]*)\]")
 OPENING = re.compile(r"\[/EN#\S*")
@@ -97,7 +97,7 @@ class Annotation(NamedTuple):
 
     unions: dict[str, Box]  # chain -> the smallest box around all boxes of the chain
     boxless: frozenset[str]  # chains marked as the whole scene, or as without a box
-    clipped: int  # boxes that reached one pixel over the border of the picture
+    clipped: int  # boxes that reached one pixel over the border of the image
 
     @property
     def is_empty(self) -> bool:
@@ -115,10 +115,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which captions are kept, and whether there are pictures."""
+    """Which captions are kept, and whether there are images."""
 
     unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
-    # False: pictures are not looked for, as for imported features
+    # False: images are not looked for, as for imported features
     with_pictures: bool = True
 
 
@@ -198,7 +198,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if not options.with_pictures:
         advice = f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
@@ -207,7 +207,7 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 
 
 def _store(raw: Path) -> image_files.Store:
-    """Where the pictures are."""
+    """Where the images are."""
     advice = "place it there (for features alone, set the option with_pictures: false)"
     return image_files.needed(
         raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=advice
@@ -345,7 +345,7 @@ def parse_annotation(text: str, where: str) -> Annotation:
     root = _root(text, where)
     size = root.find("size")
     if size is None:
-        expected = "the picture's width and height"
+        expected = "the image's width and height"
         raise UserError(f"{where}: size", expected, "nothing", AGAIN)
     width, height = _whole(size, "width", where), _whole(size, "height", where)
     boxes: dict[str, list[Box]] = defaultdict(list)
@@ -395,7 +395,7 @@ def _root(text: str, where: str) -> Element:
 
 
 def _box(bounds: Element, width: int, height: int, where: str) -> tuple[Box, bool]:
-    """The box, half-open and clipped to the picture, and whether that changed it.
+    """The box, half-open and clipped to the image, and whether that changed it.
     Raises UserError for one that reaches more than a pixel outside, which rounding
     cannot explain."""
     sides = xmin, ymin, xmax, ymax = [_whole(bounds, side, where) for side in SIDES]
@@ -406,7 +406,7 @@ def _box(bounds: Element, width: int, height: int, where: str) -> tuple[Box, boo
     if xmax < xmin or ymax < ymin:
         expected = "a box that ends after it begins"
     elif not is_near or x0 >= x1 or y0 >= y1:
-        expected = f"a box within the picture of {width} x {height} pixels"
+        expected = f"a box within the image of {width} x {height} pixels"
     if expected:
         numbers = f"xmin ymin xmax ymax {' '.join(map(str, sides))}"
         raise UserError(f"{where}: box", expected, numbers, AGAIN)

@@ -1,4 +1,4 @@
-"""Anyone's own pictures and captions: a folder with one annotation file in it, or one
+"""Anyone's own images and captions: a folder with one annotation file in it, or one
 of the layouts in which people share such data.
 
     .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or
@@ -31,7 +31,7 @@ list in a cell; a caption may be an object with a text, whose split and group ar
 of its image. Keys that are not read are named in the notes, at every depth. Two keys
 for one thing are refused unless they agree.
 
-Paths are relative to the folder. A picture that is not there may have its name in
+Paths are relative to the folder. An image that is not there may have its name in
 another Unicode form or case, or all of them may be in one folder below; where that is
 no single file, nothing is guessed. Without splits, a hash of its path puts each image
 into train, val or test (80/10/10). With the options `val` and `test`, so many images of
@@ -112,7 +112,7 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The annotation files and every picture they name."""
+    """The annotation files and every image they name."""
     annotations = _annotations(raw, options)
     files = _loose(annotations.entries)
     return [*annotations.paths, *map(image_files.Folder(raw).path_of, files)]
@@ -173,12 +173,12 @@ def told(raw: Path, options: Options = Options()) -> str:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by its path in the folder."""
+    """A function that opens an image by its path in the folder."""
     return packed.Packed(raw)
 
 
 def missing(raw: Path, file: str) -> UserError:
-    """The error for a picture that the annotations name and that is not there."""
+    """The error for an image that the annotations name and that is not there."""
     stem, actual = PurePosixPath(file).stem, "nothing"
     archives = folder_files.ending_in(raw, ARCHIVES)
     if archives:

@@ -6,12 +6,12 @@ is left of it is "restval", 30,504 images that most papers train on besides the 
 of the training set. Results are reported for all 5,000 test images and as means over
 five consecutive folds of 1,000.
 
-The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip and
+The raw folder holds the images, as train2014/ and val2014/ or train2014.zip and
 val2014.zip, and
 
     karpathy  dataset_coco.json, the same in a .zip, or caption_datasets.zip
     precomp   coco_precomp/ of SCAN, whose testall_* are the 5,000 test images; needs no
-              pictures
+              images
 
 With either, an image is named by its number in COCO. Archives are read in place.
 
@@ -100,8 +100,8 @@ class Options:
 
     annotations    "karpathy", or "precomp" for the captions of SCAN's features
     restval        whether restval is used for training; always with `precomp`
-    with_pictures  False: pictures are not looked for, for example if features are
-                   imported. `precomp` needs no pictures in any case, but uses those
+    with_pictures  False: images are not looked for, for example if features are
+                   imported. `precomp` needs no images in any case, but uses those
                    that are there.
     """
 
@@ -130,7 +130,7 @@ class Options:
 
     @property
     def needs_pictures(self) -> bool:
-        """Whether the dataset cannot be read without pictures."""
+        """Whether the dataset cannot be read without images."""
         return self.with_pictures and not self.is_precomp
 
 
@@ -166,7 +166,7 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their
+    """The files in use: annotations, features of `precomp`, and every image or their
     archives."""
     if options.is_precomp:
         store = _find_store(raw) if options.with_pictures else None
@@ -276,7 +276,7 @@ def _are_ids(key: str, items: object) -> bool:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if not options.with_pictures:
         return image_files.absent(
@@ -325,13 +325,13 @@ class Several:
     def __call__(self, file: str) -> Image.Image:
         part, _, name = file.partition("/")
         if part not in self.stores:
-            expected = f"a picture of {' or '.join(self.stores)}"
-            raise UserError(file, expected, part, "place the other pictures")
+            expected = f"an image of {' or '.join(self.stores)}"
+            raise UserError(file, expected, part, "place the other images")
         return self.stores[part](name)
 
 
 def _find_store(raw: Path) -> Several | None:
-    """The pictures that are there; None where neither half is."""
+    """The images that are there; None where neither half is."""
     stores = {}
     for name in STORES:
         store = image_files.find(raw, **_half(name))
