@@ -3,20 +3,24 @@
 Young, Lai, Hodosh and Hockenmaier (2014), TACL 2. The papers divide it in four ways;
 three of these partitions have the same sizes but different images:
 
-    karpathy        29,000/1,014/1,000, and 769 images in none (Karpathy and Fei-Fei 2015)
+    karpathy        29,000/1,014/1,000, and 769 images in none (Karpathy, Fei-Fei 2015)
     entities        29,783/1,000/1,000 (Plummer et al. 2017, Flickr30k Entities)
-    flickr8k_based  29,783/1,000/1,000: val and test are those of Flickr8k (Zheng et al. 2020)
+    flickr8k_based  29,783/1,000/1,000: val and test are those of Flickr8k (Zheng et
+                    al. 2020)
     m_rnn           29,783/1,000/1,000 (Mao et al. 2015); the lists are not public
 
-The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.zip`, and
+The raw folder holds the images, as `flickr30k-images/` or `flickr30k-images.zip`, and
 for
 
-    karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip; or, with
-                    the option annotations: precomp, f30k_precomp/ of SCAN
-    all others      results_20130124.token, flickr30k.tar.gz with it, or Kaggle's results.csv; and
+    karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip;
+                    or, with the option annotations: precomp, f30k_precomp/ of SCAN
+    all others      results_20130124.token, flickr30k.tar.gz with it, or Kaggle's
+                    results.csv; and
     entities        train.txt, val.txt, test.txt: one image id per line
-    flickr8k_based  Flickr_8k.devImages.txt and Flickr_8k.testImages.txt, or Flickr8k_text.zip
-    m_rnn           m_rnn_train.txt, m_rnn_val.txt, m_rnn_test.txt: one image id or name per line
+    flickr8k_based  Flickr_8k.devImages.txt and Flickr_8k.testImages.txt, or
+                    Flickr8k_text.zip
+    m_rnn           m_rnn_train.txt, m_rnn_val.txt, m_rnn_test.txt: one image id or name
+                    per line
 
 Archives are read in place; nothing is ever extracted from them.
 """
@@ -68,11 +72,16 @@ IMAGES = dict.fromkeys(
 )
 IMAGES["karpathy"] = {"train": 29000, "val": 1014, "test": 1000}
 LISTS = {  # split -> list of its images; without one, train has all the others
-    "entities": {split: f"{split}.txt" for split in ("train", "val", "test")},
+    "entities": {"train": "train.txt", "val": "val.txt", "test": "test.txt"},
     "flickr8k_based": {
-        split: flickr_captions.LISTS[split] for split in ("val", "test")
+        "val": flickr_captions.LISTS["val"],
+        "test": flickr_captions.LISTS["test"],
     },
-    "m_rnn": {split: f"m_rnn_{split}.txt" for split in ("train", "val", "test")},
+    "m_rnn": {
+        "train": "m_rnn_train.txt",
+        "val": "m_rnn_val.txt",
+        "test": "m_rnn_test.txt",
+    },
 }
 REMOTE = {
     "karpathy": (karpathy.REMOTE,),
@@ -94,10 +103,10 @@ class Options:
     """Which partition is read, and from which files.
 
     split          "karpathy", "entities", "flickr8k_based" or "m_rnn"
-    annotations    source of the captions: "karpathy" or "precomp" for the partition karpathy,
-                   "official" for the others; None: karpathy and official
-    with_pictures  False: pictures are not looked for, for example if features are imported.
-                   `precomp` needs no pictures in any case, but uses them if
+    annotations    source of the captions: "karpathy" or "precomp" for the partition
+                   karpathy, "official" for the others; None: karpathy and official
+    with_pictures  False: images are not looked for, for example if features are
+                   imported. `precomp` needs no images in any case, but uses them if
                    dataset_flickr30k.json is there to name them.
     """
 
@@ -120,7 +129,7 @@ class Options:
 
     @property
     def needs_pictures(self) -> bool:
-        """Whether the dataset cannot be read without pictures."""
+        """Whether the dataset cannot be read without images."""
         return self.with_pictures and self.kind != "precomp"
 
     @property
@@ -130,38 +139,35 @@ class Options:
 
 def card(options: Options = Options()) -> Card:
     """What the chosen partition needs, and how many images and captions it has."""
-    split, kind, checklist = options.split, options.kind, _checklist(options)
-    is_precomp = kind == "precomp"
-    obtained = (
-        f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
-    )
+    split, checklist = options.split, _checklist(options)
+    obtained = ", ".join(needed.names for needed in checklist)
+    size, remote = 0.1, REMOTE[split]
+    if options.kind == "official":
+        remote = (REMOTE_TOKENS, *remote)
+    elif options.kind == "precomp":
+        obtained, size, remote = f"{PRECOMP}/", 9.0, ()
+    if options.needs_pictures:
+        size += 4.5
     return Card(
         title="Flickr30k",
-        source="Young, Lai, Hodosh and Hockenmaier (2014), From image descriptions to visual "
-        "denotations, TACL 2, 67-78",
-        licence="non-commercial research and education only; the photographs keep their owners' "
-        "terms (Flickr Terms of Use)",
+        source="Young, Lai, Hodosh and Hockenmaier (2014), From image descriptions to "
+        "visual denotations, TACL 2, 67-78",
+        licence="non-commercial research and education only; the photographs keep "
+        "their owners' terms (Flickr Terms of Use)",
         split=split,
         may_publish=False,
-        remote={
-            "karpathy": REMOTE[split],
-            "official": (REMOTE_TOKENS, *REMOTE[split]),
-            "precomp": (),
-        }[kind],
+        remote=remote,
         obtain=f"place {obtained} in one folder",
         form=FORM if options.needs_pictures else "",
         checklist=checklist,
-        raw_gib=(9.0 if kind == "precomp" else 0.1)
-        + (4.5 if options.needs_pictures else 0.0),
+        raw_gib=size,
         expected_images=IMAGES[split],
-        expected_captions={
-            part: EACH * images for part, images in IMAGES[split].items()
-        },
+        expected_captions={part: EACH * count for part, count in IMAGES[split].items()},
     )
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their
+    """The files in use: annotations, features of `precomp`, and every image or their
     archive."""
     if options.kind == "precomp":
         files = precomp.files(raw / PRECOMP)
@@ -180,46 +186,49 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     if options.kind == "precomp":
         return _read_precomp(raw, options)
     present = _store(raw).names() if options.with_pictures else []
-    if options.kind == "karpathy":
-        annotations = _annotations(raw)
-        split_of = {entry.file: entry.split for entry in annotations.entries}
-        captions = flickr_captions.karpathy_captions(annotations.entries)
-        notes = [f"The captions are the raw sentences of {KARPATHY}."]
-        notes += reader_notes.unread(KARPATHY, annotations.unread)
-        if others := len(set(present) - set(split_of)):
-            notes.append(f"{others} pictures are in no split; they are left out.")
-    else:
-        captions, notes = _official_captions(_tokens_file(raw))
-        images = dict.fromkeys(captions["file"])
+    if options.kind == "official":
+        return _read_official(raw, options)
+    annotations = _annotations(raw)
+    split_of = {entry.file: entry.split for entry in annotations.entries}
+    captions = flickr_captions.karpathy_captions(annotations.entries)
+    notes = [f"The captions are the raw sentences of {KARPATHY}."]
+    notes += reader_notes.unread(KARPATHY, annotations.unread)
+    if others := len(set(present) - set(split_of)):
+        notes.append(f"{others} pictures are in no split; they are left out.")
+    return flickr_captions.tables(split_of, captions, notes, options.with_pictures)
 
-        def image_of(line: str) -> str:
-            match = LISTED.fullmatch(line)
-            file = f"{match[1]}.jpg" if match else ""
-            return file if file in images else ""
 
-        lists = _lists(raw, options.split)
-        expected = f"the id of another image of {_tokens_file(raw).name}"
-        split_of = flickr_captions.listed(lists, image_of, expected)
-        rest = [file for file in images if file not in split_of]
-        if rest and "train" in lists:
-            notes.append(
-                f"{len(rest)} captioned images are in no list and stay unused."
-            )
-        split_of |= dict.fromkeys(rest, "unused" if "train" in lists else "train")
+def _read_official(raw: Path, options: Options) -> Tables:
+    """The tables of a partition that is made of lists of images."""
+    tokens, lists = _tokens_file(raw), _lists(raw, options.split)
+    captions, notes = _official_captions(tokens)
+    images = dict.fromkeys(captions["file"])
+
+    def image_of(line: str) -> str:
+        match = LISTED.fullmatch(line)
+        file = f"{match[1]}.jpg" if match else ""
+        return file if file in images else ""
+
+    expected = f"the id of another image of {tokens.name}"
+    split_of = flickr_captions.listed(lists, image_of, expected)
+    rest = [file for file in images if file not in split_of]
+    if "train" not in lists:
+        split_of |= dict.fromkeys(rest, "train")
+    elif rest:
+        notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
+        split_of |= dict.fromkeys(rest, "unused")
     return flickr_captions.tables(split_of, captions, notes, options.with_pictures)
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if options.kind == "precomp" and not _are_named(raw, options):
-        return image_files.absent(
-            f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names"
-        )
+        advice = f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names"
+        return image_files.absent(advice)
     if not options.with_pictures:
-        return image_files.absent(
-            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
-        )
+        advice = f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
+        return image_files.absent(advice)
     return _store(raw)
 
 
@@ -254,9 +263,11 @@ def _needed_lists(split: str) -> list[Needed]:
 
 
 def _store(raw: Path) -> image_files.Store:
-    do = "place it there (for features alone, set the option annotations: precomp, or "
-    do += "with_pictures: false)"
-    return image_files.needed(raw, **STORE, do=do)
+    advice = (
+        "place it there (for features alone, set the option annotations: precomp, or "
+        "with_pictures: false)"
+    )
+    return image_files.needed(raw, **STORE, do=advice)
 
 
 def _official_captions(path: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -268,7 +279,8 @@ def _official_captions(path: Path) -> tuple[pd.DataFrame, list[str]]:
     notes = [f"The captions are those of {TABLE}."]
     if torn:
         notes.append(
-            f"{torn} lines of {TABLE} lack their second separator and are read as whole."
+            f"{torn} lines of {TABLE} lack their second separator and are read as "
+            "whole."
         )
     return captions, notes
 
@@ -278,10 +290,10 @@ def _annotations(raw: Path) -> karpathy.Annotations:
 
 
 def _karpathy_file(raw: Path) -> Path:
-    do = (
+    advice = (
         f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)"
     )
-    return karpathy.needed(raw, KARPATHY, do)
+    return karpathy.needed(raw, KARPATHY, advice)
 
 
 def _tokens_file(raw: Path) -> Path:
@@ -294,22 +306,21 @@ def _tokens_file(raw: Path) -> Path:
 
 def _lists(raw: Path, split: str) -> dict[str, tuple[Path, str]]:
     """split -> the list of its images, or the archive that has it, and its name."""
-    archive = raw / TEXT_ZIP
+    archive, lists = raw / TEXT_ZIP, {}
     is_zipped = split == "flickr8k_based" and archive.is_file()
-    return {
-        part: (
-            archive if is_zipped and not (raw / name).is_file() else raw / name,
-            name,
-        )
-        for part, name in LISTS[split].items()
-    }
+    for part, name in LISTS[split].items():
+        path = raw / name
+        if is_zipped and not path.is_file():
+            path = archive
+        lists[part] = (path, name)
+    return lists
 
 
 # Features that came with captions -----------------------------------------------------
 
 
 def _are_named(raw: Path, options: Options) -> bool:
-    """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of
+    """Whether `precomp`, whose ids are numbers, comes with images and the JSON of
     their names."""
     named = options.with_pictures and karpathy.find(raw, KARPATHY)
     return bool(named and image_files.find(raw, **STORE))
@@ -321,22 +332,29 @@ def _read_precomp(raw: Path, options: Options) -> Tables:
     parts, files = precomp.layout(raw / PRECOMP), {}
     if _are_named(raw, options):
         entries = {str(entry.number): entry for entry in _annotations(raw).entries}
-        for image_id, split in ((i, part.split) for part in parts for i in part.ids):
-            other = entries[image_id].split if image_id in entries else "no split"
-            if other != split:
-                where, expected = (
-                    f"{PRECOMP}: id {image_id!r}",
-                    f"the partition of {KARPATHY}",
-                )
-                found = f"{split}, but {other} in {KARPATHY}"
-                raise UserError(
-                    where, expected, found, "place files of the same partition"
-                )
+        _check_partition(parts, entries)
         present = set(_store(raw).names())
-        files = {
-            key: entry.file for key, entry in entries.items() if entry.file in present
-        }
+        for image_id, entry in entries.items():
+            if entry.file in present:
+                files[image_id] = entry.file
     notes = [
         f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."
     ]
     return precomp.tables(parts, files, notes)
+
+
+def _check_partition(
+    parts: list[precomp.Part], entries: dict[str, karpathy.Entry]
+) -> None:
+    """Raise UserError for an image that has another split in the JSON."""
+    for part in parts:
+        for image_id in part.ids:
+            split = entries[image_id].split if image_id in entries else "no split"
+            if split != part.split:
+                where, expected = (
+                    f"{PRECOMP}: id {image_id!r}",
+                    f"the partition of {KARPATHY}",
+                )
+                actual = f"{part.split}, but {split} in {KARPATHY}"
+                advice = "place files of the same partition"
+                raise UserError(where, expected, actual, advice)

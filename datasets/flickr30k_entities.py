@@ -4,9 +4,12 @@ phrases.
 Plummer et al. (2017), IJCV 123. The raw folder holds
 
     train.txt, val.txt, test.txt   the authors' partition: one image id per line
-    annotations.zip                Sentences/<id>.txt and Annotations/<id>.xml, or the two folders
-    UNRELATED_CAPTIONS             captions that do not fit their image; for `unrelated=False` only
-    flickr30k-images               <id>.jpg, as a folder or .zip; unless `with_pictures=False`
+    annotations.zip                Sentences/<id>.txt and Annotations/<id>.xml, or the
+                                   two folders
+    UNRELATED_CAPTIONS             captions that do not fit their image; for
+                                   `unrelated=False` only
+    flickr30k-images               <id>.jpg, as a folder or .zip; unless
+                                   `with_pictures=False`
 
 Archives are read in place; nothing is ever extracted from them.
 
@@ -67,11 +70,16 @@ UNRELATED_LINE = re.compile(rf"(\d+)\s+([1-{CAPTIONS}])")
 
 LONGEST_LINE = 20_000  # characters of a sentence with its markup
 MOST_TAGS = 20_000  # of the XML of one image
-NOT_VISUAL = "0"  # the chain of phrases that name nothing in the picture
+NOT_VISUAL = "0"  # the chain of phrases that name nothing in the image
 
 PHRASE = re.compile(r"\[/EN#(?P<chain>\d+)(?:/[^\s\]]*)? (?P<words>\s*[^\s\]][^\]]*)\]")
 OPENING = re.compile(r"\[/EN#\S*")
 SIDES = ("xmin", "ymin", "xmax", "ymax")
+FATES = {  # why phrases are no regions -> what notes say of them
+    "not visual": "name nothing visible and are no regions.",
+    "boxless": "name the scene or what has no box; no regions.",
+    "unknown": "have a chain that their XML does not know; no regions.",
+}
 
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1: half-open pixels
 
@@ -89,7 +97,12 @@ class Annotation(NamedTuple):
 
     unions: dict[str, Box]  # chain -> the smallest box around all boxes of the chain
     boxless: frozenset[str]  # chains marked as the whole scene, or as without a box
-    clipped: int  # boxes that reached one pixel over the border of the picture
+    clipped: int  # boxes that reached one pixel over the border of the image
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no object, not even one without a box."""
+        return not self.unions and not self.boxless
 
 
 class Entry(NamedTuple):
@@ -102,60 +115,58 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which captions are kept, and whether there are pictures."""
+    """Which captions are kept, and whether there are images."""
 
     unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
-    # False: pictures are not looked for, as for imported features
+    # False: images are not looked for, as for imported features
     with_pictures: bool = True
 
 
 def card(options: Options = Options()) -> Card:
     """What the options need, and how many captions they leave."""
-    files = [ARCHIVE, *LISTS.values()]
-    photographs = Needed(
-        "the 31,783 photographs, after the form", ((f"{IMAGES}/",), (f"{IMAGES}.zip",))
+    boxes = Needed(
+        "sentences and boxes", ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/"))
     )
-    unrelated = Needed("captions that do not fit their image", ((UNRELATED,),))
-    train = 5 * 29783 - (0 if options.unrelated else UNRELATED_IN_TRAIN)
+    checklist = [boxes, Needed("the image ids of each split", (tuple(LISTS.values()),))]
+    in_train, obtained, form, size = 5 * 29783, f"{ARCHIVE} and ", "", 0.3
+    if options.with_pictures:
+        ways = ((f"{IMAGES}/",), (f"{IMAGES}.zip",))
+        checklist.insert(0, Needed("the 31,783 photographs, after the form", ways))
+        obtained, form, size = f"{PHOTOGRAPHS}, {obtained}", FORM, 4.5
+    if not options.unrelated:
+        what = "captions that do not fit their image"
+        checklist.append(Needed(what, ((UNRELATED,),)))
+        in_train -= UNRELATED_IN_TRAIN
     return Card(
         title="Flickr30k Entities",
-        source="Plummer, Wang, Cervantes, Caicedo, Hockenmaier and Lazebnik (2017), Flickr30k "
-        "Entities: Collecting Region-to-Phrase Correspondences for Richer Image-to-Sentence "
-        "Models, IJCV 123, 74-93",
-        licence="photographs for non-commercial research and education, under Flickr's terms of "
-        "use; the annotations state none",
+        source="Plummer, Wang, Cervantes, Caicedo, Hockenmaier and Lazebnik (2017), "
+        "Flickr30k Entities: Collecting Region-to-Phrase Correspondences for Richer "
+        "Image-to-Sentence Models, IJCV 123, 74-93",
+        licence="photographs for non-commercial research and education, under "
+        "Flickr's terms of use; the annotations state none",
         split="entities",
         may_publish=False,
-        remote=tuple(
-            RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
-            for name in (*files, UNRELATED)
-        ),
-        obtain=f"place {f'{PHOTOGRAPHS}, ' if options.with_pictures else ''}{ARCHIVE} and "
-        f"{', '.join(LISTS.values())} in one folder",
-        form=FORM if options.with_pictures else "",
-        checklist=(
-            *([photographs] if options.with_pictures else []),
-            Needed(
-                "sentences and boxes",
-                ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/")),
-            ),
-            Needed("the image ids of each split", (tuple(LISTS.values()),)),
-            *([] if options.unrelated else [unrelated]),
-        ),
-        raw_gib=4.5 if options.with_pictures else 0.3,
+        remote=tuple(map(_remote, [ARCHIVE, *LISTS.values(), UNRELATED])),
+        obtain=f"place {obtained}{', '.join(LISTS.values())} in one folder",
+        form=form,
+        checklist=tuple(checklist),
+        raw_gib=size,
         expected_images={"train": 29783, "val": 1000, "test": 1000},
-        expected_captions={"train": train, "val": 5000, "test": 5000},
+        expected_captions={"train": in_train, "val": 5000, "test": 5000},
     )
+
+
+def _remote(name: str) -> RemoteFile:
+    return RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the files of every listed
     image."""
     annotations = _annotation_files(raw, _splits(raw))
-    lists = [
-        raw / name
-        for name in (*LISTS.values(), *([] if options.unrelated else [UNRELATED]))
-    ]
+    lists = [raw / name for name in LISTS.values()]
+    if not options.unrelated:
+        lists.append(raw / UNRELATED)
     photographs = _store(raw).files() if options.with_pictures else []
     return [*lists, *annotations, *photographs]
 
@@ -164,27 +175,22 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables, with the boxes of the phrases."""
     split_of = _splits(raw)
     entries = _entries(raw, split_of)
-    images = [
-        (image_id, f"{image_id}.jpg" if options.with_pictures else "", split, image_id)
-        for image_id, split in split_of.items()
-    ]
     captions, phrases = _captions_and_phrases(entries)
     notes = [f"The captions are the lines of {SENTENCES}, verbatim but for the markup."]
     if not options.unrelated:
         dropped = _unrelated(raw, split_of)
-        listed = captions[captions["caption_id"].isin(dropped)]
-        captions = captions[~captions["caption_id"].isin(dropped)].reset_index(
-            drop=True
-        )
+        is_dropped = captions["caption_id"].isin(dropped)
+        images = dict.fromkeys(captions["image_id"][is_dropped])
+        captions = captions[~is_dropped].reset_index(drop=True)
         phrases = phrases[~phrases["caption_id"].isin(dropped)]
         what = f"{len(dropped)} captions that {UNRELATED} lists"
-        notes.append(reader_notes.left_out(what, dict.fromkeys(listed["image_id"])))
+        notes.append(reader_notes.left_out(what, images))
     regions = phrases.loc[phrases["fate"] == "kept", REGION].reset_index(drop=True)
     if regions.empty:
         expected = f"phrases of {SENTENCES} with boxes in {ANNOTATIONS}"
         raise UserError(raw, expected, "not a single one", AGAIN)
     return Tables(
-        images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
+        images=_images(split_of, options),
         captions=captions,
         regions=regions,
         notes=(*notes, *_notes(phrases, entries)),
@@ -192,20 +198,19 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if not options.with_pictures:
-        return image_files.absent(
-            f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
-        )
+        advice = f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
+        return image_files.absent(advice)
     return _store(raw)
 
 
 def _store(raw: Path) -> image_files.Store:
-    """Where the pictures are."""
-    do = "place it there (for features alone, set the option with_pictures: false)"
+    """Where the images are."""
+    advice = "place it there (for features alone, set the option with_pictures: false)"
     return image_files.needed(
-        raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=do
+        raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=advice
     )
 
 
@@ -215,7 +220,10 @@ def _annotation_files(raw: Path, ids: Iterable[str]) -> list[Path]:
     if not (raw / SENTENCES).is_dir() and not (raw / ANNOTATIONS).is_dir():
         expected = f"{ARCHIVE}, or folders {SENTENCES} and {ANNOTATIONS}"
         raise UserError(raw, expected, "no annotations", f"place {ARCHIVE} there")
-    return [raw / name for image_id in ids for name in _names(image_id)]
+    paths = []
+    for image_id in ids:
+        paths += (raw / name for name in _names(image_id))
+    return paths
 
 
 def _names(image_id: str) -> tuple[str, str]:
@@ -242,7 +250,10 @@ def _unrelated(raw: Path, split_of: dict[str, str]) -> set[str]:
             continue
         match = UNRELATED_LINE.fullmatch(line.strip())
         if match is None or match[1] not in split_of:
-            expected = f"a listed image id and the number of one of its sentences, 1 to {CAPTIONS}"
+            expected = (
+                "a listed image id and the number of one of its sentences, "
+                f"1 to {CAPTIONS}"
+            )
             raise UserError(
                 f"{raw / UNRELATED}:{number}", expected, f"{line!r:.40}", AGAIN
             )
@@ -271,44 +282,51 @@ def _release(raw: Path) -> Iterator[Callable[[str], bytes]]:
 def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
     """Of every image. Raises UserError where sentences name anything visible, and the
     XML has no object, not even one without a box."""
-    place, entries = raw / ARCHIVE if (raw / ARCHIVE).is_file() else raw, []
+    archive, entries = raw / ARCHIVE, []
+    place = archive if archive.is_file() else raw
     with _release(raw) as read_bytes:
         for image_id, split in split_of.items():
+            expected = f"the annotations of an image of {LISTS[split]}, UTF-8 text"
             texts = []
             for name in _names(image_id):
-                expected = f"the annotations of an image of {LISTS[split]}, UTF-8 text"
                 with readable(place / name, expected, AGAIN):
                     texts.append(read_bytes(name).decode("utf-8"))
-            text, xml = _names(image_id)
-            sentences, annotation = (
-                _sentences(texts[0], text),
-                parse_annotation(texts[1], xml),
-            )
-            phrases = [phrase for sentence in sentences for phrase in sentence.phrases]
-            visible = [words for words, chain in phrases if chain != NOT_VISUAL]
-            if visible and not annotation.unions and not annotation.boxless:
-                expected = f"objects, as the sentences name {visible[0]!r:.40}"
-                raise UserError(xml, expected, "none", AGAIN)
-            entries.append(Entry(image_id, sentences, annotation))
+            entry = _entry(image_id, *texts)
+            entries.append(entry)
     return entries
+
+
+def _entry(image_id: str, text: str, xml: str) -> Entry:
+    """The annotations of an image in the contents of its two files."""
+    text_name, xml_name = _names(image_id)
+    sentences = _sentences(text, text_name)
+    annotation = parse_annotation(xml, xml_name)
+    if annotation.is_empty:
+        for sentence in sentences:
+            for words, chain in sentence.phrases:
+                if chain != NOT_VISUAL:
+                    expected = f"objects, as the sentences name {words!r:.40}"
+                    raise UserError(xml_name, expected, "none", AGAIN)
+    return Entry(image_id, sentences, annotation)
 
 
 def _sentences(text: str, name: str) -> list[Sentence]:
     # str.splitlines would also split at rarer characters, which a sentence may contain.
-    lines = [line.strip() for line in text.rstrip().split("\n")]
+    lines = text.rstrip().split("\n")
     if len(lines) != CAPTIONS:
         raise UserError(name, f"{CAPTIONS} sentences, one per line", len(lines), AGAIN)
-    return [
-        parse_sentence(line, f"{name}:{row}") for row, line in enumerate(lines, start=1)
-    ]
+    sentences = []
+    for number, line in enumerate(lines, start=1):
+        sentences.append(parse_sentence(line.strip(), f"{name}:{number}"))
+    return sentences
 
 
 def parse_sentence(line: str, where: str) -> Sentence:
     """One line of Sentences/<image>.txt; `where` starts the message of a
     `UserError`."""
     if len(line) > LONGEST_LINE:  # the patterns take the square of its length
-        found = f"{len(line)} characters"
-        raise UserError(where, f"at most {LONGEST_LINE} characters", found, AGAIN)
+        length = f"{len(line)} characters"
+        raise UserError(where, f"at most {LONGEST_LINE} characters", length, AGAIN)
     text = PHRASE.sub(lambda match: match["words"], line)
     wrong = OPENING.search(text)
     if wrong:
@@ -316,9 +334,9 @@ def parse_sentence(line: str, where: str) -> Sentence:
         raise UserError(where, expected, f"{wrong[0]:.40}", AGAIN)
     if not text.strip():
         raise UserError(where, "a sentence", "a blank line", AGAIN)
-    phrases = (
-        (match["words"].strip(), match["chain"]) for match in PHRASE.finditer(line)
-    )
+    phrases = []
+    for match in PHRASE.finditer(line):
+        phrases.append((match["words"].strip(), match["chain"]))
     return Sentence(text, tuple(phrases))
 
 
@@ -327,36 +345,36 @@ def parse_annotation(text: str, where: str) -> Annotation:
     root = _root(text, where)
     size = root.find("size")
     if size is None:
-        raise UserError(
-            f"{where}: size", "the picture's width and height", "nothing", AGAIN
-        )
-    width, height = (_whole(size, tag, where) for tag in ("width", "height"))
+        expected = "the image's width and height"
+        raise UserError(f"{where}: size", expected, "nothing", AGAIN)
+    width, height = _whole(size, "width", where), _whole(size, "height", where)
     boxes: dict[str, list[Box]] = defaultdict(list)
-    named, clipped = set(), 0
+    named: set[str] = set()
+    clipped = 0
     for number, thing in enumerate(root.findall("object"), start=1):
-        where_object = f"{where}: object {number}"
-        chains = [(name.text or "").strip() for name in thing.findall("name")]
-        if not chains or not all(chain.isdecimal() for chain in chains):
-            raise UserError(
-                f"{where_object}: name", "one or more chain numbers", chains, AGAIN
-            )
+        place = f"{where}: object {number}"
+        chains = _chains(thing, place)
         named.update(chains)
-        elements = thing.findall("bndbox")
-        if (
-            not elements
-            and thing.find("scene") is None
-            and thing.find("nobndbox") is None
-        ):
-            raise UserError(
-                where_object, "a bndbox, or scene or nobndbox", "neither", AGAIN
-            )
-        for element in elements:
-            box, is_clipped = _box(element, width, height, where_object)
+        bounds = thing.findall("bndbox")
+        flags = thing.find("scene"), thing.find("nobndbox")
+        if not bounds and flags == (None, None):
+            expected = "a bndbox, or scene or nobndbox"
+            raise UserError(place, expected, "neither", AGAIN)
+        for element in bounds:
+            box, is_clipped = _box(element, width, height, place)
             clipped += is_clipped
             for chain in chains:
                 boxes[chain].append(box)
     unions = {chain: _union(members) for chain, members in boxes.items()}
     return Annotation(unions, frozenset(named - unions.keys()), clipped)
+
+
+def _chains(thing: Element, where: str) -> list[str]:
+    """The numbers of the things that an object shows."""
+    chains = [(name.text or "").strip() for name in thing.findall("name")]
+    if not chains or not all(map(str.isdecimal, chains)):
+        raise UserError(f"{where}: name", "one or more chain numbers", chains, AGAIN)
+    return chains
 
 
 def _root(text: str, where: str) -> Element:
@@ -377,30 +395,21 @@ def _root(text: str, where: str) -> Element:
 
 
 def _box(bounds: Element, width: int, height: int, where: str) -> tuple[Box, bool]:
-    """The box, half-open and clipped to the picture, and whether that changed it.
+    """The box, half-open and clipped to the image, and whether that changed it.
     Raises UserError for one that reaches more than a pixel outside, which rounding
     cannot explain."""
     sides = xmin, ymin, xmax, ymax = [_whole(bounds, side, where) for side in SIDES]
-    x0, y0, x1, y1 = (
-        max(xmin - 1, 0),
-        max(ymin - 1, 0),
-        min(xmax, width),
-        min(ymax, height),
-    )
+    x0, y0 = max(xmin - 1, 0), max(ymin - 1, 0)
+    x1, y1 = min(xmax, width), min(ymax, height)
+    is_near = min(xmin, ymin) >= 0 and xmax <= width + 1 and ymax <= height + 1
     expected = ""
     if xmax < xmin or ymax < ymin:
         expected = "a box that ends after it begins"
-    elif (
-        min(xmin, ymin) < 0
-        or xmax > width + 1
-        or ymax > height + 1
-        or x0 >= x1
-        or y0 >= y1
-    ):
-        expected = f"a box within the picture of {width} x {height} pixels"
+    elif not is_near or x0 >= x1 or y0 >= y1:
+        expected = f"a box within the image of {width} x {height} pixels"
     if expected:
-        found = f"xmin ymin xmax ymax {' '.join(map(str, sides))}"
-        raise UserError(f"{where}: box", expected, found, AGAIN)
+        numbers = f"xmin ymin xmax ymax {' '.join(map(str, sides))}"
+        raise UserError(f"{where}: box", expected, numbers, AGAIN)
     return (x0, y0, x1, y1), [x0 + 1, y0 + 1, x1, y1] != sides
 
 
@@ -409,8 +418,8 @@ def _whole(parent: Element, tag: str, where: str) -> int:
     try:
         return int(text)
     except (TypeError, ValueError):
-        found = f"{text!r:.40}"
-        raise UserError(f"{where}: {tag}", "a whole number", found, AGAIN) from None
+        place = f"{where}: {tag}"
+        raise UserError(place, "a whole number", f"{text!r:.40}", AGAIN) from None
 
 
 def _union(boxes: list[Box]) -> Box:
@@ -419,6 +428,14 @@ def _union(boxes: list[Box]) -> Box:
 
 
 # Tables -------------------------------------------------------------------------------
+
+
+def _images(split_of: dict[str, str], options: Options) -> pd.DataFrame:
+    rows = []
+    for image_id, split in split_of.items():
+        file = f"{image_id}.jpg" if options.with_pictures else ""
+        rows.append((image_id, file, split, image_id))
+    return pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
 
 
 def _captions_and_phrases(entries: list[Entry]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -449,29 +466,16 @@ def _fate(chain: str, annotation: Annotation) -> str:
 
 def _notes(phrases: pd.DataFrame, entries: list[Entry]) -> list[str]:
     """Counts of what is irregular or left out, if it occurs."""
-    fates = phrases["fate"].value_counts()
-    bare = sum(
-        not entry.annotation.unions and not entry.annotation.boxless
-        for entry in entries
-    )
-    clipped = sum(entry.annotation.clipped for entry in entries)
-    counted = [
-        (
-            fates.get("not visual", 0),
-            "phrases name nothing visible and are no regions.",
-        ),
-        (
-            fates.get("boxless", 0),
-            "phrases name the scene or what has no box; no regions.",
-        ),
-        (
-            fates.get("unknown", 0),
-            "phrases have a chain that their XML does not know; no regions.",
-        ),
-        (bare, "images have an XML without any object."),
-        (
-            clipped,
-            "boxes reached a pixel over the border of their picture and were clipped.",
-        ),
-    ]
-    return [f"{count} {what}" for count, what in counted if count]
+    counts = phrases["fate"].value_counts()
+    notes = []
+    for fate, what in FATES.items():
+        if count := counts.get(fate, 0):
+            notes.append(f"{count} phrases {what}")
+    if empty := sum(entry.annotation.is_empty for entry in entries):
+        notes.append(f"{empty} images have an XML without any object.")
+    if clipped := sum(entry.annotation.clipped for entry in entries):
+        what = (
+            "boxes reached a pixel over the border of their picture and were clipped."
+        )
+        notes.append(f"{clipped} {what}")
+    return notes

@@ -6,11 +6,12 @@ is left of it is "restval", 30,504 images that most papers train on besides the 
 of the training set. Results are reported for all 5,000 test images and as means over
 five consecutive folds of 1,000.
 
-The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip and
+The raw folder holds the images, as train2014/ and val2014/ or train2014.zip and
 val2014.zip, and
 
     karpathy  dataset_coco.json, the same in a .zip, or caption_datasets.zip
-    precomp   coco_precomp/ of SCAN, whose testall_* are the 5,000 test images; needs no pictures
+    precomp   coco_precomp/ of SCAN, whose testall_* are the 5,000 test images; needs no
+              images
 
 With either, an image is named by its number in COCO. Archives are read in place.
 
@@ -66,10 +67,12 @@ PLACE_KARPATHY = (
 AGAIN = "get the file again"
 PACKAGE = "eccv_caption"  # of the layers' files
 RULES = {
-    "cxc": "pairs that raters of Crisscrossed Captions scored 3 of 5 or more, instead of own",
+    "cxc": "pairs that raters of Crisscrossed Captions scored 3 of 5 or more, instead "
+    "of own",
     "eccv": "pairs of ECCV Caption, instead of own",
 }
 JUDGED = {"i2t": "image_to_caption", "t2i": "caption_to_image"}  # in names of files
+ID = re.compile(r"[1-9]\d{0,11}")
 
 # images.cocodataset.org has no certificate of its own; this is the address it redirects
 # to.
@@ -95,10 +98,11 @@ PRECOMP_CAPTIONS = EVALUATED_CAPTIONS | {"train": 566435}  # five per image
 class Options:
     """Which images are used, and from which files.
 
-    annotations    "karpathy", or "precomp" for the captions that come with SCAN's features
+    annotations    "karpathy", or "precomp" for the captions of SCAN's features
     restval        whether restval is used for training; always with `precomp`
-    with_pictures  False: pictures are not looked for, for example if features are imported.
-                   `precomp` needs no pictures in any case, but uses those that are there.
+    with_pictures  False: images are not looked for, for example if features are
+                   imported. `precomp` needs no images in any case, but uses those
+                   that are there.
     """
 
     annotations: str = "karpathy"
@@ -117,8 +121,8 @@ class Options:
             expected = (
                 f"true with {PRECOMP}/, which does not separate restval from train"
             )
-            do = "set the option annotations: karpathy"
-            raise UserError("mscoco: option restval", expected, False, do)
+            advice = "set the option annotations: karpathy"
+            raise UserError("mscoco: option restval", expected, False, advice)
 
     @property
     def is_precomp(self) -> bool:
@@ -126,43 +130,43 @@ class Options:
 
     @property
     def needs_pictures(self) -> bool:
-        """Whether the dataset cannot be read without pictures."""
+        """Whether the dataset cannot be read without images."""
         return self.with_pictures and not self.is_precomp
 
 
 def card(options: Options = Options()) -> Card:
     """What the chosen files need, and how many images and captions they have."""
-    pictures, checklist = (
-        REMOTE_PICTURES if options.needs_pictures else (),
-        _checklist(options),
-    )
-    is_precomp = options.is_precomp
-    obtained = (
-        f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
-    )
+    checklist = _checklist(options)
+    remote: tuple[RemoteFile, ...] = ()
+    if options.is_precomp:
+        obtained, size, captions = f"{PRECOMP}/", 34.0, PRECOMP_CAPTIONS
+    else:
+        obtained = ", ".join(needed.names for needed in checklist)
+        size, captions = 0.2, CAPTIONS[options.restval]
+        remote = (karpathy.REMOTE,)
+    if options.needs_pictures:
+        remote += REMOTE_PICTURES
+        size += 19.0
     return Card(
         title="MSCOCO",
-        source="Lin et al. (2014), Microsoft COCO: Common Objects in Context, ECCV; Chen et al. "
-        "(2015), Microsoft COCO Captions, arXiv 1504.00325",
-        licence="captions CC BY 4.0; the photographs keep their owners' terms (Flickr Terms of "
-        "Use)",
+        source="Lin et al. (2014), Microsoft COCO: Common Objects in Context, ECCV; "
+        "Chen et al. (2015), Microsoft COCO Captions, arXiv 1504.00325",
+        licence="captions CC BY 4.0; the photographs keep their owners' terms (Flickr "
+        "Terms of Use)",
         split="karpathy" if options.restval else "karpathy_without_restval",
         may_publish=False,
-        remote=() if options.is_precomp else (karpathy.REMOTE, *pictures),
+        remote=remote,
         obtain=f"place {obtained} in one folder",
         checklist=checklist,
-        raw_gib=(34.0 if options.is_precomp else 0.2)
-        + (19.0 if options.needs_pictures else 0.0),
+        raw_gib=size,
         expected_images=IMAGES[options.restval],
-        expected_captions=PRECOMP_CAPTIONS
-        if options.is_precomp
-        else CAPTIONS[options.restval],
+        expected_captions=captions,
         folds=5,
     )
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The files in use: annotations, features of `precomp`, and every picture or their
+    """The files in use: annotations, features of `precomp`, and every image or their
     archives."""
     if options.is_precomp:
         store = _find_store(raw) if options.with_pictures else None
@@ -187,61 +191,71 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
     """CxC and ECCV Caption, where their files are there and captions have ids. Raises
     UserError for files in the raw folder and captions without."""
-    found = {name: _judged_files(raw, name) for name in RULES}
-    if options.is_precomp or not any(found.values()):
+    files_of: dict[str, dict[str, Path]] = {}
+    for name in RULES:
+        if files := _judged_files(raw, name):
+            files_of[name] = files
+    if options.is_precomp or not files_of:
         return []
     if tables.captions.index.name != "sentid":
-        expected, do = (
-            "an id of each caption, by which layers name it",
-            "layers are left out",
-        )
-        is_asked = any(
-            raw in path.parents for files in found.values() for path in files.values()
-        )
-        error = UserError(
-            f"{KARPATHY}: sentid", expected, "none", AGAIN if is_asked else do
-        )
-        if is_asked:
-            raise error
-        print("rematch:", error, file=sys.stderr)
+        _refuse_or_warn(raw, files_of)
         return []
     caption_of = tables.captions["caption_id"].to_dict()
     images = set(tables.images["image_id"][tables.images["split"] == "test"])
-    layers = []
-    for name, files in found.items():
-        rows = []
-        for way, path in files.items():
-            for query, items in _judged(path).items():
-                for item in items:
-                    image, caption = (query, item) if way == "i2t" else (item, query)
-                    rows.append((way, str(image), caption_of.get(caption)))
-        pairs = pd.DataFrame(
-            rows, columns=["way", "image_id", "caption_id"]
-        ).drop_duplicates()
+    judged = []
+    for name, files in files_of.items():
+        pairs = _pairs(files, caption_of).drop_duplicates()
         pairs = pairs[pairs["image_id"].isin(images) & pairs["caption_id"].notna()]
         if len(pairs):
             pairs = pairs.assign(score=float("inf"), right=True)
-            layers.append(Layer(name=name, rule=RULES[name], pairs=pairs))
-    return layers
+            judged.append(Layer(name=name, rule=RULES[name], pairs=pairs))
+    return judged
+
+
+def _refuse_or_warn(raw: Path, files_of: Mapping[str, Mapping[str, Path]]) -> None:
+    """Captions have no ids. Raises UserError for files that were placed in the raw
+    folder; those of the package are only left out."""
+    where, expected = (
+        f"{KARPATHY}: sentid",
+        "an id of each caption, by which layers name it",
+    )
+    for files in files_of.values():
+        if any(raw in path.parents for path in files.values()):
+            raise UserError(where, expected, "none", AGAIN)
+    warning = UserError(where, expected, "none", "layers are left out")
+    print("rematch:", warning, file=sys.stderr)
+
+
+def _pairs(files: Mapping[str, Path], caption_of: Mapping[int, str]) -> pd.DataFrame:
+    """The judged pairs of a layer; caption_id is missing for unknown captions."""
+    rows = []
+    for way, path in files.items():
+        for query, items in _judged(path).items():
+            for item in items:
+                image, caption = (query, item) if way == "i2t" else (item, query)
+                rows.append((way, str(image), caption_of.get(caption)))
+    return pd.DataFrame(rows, columns=["way", "image_id", "caption_id"])
 
 
 def _judged_files(raw: Path, name: str) -> dict[str, Path]:
     """The files of a layer by direction, of the raw folder or of the package; none
     without both. Raises UserError for one of them alone."""
+    folders = [raw, raw / PACKAGE]
     spec = find_spec(PACKAGE)
-    places = spec.submodule_search_locations if spec else None
-    for folder in (
-        raw,
-        raw / PACKAGE,
-        *(Path(place) / "data" for place in places or ()),
-    ):
-        files = {way: folder / f"{name}_{what}.json" for way, what in JUDGED.items()}
-        lacking = [path for path in files.values() if not path.is_file()]
-        if len(lacking) == 1:
-            raise UserError(
-                lacking[0], "both files of a layer", "one", "place it there, too"
-            )
-        if not lacking:
+    if spec:
+        folders += (
+            Path(place, "data") for place in spec.submodule_search_locations or ()
+        )
+    for folder in folders:
+        files, absent = {}, []
+        for way, what in JUDGED.items():
+            path = files[way] = folder / f"{name}_{what}.json"
+            if not path.is_file():
+                absent.append(path)
+        if len(absent) == 1:
+            expected, advice = "both files of a layer", "place it there, too"
+            raise UserError(absent[0], expected, "one", advice)
+        if not absent:
             return files
     return {}
 
@@ -249,20 +263,20 @@ def _judged_files(raw: Path, name: str) -> dict[str, Path]:
 def _judged(path: Path) -> dict[int, list[int]]:
     """{query: [items]}: ids of COCO's images and annotations."""
     data = parse_json(archives.text(path, path.name), path.name, AGAIN)
-    is_read = isinstance(data, dict) and all(
-        re.fullmatch(r"[1-9]\d{0,11}", key)
-        and isinstance(items, list)
-        and all(type(item) is int for item in items)
-        for key, items in data.items()
-    )
-    if not is_read:
+    if not isinstance(data, dict) or not all(map(_are_ids, data, data.values())):
         expected = '{"id": [ids]}, with ids of COCO'
         raise UserError(path, expected, f"{str(data)[:60]!r}", AGAIN)
     return {int(key): items for key, items in data.items()}
 
 
+def _are_ids(key: str, items: object) -> bool:
+    if not ID.fullmatch(key) or not isinstance(items, list):
+        return False
+    return all(type(item) is int for item in items)
+
+
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
-    """A function that opens a picture by name; safe to share between threads and
+    """A function that opens an image by name; safe to share between threads and
     processes."""
     if not options.with_pictures:
         return image_files.absent(
@@ -275,17 +289,15 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 
 def _checklist(options: Options) -> tuple[Needed, ...]:
     """What belongs in the raw folder."""
-    lines = [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))]
+    needed = [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))]
+    photographs = "photographs"
     if options.is_precomp:
-        lines = precomp.needed(PRECOMP, ("train", "dev", "testall"))
+        needed = precomp.needed(PRECOMP, ("train", "dev", "testall"))
+        photographs = "photographs; not needed for matching"
     if options.with_pictures:
-        what = (
-            "photographs; not needed for matching"
-            if options.is_precomp
-            else "photographs"
-        )
-        lines += [Needed(what, ((f"{name}/",), (f"{name}.zip",))) for name in STORES]
-    return tuple(lines)
+        for name in STORES:
+            needed.append(Needed(photographs, ((f"{name}/",), (f"{name}.zip",))))
+    return tuple(needed)
 
 
 # Files --------------------------------------------------------------------------------
@@ -299,37 +311,44 @@ class Several:
         self.stores = dict(stores)
 
     def names(self) -> list[str]:
-        return [
-            f"{part}/{name}"
-            for part, store in self.stores.items()
-            for name in store.names()
-        ]
+        names = []
+        for part, store in self.stores.items():
+            names += (f"{part}/{name}" for name in store.names())
+        return names
 
     def files(self) -> list[Path]:
-        return [path for store in self.stores.values() for path in store.files()]
+        paths = []
+        for store in self.stores.values():
+            paths += store.files()
+        return paths
 
     def __call__(self, file: str) -> Image.Image:
         part, _, name = file.partition("/")
         if part not in self.stores:
-            expected = f"a picture of {' or '.join(self.stores)}"
-            raise UserError(file, expected, part, "place the other pictures")
+            expected = f"an image of {' or '.join(self.stores)}"
+            raise UserError(file, expected, part, "place the other images")
         return self.stores[part](name)
 
 
 def _find_store(raw: Path) -> Several | None:
-    """The pictures that are there; None where neither half is."""
-    halves = {name: image_files.find(raw, **_half(name)) for name in STORES}
-    stores = {name: store for name, store in halves.items() if store is not None}
+    """The images that are there; None where neither half is."""
+    stores = {}
+    for name in STORES:
+        store = image_files.find(raw, **_half(name))
+        if store is not None:
+            stores[name] = store
     return Several(stores) if stores else None
 
 
 def _store(raw: Path) -> Several:
-    do = "place it there (for features alone, set the option annotations: precomp, or "
-    do += "with_pictures: false)"
-    halves = {name: _half(name) | {"do": do} for name in STORES}
-    return Several(
-        {name: image_files.needed(raw, **half) for name, half in halves.items()}
+    advice = (
+        "place it there (for features alone, set the option annotations: precomp, or "
+        "with_pictures: false)"
     )
+    stores = {}
+    for name in STORES:
+        stores[name] = image_files.needed(raw, **_half(name), do=advice)
+    return Several(stores)
 
 
 def _half(name: str) -> dict:
@@ -341,7 +360,8 @@ def _precomp_folder(raw: Path) -> Path:
     if not (folder / "testall_caps.txt").is_file():
         raise UserError(
             folder / "testall_caps.txt",
-            "the 5,000 test images of testall_*; test_* are only the first 1,000 of them",
+            "the 5,000 test images of testall_*; test_* are only the first 1,000 of "
+            "them",
             "nothing",
             f"place all files of {PRECOMP}/ there",
         )
@@ -352,37 +372,43 @@ def _precomp_folder(raw: Path) -> Path:
 
 
 def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
-    used = {"restval": "train" if options.restval else "unused"}
-    images = pd.DataFrame(
-        {
-            "image_id": [_image_id(entry) for entry in entries],
-            "file": [entry.file if options.with_pictures else "" for entry in entries],
-            "split": [used.get(entry.split, entry.split) for entry in entries],
-        }
-    )
-    captions = [
-        (f"{_image_id(entry)}#{number}", _image_id(entry), text, entry.sentids[number])
-        for entry in entries
-        for number, text in enumerate(_kept(entry))
-    ]
-    captions = pd.DataFrame(
-        captions, columns=["caption_id", "image_id", "text", "sentid"]
-    )
-    if captions["sentid"].notna().all():  # the index, as it is no part of the table
-        captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
     others = sum(entry.split == "restval" for entry in entries)
     use = "are used for training" if options.restval else "stay unused"
-    notes = (
-        f"The captions are the raw sentences of {KARPATHY}.",
-        f"{others} images of restval {use}.",
-        f"The first {EACH} captions of every image of val and test are kept.",
-        *(_left_out(entries, split) for split in EVALUATED),
+    return Tables(
+        images=_images(entries, options),
+        captions=_captions(entries),
+        notes=(
+            f"The captions are the raw sentences of {KARPATHY}.",
+            f"{others} images of restval {use}.",
+            f"The first {EACH} captions of every image of val and test are kept.",
+            *(_left_out(entries, split) for split in EVALUATED),
+        ),
     )
-    images, captions = (
-        images.assign(group=images["image_id"]),
-        captions.drop(columns="sentid"),
-    )
-    return Tables(images=images, captions=captions, notes=notes)
+
+
+def _images(entries: list[karpathy.Entry], options: Options) -> pd.DataFrame:
+    rows = []
+    for entry in entries:
+        image_id, split = _image_id(entry), entry.split
+        file = entry.file if options.with_pictures else ""
+        if split == "restval":
+            split = "train" if options.restval else "unused"
+        rows.append((image_id, file, split, image_id))
+    return pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
+
+
+def _captions(entries: list[karpathy.Entry]) -> pd.DataFrame:
+    """The index is `sentid`, where every sentence has one."""
+    rows, sentids = [], []
+    for entry in entries:
+        image_id, kept = _image_id(entry), _kept(entry)
+        sentids += entry.sentids[: len(kept)]
+        for number, text in enumerate(kept):
+            rows.append((f"{image_id}#{number}", image_id, text))
+    captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "text"])
+    if None not in sentids:
+        captions.index = pd.Index(sentids, name="sentid").astype(int)
+    return captions
 
 
 def _image_id(entry: karpathy.Entry) -> str:
@@ -397,14 +423,17 @@ def _kept(entry: karpathy.Entry) -> list[str]:
 
 def _left_out(entries: list[karpathy.Entry], split: str) -> str:
     """A note on the captions of a split that are not kept, which other tools count."""
-    of_split = [entry for entry in entries if entry.split == split]
-    count = sum(len(entry.captions) for entry in of_split)
-    more = [entry for entry in of_split if len(entry.captions) > EACH]
-    if not more:
+    count, dropped, images = 0, 0, []
+    for entry in entries:
+        if entry.split != split:
+            continue
+        count += len(entry.captions)
+        if len(entry.captions) > EACH:
+            dropped += len(entry.captions) - EACH
+            images.append(_image_id(entry))
+    if not images:
         return f"{split}: none of {count} captions is left out."
-    dropped = sum(len(entry.captions) - EACH for entry in more)
-    note = f"{split}: {dropped} of {count} captions"
-    return reader_notes.left_out(note, map(_image_id, more))
+    return reader_notes.left_out(f"{split}: {dropped} of {count} captions", images)
 
 
 def _read_precomp(raw: Path, options: Options) -> Tables:

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.io
 from PIL import Image
 
+from benchmark.contracts.datasets import Tables
+
 COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "boat", "shirt", "tree", "car", "hat", "ball")
 
@@ -21,6 +23,11 @@ def sentences(image_id: str) -> list[str]:
     return [
         f"a {thing} of picture {image_id} , said {count} times ." for count in range(5)
     ]
+
+
+def noted(tables: Tables, *facts: object) -> bool:
+    """Whether one note of a dataset holds all of these facts."""
+    return any(all(str(fact) in note for fact in facts) for note in tables.notes)
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (48, 36)) -> None:

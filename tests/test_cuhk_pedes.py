@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import draw
+from layouts import draw, noted
 from refusals import refused
 
 from benchmark.contracts.datasets import cuhk_pedes
@@ -79,23 +79,18 @@ def test_tables(raw):
 
 @pytest.mark.parametrize(("number", "kept"), [(None, 10), (2, 2), (1, 1), (30, 10)])
 def test_captions_per_image(raw, number, kept):
-    captions = cuhk_pedes.read(raw, Options(captions_per_image=number)).captions
-    assert (
-        captions[captions["image_id"] == "Market/10_c1s1"]["text"].tolist()
-        == (sentences(10, 2)[:kept])
-    )
+    tables = cuhk_pedes.read(raw, Options(captions_per_image=number))
+    captions = tables.captions
+    of_ten = captions[captions["image_id"] == "Market/10_c1s1"]
+    assert of_ten["text"].tolist() == sentences(10, 2)[:kept]
     assert len(captions) == 20 * min(number or 2, 2) + kept
-    notes = " ".join(cuhk_pedes.read(raw, Options(captions_per_image=number)).notes)
-    assert "4 (train), 2 (val), 1 (test)" in notes
-    used = f"used of each image: {number or 'all'}."
-    assert f"1 images have more than two captions; {used}" in notes
+    assert noted(tables, "4 (train), 2 (val), 1 (test)")
+    assert noted(tables, "1 images", f": {number or 'all'}.")
     dropped = {
-        1: "29 captions are left out, of the images cam_a/1_45, CUHK01/1, Market/1_c1s1"
+        1: ("29 captions", " cam_a/1_45, CUHK01/1, Market/1_c1s1"),
+        2: ("8 captions", " Market/10_c1s1."),
     }
-    dropped |= {2: "8 captions are left out, of the images Market/10_c1s1."}
-    assert dropped.get(number, "") in notes and ("left out" in notes) == (
-        number in dropped
-    )
+    assert noted(tables, "left out", *dropped.get(number, ())) == (number in dropped)
 
 
 def test_keys_that_are_not_used_are_told(raw):
@@ -103,8 +98,8 @@ def test_keys_that_are_not_used_are_told(raw):
     data = items()
     data[3] |= {"is_rejected": True, "camera": {"id": 2, "night": False}}
     write(raw, data)
-    note = "reid_raw.json: not used: is_rejected, camera.id, camera.night."
-    assert note in cuhk_pedes.read(raw).notes
+    keys = "is_rejected, camera.id, camera.night"
+    assert noted(cuhk_pedes.read(raw), "reid_raw.json: ", f": {keys}.")
 
 
 def test_counts_of_the_card():
@@ -222,5 +217,5 @@ def test_person_in_two_splits(raw):
         "[5] Market/2_c1s1.jpg: id 2",
         "test, but train in reid_raw.json: [3] cam_a/2_45",
     )
-    with refused(where, "per person", found):
+    with refused(where, "one split", found):
         cuhk_pedes.read(raw)

@@ -173,7 +173,7 @@ def test_the_table_that_kaggle_has(captions, split):
     kept = expected.captions.set_index("caption_id")["text"]
     same = texts.drop([f"{first}.jpg#2", f"{first}.jpg#4"])
     assert same.sort_index().to_dict() == kept[same.index].sort_index().to_dict()
-    assert any("1 lines of results.csv lack" in note for note in tables.notes)
+    assert layouts.noted(tables, "1 lines of results.csv")
     assert captions / flickr30k.TABLE in flickr30k.inventory(captions, options)
 
 
@@ -204,21 +204,23 @@ def test_features_without_pictures(captions):
     }
     assert splits(tables) == expected
     assert set(tables.images["file"]) == {""}
-    assert "7 of 7 images have features but no picture." in tables.notes
+    assert layouts.noted(tables, "7 of 7 images")
     assert len(flickr30k.inventory(captions, Options(annotations="precomp"))) == 9
-    do = "place flickr30k-images/ or flickr30k-images.zip in the raw folder, and dataset_flickr30k"
-    with refused(expected="an image", found="nothing", do=do):
+    with refused(found="nothing", do="flickr30k-images.zip") as caught:
         flickr30k.pictures(captions, Options(annotations="precomp"))("")
+    assert flickr30k.KARPATHY in caught.value.do
 
 
-@pytest.mark.parametrize("said", ["test", "no split"])
-def test_features_of_another_partition(raw, said):
+@pytest.mark.parametrize("split", ["test", "no split"])
+def test_features_of_another_partition(raw, split):
     images = karpathy_images()
-    images[4]["split"] = said
+    images[4]["split"] = split
     kept = [image for image in images if image["split"] != "no split"]
     layouts.write_karpathy(raw / flickr30k.KARPATHY, kept)
     with refused(
-        "id '4'", found=f"train, but {said} in dataset_flickr30k", do="same partition"
+        "id '4'",
+        found=f"train, but {split} in {flickr30k.KARPATHY}",
+        do="same partition",
     ):
         flickr30k.read(raw, Options(annotations="precomp"))
 
@@ -231,5 +233,5 @@ def test_features_of_another_partition(raw, said):
 def test_bad_list(raw, line, fault):
     path = raw / "test.txt"
     path.write_text(f"{path.read_text()}\n{line}\n")
-    with refused("test.txt:3", "the id of another image", f"{line!r}: {fault}"):
+    with refused("test.txt:3", "another image", f"{line!r}: {fault}"):
         flickr30k.read(raw, Options(split="entities"))

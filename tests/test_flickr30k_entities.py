@@ -130,8 +130,8 @@ def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw)
     assert len(regions) == 6 + 5 * 6 and regions.columns.tolist() == [
         *("image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain")
     ]
-    assert "7 phrases name nothing visible and are no regions." in tables.notes
-    assert "7 phrases name the scene or what has no box; no regions." in tables.notes
+    assert layouts.noted(tables, "7 phrases", "visible")
+    assert layouts.noted(tables, "7 phrases", "scene")
     assert len(tables.notes) == 3  # nothing is said of what does not occur
     assert entities.pictures(raw)("4.jpg").size == (WIDTH, HEIGHT)
     files = {path.relative_to(raw).as_posix() for path in entities.inventory(raw)}
@@ -150,8 +150,7 @@ def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):
         before = getattr(whole, name)
         kept = before[~before["caption_id"].isin(lost)].reset_index(drop=True)
         pd.testing.assert_frame_equal(getattr(tables, name), kept)
-    listed = "2 captions that UNRELATED_CAPTIONS lists are left out, of the images"
-    assert f"{listed} {ODD}, 7." in tables.notes
+    assert layouts.noted(tables, "2 captions", "UNRELATED_CAPTIONS", f" {ODD}, 7.")
 
 
 # Boxes --------------------------------------------------------------------------------
@@ -195,10 +194,7 @@ def test_a_box_one_pixel_outside_is_clipped_and_noted(loose, bounds, clipped):
     (loose / f"Annotations/{ODD}.xml").write_text(document(boxed(bounds, 1)))
     tables = entities.read(loose)
     assert tables.regions.iloc[0][["x0", "y0", "x1", "y1"]].tolist() == list(clipped)
-    assert any(
-        note.startswith("1 boxes reached a pixel over the border")
-        for note in tables.notes
-    )
+    assert layouts.noted(tables, "1 boxes", "clipped")
 
 
 def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():

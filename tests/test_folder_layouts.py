@@ -312,86 +312,6 @@ def test_without_splits_the_hash_of_the_name_decides(tmp_path, drawn):
 # What is told, and what is refused ----------------------------------------------------
 
 
-def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
-    """Images and the captions ka, kb, kc; judged pairs of test."""
-    (raw / "qrels").mkdir()
-    for name in images:
-        (raw / f"{name}.png").write_bytes(b"")
-    write_jsonl(raw / "corpus.jsonl", [{"_id": name} for name in images])
-    write_jsonl(
-        raw / "queries.jsonl", [{"_id": f"k{n}", "text": f"It is {n}."} for n in "abc"]
-    )
-    lines = [f"{pair.replace(' ', chr(9))}\t1" for pair in pairs]
-    (raw / "qrels/test.tsv").write_text(
-        "\n".join(["query-id\tcorpus-id\tscore", *lines])
-    )
-
-
-def test_captions_of_several_images_make_them_a_group(tmp_path):
-    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kb a", "kc c")
-    tables = folder.read(tmp_path)
-    assert tables.images.set_index("image_id")["group"].to_dict() == {
-        "a": "a",
-        "b": "a",
-        "c": "c",
-    }
-    assert dict(tables.captions[["image_id", "text"]].to_numpy()) == {
-        name: f"It is {name}." for name in "abc"
-    }
-
-
-def test_judgements_go_by_the_names_of_their_columns(tmp_path):
-    """Ids of both sides are the same numbers: the place of a column says nothing."""
-    (tmp_path / "qrels").mkdir()
-    image_of = {"0": "2", "1": "0", "2": "1"}
-    for number in image_of:
-        (tmp_path / f"{number}.png").write_bytes(b"")
-    rows = [{"_id": number, "image": f"{number}.png"} for number in image_of]
-    write_jsonl(tmp_path / "corpus.jsonl", rows)
-    rows = [
-        {"_id": caption, "text": f"Image {image}."}
-        for caption, image in image_of.items()
-    ]
-    write_jsonl(tmp_path / "queries.jsonl", rows)
-    file = tmp_path / "qrels/test.tsv"
-    for head, line in (
-        ("query-id\tcorpus-id\tscore", "{q}\t{c}\t1"),
-        ("corpus-id\tquery-id\tscore", "{c}\t{q}\t1"),
-        ("score\tcorpus-id\tquery-id", "1\t{c}\t{q}"),
-    ):
-        lines = [line.format(q=q, c=c) for q, c in image_of.items()]
-        file.write_text("\n".join([head, *lines]))
-        for options in (folder.Options(), folder.Options(captions="corpus.jsonl")):
-            captions = folder.read(tmp_path, options).captions
-            expected = [f"Image {image}." for image in captions["image_id"]]
-            assert captions["text"].tolist() == expected
-    file.write_text("\n".join(lines))
-    with refused("qrels/test.tsv:1", "the columns", "both have", "query-id, corpus-id"):
-        folder.read(tmp_path)
-
-
-def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
-    small_judgements(tmp_path, "ka a", "kb b", "kc c")
-    rows = [
-        {"_id": f"k{n}", "text": f"It is {n}.", "metadata": {"split": "val"}}
-        for n in "abc"
-    ]
-    write_jsonl(tmp_path / "queries.jsonl", rows)
-    tables = folder.read_for_score(tmp_path)
-    assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
-    assert tables.captions["image_id"].tolist() == ["a", "b", "c"]
-    assert tables.notes == ("corpus.jsonl and 2 more files: not used: metadata.split.",)
-
-
-def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
-    small_judgements(tmp_path, "ka a", "kb b", "kc c")
-    (tmp_path / "queries.jsonl").unlink()
-    texts = {"ka": '"Fish" says a sign.', "kb": "Two\u2028lines.", "kc": '20"'}
-    lines = ["text\t_id", *(f"{text}\t{key}" for key, text in texts.items())]
-    (tmp_path / "queries.tsv").write_text("\n".join(lines), encoding="utf-8")
-    assert folder.read(tmp_path).captions["text"].tolist() == list(texts.values())
-
-
 def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
     names = NAMES[:4]
     table = {
@@ -404,15 +324,12 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
         "img_id": names,
     }
     pq.write_table(pa.table(table), tmp_path / "mine.parquet")
-    left = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
-    note = folder.read(tmp_path).notes[-1]
-    assert note.startswith("mine.parquet: not used: ")
-    assert set(note.partition("not used: ")[2].removesuffix(".").split(", ")) == set(
-        left
-    )
-    assert "read mine.parquet: image, sentences.raw; not used: the key" in folder.told(
-        tmp_path
-    )
+    unused = ["sentences.rejected", "meta.by.site", "meta.split", "boxes.x"]
+    name, _, keys = folder.read(tmp_path).notes[-1].partition(": not used: ")
+    assert name == "mine.parquet"
+    assert sorted(keys.removesuffix(".").split(", ")) == sorted(unused)
+    used, _, _ = folder.told(tmp_path).partition("; not used: the key ")
+    assert used == "read mine.parquet: image, sentences.raw"
     (tmp_path / "mine.parquet").unlink()
     members = {}
     for name in names:
@@ -421,67 +338,14 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
         members[f"{name}.png"] = image_of(drawn, name)["bytes"]
         members[f"{name}.cls"] = b"1"
     tar(tmp_path / "a.tar", members)
-    assert "a.tar: not used: .cls, meta.split." in folder.read(tmp_path).notes
+    assert layouts.noted(folder.read(tmp_path), "a.tar: ", ": .cls, meta.split.")
 
 
 def test_folders_of_metadata_without_a_split_are_told(project, drawn):
     image_folder_csv(project, drawn)
     (project / "more").mkdir()
     write_table(project / "more/metadata.csv", [{"file_name": "a.png", "text": "A."}])
-    assert folder.read(project).notes[-1].endswith("are not read: more/metadata.csv.")
-
-
-def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
-    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
-    with refused(
-        "qrels/test.tsv: kb", "a, too, as others of its captions belong to b", "b"
-    ):
-        folder.read(tmp_path)
-
-
-def test_what_is_not_judged_is_told(tmp_path):
-    small_judgements(tmp_path, "ka a", "kb b", images="abcd")
-    tables = folder.read(tmp_path)
-    assert tables.images["split"].tolist() == ["test", "test", "unused", "unused"]
-    assert tables.notes[-2:] == (
-        "1 captions have no image in qrels and are left out: kc.",
-        "2 images have no caption in qrels: unused: c, d.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "where", "expected", "found"),
-    [
-        (
-            "qrels/dev.tsv",
-            "ka\ta\t1",
-            "qrels/test.tsv:2: a",
-            "one split",
-            "test and dev",
-        ),
-        (
-            "qrels/test.tsv",
-            "query-id\tcorpus-id\tscore\nkx\ta\t1",
-            "test.tsv:2",
-            "of queries.jsonl",
-            "'kx'",
-        ),
-        ("qrels/test.tsv", "qid\tdoc\trel\nka a", "test.tsv:2", "3 cells", "'ka a'"),
-        (
-            "corpus.jsonl",
-            '{"_id": "a", "text": "A."}',
-            "",
-            "of corpus.jsonl",
-            "3 of 3",
-        ),
-        ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
-    ],
-)
-def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found):
-    small_judgements(tmp_path, "ka a", "kb b", "kc c")
-    (tmp_path / name).write_text(text)
-    with refused(where, expected, found):
-        folder.read(tmp_path)
+    assert layouts.noted(folder.read(project), "1 files", ": more/metadata.csv.")
 
 
 def test_images_and_texts_without_each_other_are_told(tmp_path):
@@ -496,13 +360,10 @@ def test_images_and_texts_without_each_other_are_told(tmp_path):
         "lost.txt",
     ):
         (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
-    assert (
-        "1 images have no .txt beside them and are left out: d.png."
-        in folder.read(tmp_path).notes
-    )
-    told = folder.told(tmp_path)
-    assert told.startswith("read a.txt and 2 more files: caption; not used: ")
-    assert "the files d.png, lost.txt" in told
+    assert layouts.noted(folder.read(tmp_path), "1 images", ".txt", ": d.png.")
+    used, _, unused = folder.told(tmp_path).partition("; not used: ")
+    assert used == "read a.txt and 2 more files: caption"
+    assert unused.endswith(" d.png, lost.txt")
     (tmp_path / "a.jpg").write_bytes(b"")
     with refused("a.txt", "one image", "a.jpg and a.png"):
         folder.read(tmp_path)
@@ -518,9 +379,7 @@ def test_two_layouts_in_one_folder_are_refused(tmp_path, drawn):
     assert set(tables.images["split"]) == {"test"}
     # An annotation file outweighs them: it may describe what one has unpacked.
     (tmp_path / "all.csv").write_text("image,caption\na.png,A.\nb.png,B.\nc.png,C.\n")
-    assert folder.told(tmp_path).startswith(
-        "read all.csv: image, caption; not used: the files"
-    )
+    assert folder.told(tmp_path).startswith("read all.csv: image, caption; not used: ")
 
 
 def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):

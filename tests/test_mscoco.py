@@ -88,17 +88,14 @@ def splits(tables) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("restval", "of_restval", "said"),
-    [(True, "train", "are used for training"), (False, "unused", "stay unused")],
+    ("restval", "of_restval", "use"),
+    [(True, "train", "training"), (False, "unused", "unused")],
 )
 def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
-    raw, restval, of_restval, said
+    raw, restval, of_restval, use
 ):
     """Images that are judged keep their first five captions."""
-    tables, of_restval = (
-        mscoco.read(raw, Options(restval=restval)),
-        "train" if restval else "unused",
-    )
+    tables = mscoco.read(raw, Options(restval=restval))
     assert splits(tables) == {
         i: of_restval if s == "restval" else s for i, s in SPLITS.items()
     }
@@ -106,7 +103,7 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
     files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
     assert files["391895"] == "val2014/COCO_val2014_000000391895.jpg"
     assert files["60623"] == "train2014/COCO_train2014_000000060623.jpg"
-    assert f"2 images of restval {said}." in tables.notes
+    assert layouts.noted(tables, "2 images", "restval", use)
     for number, (split, _) in IMAGES.items():
         kept = sentences(number)[:5] if split in ("val", "test") else sentences(number)
         rows = tables.captions[tables.captions["image_id"] == str(number)]
@@ -114,8 +111,8 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         assert rows["caption_id"].tolist() == [
             f"{number}#{k}" for k in range(len(kept))
         ]
-    assert "val: 1 of 11 captions are left out, of the images 554625." in tables.notes
-    assert "test: 2 of 17 captions are left out, of the images 9." in tables.notes
+    assert layouts.noted(tables, "val: 1 of 11 captions", " 554625.")
+    assert layouts.noted(tables, "test: 2 of 17 captions", " 9.")
 
 
 def test_keys_that_karpathy_has_not_are_told(captions):
@@ -125,7 +122,9 @@ def test_keys_that_karpathy_has_not_are_told(captions):
     data["images"][1]["quality"] = 3
     (captions / mscoco.KARPATHY).write_text(json.dumps(data | {"info": {"year": 1}}))
     keys = "info.year, sentences.is_rejected, sentences.by.who, quality"
-    assert f"dataset_coco.json: not used: {keys}." in mscoco.read(captions, BARE).notes
+    assert layouts.noted(
+        mscoco.read(captions, BARE), "dataset_coco.json: ", f": {keys}."
+    )
 
 
 def test_counts_of_the_cards():
@@ -169,6 +168,6 @@ def test_features_without_pictures(captions):
     ids = tables.images["image_id"]
     assert ids[tables.images["split"] == "test"].tolist() == STEMS["testall"]
     assert set(tables.images["file"]) == {""}
-    assert "9 of 9 images have features but no picture." in tables.notes
-    with refused(expected="an image", found="nothing", do="val2014/"):
+    assert layouts.noted(tables, "9 of 9 images")
+    with refused(found="nothing", do="place train2014/ and val2014/"):
         mscoco.pictures(captions, Options(annotations="precomp"))("")

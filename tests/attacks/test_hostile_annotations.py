@@ -54,14 +54,14 @@ def whole(first: str) -> str:
 
 
 JSON_LINES = {
-    "half a character": line(caption="A \ud800 b."),
-    "zero byte": line(image="a\0.png"),
+    "a half character": line(caption="A \ud800 b."),
+    "a zero byte": line(image="a\0.png"),
     "lists in lists": '{"image": "a.png", "caption": '
     + "[" * 100_000
     + "]" * 100_000
     + "}",
     "a long image": line(image="x" * LONG + ".png"),
-    "long numeric id": '{"image": "a.png", "caption": "A.", "id": ' + "9" * LONG + "}",
+    "a long id": '{"image": "a.png", "caption": "A.", "id": ' + "9" * LONG + "}",
     "a caption of 200,000 words": line(caption="word " * 200_000),
     "NaN": '{"image": "a.png", "caption": "A.", "id": NaN}',
     "control characters": line(image="\x1b[2J\x07.png"),
@@ -78,9 +78,9 @@ def test_a_hostile_line_of_json(case):
 HEAD = "image,caption,split\n"
 ROWS = "b.png,B.,val\nc.png,C.,test\n"
 CSV = {
-    "million characters": HEAD + f"a.png,{'x' * 1_000_000},train\n" + ROWS,
-    "unclosed quote": HEAD + 'a.png,"A.,train\n' + ROWS * 20_000,
-    "zero byte": HEAD + "a\0.png,A.,train\n" + ROWS,
+    "a field of 1,000,000 characters": HEAD + f"a.png,{'x' * 1_000_000},train\n" + ROWS,
+    "an open quote": HEAD + 'a.png,"A.,train\n' + ROWS * 20_000,
+    "a zero byte": HEAD + "a\0.png,A.,train\n" + ROWS,
     "100,000 columns": "x," * 100_000 + "\n",
     "a path outside": HEAD + "../outside/secret.txt,A.,train\n" + ROWS,
 }
@@ -127,18 +127,18 @@ def loop(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-@pytest.mark.parametrize("put", [Path.mkdir, pipe, device, loop])
+@pytest.mark.parametrize("make", [Path.mkdir, pipe, device, loop])
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "all.json"])
-def test_what_is_no_file_in_the_place_of_my_annotations(name, put):
+def test_what_is_no_file_in_the_place_of_my_annotations(name, make):
     place("readme.txt", "")
-    put(RAW / name)
+    make(RAW / name)
     repelled_stages(name)
 
 
 ENTITY = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
 XML = {
     "entities": f"{ENTITY}<annotation>&b;</annotation>",
-    "file entity": '<!DOCTYPE a [<!ENTITY a SYSTEM "outside/secret.txt">]><a>&a;</a>',
+    "a file entity": '<!DOCTYPE a [<!ENTITY a SYSTEM "outside/secret.txt">]><a>&a;</a>',
     "elements in elements": "<a>" * 200_000 + "</a>" * 200_000,
 }
 
@@ -157,9 +157,9 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 YAML = {
     "a billion laughs": LAUGHS,
-    "recursive alias": "a: &a [*a]",
+    "its own alias": "a: &a [*a]",
     "an object of Python": "a: !!python/object/apply:os.system ['touch sprung']",
-    "hundred levels": "a: " + "[" * 200 + "]" * 200,
+    "nested 100 levels": "a: " + "[" * 200 + "]" * 200,
     # The loader's C code would crash of these.
     "brackets": "a: " + "[" * 200_000 + "]" * 200_000,
     "dashes": "- " * 200_000 + "a",
@@ -172,10 +172,10 @@ def test_a_hostile_yaml(case):
     repelled(lambda: read_yaml(Path("mine.yaml")), "mine.yaml")
 
 
-@pytest.mark.parametrize("put", [Path.mkdir, pipe, device, loop])
+@pytest.mark.parametrize("make", [Path.mkdir, pipe, device, loop])
 @pytest.mark.parametrize("read", [read_yaml, read_json])
-def test_what_is_no_file_in_the_place_of_a_parameter_file(read, put):
-    put(Path("mine.yaml"))
+def test_what_is_no_file_in_the_place_of_a_parameter_file(read, make):
+    make(Path("mine.yaml"))
     repelled(lambda: read(Path("mine.yaml")), "mine.yaml")
 
 

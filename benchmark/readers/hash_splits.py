@@ -1,0 +1,81 @@
+"""Splits by the sha256 of names: the same name has the same place in every folder."""
+
+import hashlib
+from collections.abc import Mapping
+
+import pandas as pd
+
+from benchmark.core.errors import UserError
+
+# of the range of the hash
+SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}
+
+
+def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
+    """The split of each image, given the name of its group, and notes.
+
+    `groups` must have at least three different names. The split of a group does not
+    depend on the other groups; only if a split would be empty, the group whose hash is
+    nearest to it moves there.
+    """
+    split_of = {group: _split_at(_position(group)) for group in groups}
+    notes = [
+        "The annotations name no split: 80/10/10 percent by the sha256 of the path "
+        "(of the group, where one is named)."
+    ]
+    empty = SHARES.keys() - set(split_of.values())
+    for split in sorted(empty, key=list(SHARES).index):
+        split_of[_nearest(split_of, split)] = split
+    if empty:
+        notes.append(
+            f"{len(empty)} moved to a neighbouring split, which would have been empty."
+        )
+    return [split_of[group] for group in groups], notes
+
+
+def _split_at(position: float) -> str:
+    """The split with this part of the hash's range."""
+    for split, (_, end) in SHARES.items():
+        if position < end:
+            return split
+    raise AssertionError(position)
+
+
+def _nearest(split_of: Mapping[str, str], split: str) -> str:
+    """The group of the largest split whose hash is nearest to the middle of `split`."""
+    members = list(split_of.values())
+    largest = max(SHARES, key=members.count)
+    candidates = [group for group, other in split_of.items() if other == largest]
+    middle = sum(SHARES[split]) / 2
+    return min(candidates, key=lambda group: abs(_position(group) - middle))
+
+
+def with_taken(
+    known: pd.Series, groups: pd.Series, numbers: Mapping[str, int]
+) -> pd.Series:
+    """The splits after groups of train were taken for other splits.
+
+    known    the split of each image
+    groups   the group of each image
+    numbers  split -> how many groups it takes; the first one has the highest hashes
+
+    Raises UserError where none is left to train on.
+    """
+    in_train = set(groups[known == "train"])
+    order = sorted(in_train, key=_position, reverse=True)
+    if len(order) <= sum(numbers.values()):
+        where = f"folder: option {' and '.join(reversed(numbers))}"
+        least = " + ".join(map(str, reversed(numbers.values())))
+        expected = f"more than {least} images or groups in train"
+        raise UserError(where, expected, len(order), "lower the option")
+    split_of, start = {}, 0
+    for split, count in numbers.items():
+        taken = order[start : start + count]
+        split_of |= dict.fromkeys(taken, split)
+        start += count
+    return groups.map(split_of).fillna(known)
+
+
+def _position(name: str) -> float:
+    """The hash of a name as a number in [0, 1)."""
+    return int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) / 16**12

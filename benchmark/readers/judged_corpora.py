@@ -1,0 +1,255 @@
+"""BEIR's layout: a corpus, queries, and judgements of which of them belong together.
+
+Thakur et al. (2021), BEIR. Either side may be the images. A caption may belong to
+several images only if these are a group: all of its captions belong to all of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import is_file
+from benchmark.readers import (
+    annotations,
+    folder_files,
+    nested_keys,
+    qrels,
+    reader_notes,
+    text_tables,
+)
+from benchmark.readers.annotation_files import json_lines, text_of
+from benchmark.readers.annotations import Annotations, Caption, Entry, Record
+from benchmark.readers.key_names import caption_name, is_image_name, split_of_path
+from benchmark.readers.text_tables import CORRECT
+
+SIDES = ("corpus", "queries")
+ITEM_IDS = ("_id", "id")
+LARGEST = 1 << 30  # bytes of a file
+
+
+@dataclass(frozen=True)
+class Side:
+    """The items of the corpus or of the queries, by their ids."""
+
+    file: str
+    items: dict[str, Entry]
+
+    @property
+    def texts(self) -> int:
+        """How many items have a text."""
+        return sum(bool(item.captions) for item in self.items.values())
+
+
+@dataclass(frozen=True)
+class Links:
+    """What the judgements say.
+
+    images_of  caption -> the images that it belongs to, perhaps none
+    split_of   image -> the split of the judgements that name it; other images lack
+    """
+
+    images_of: dict[str, dict[str, None]]
+    split_of: dict[str, str | None]
+
+
+def files(raw: Path) -> list[str]:
+    """The corpus, the queries and the judgements; [] for another layout."""
+    sides = []
+    for side in SIDES:
+        for name in (f"{side}.jsonl", f"{side}.tsv"):
+            if is_file(raw / name):
+                sides.append(name)
+                break
+    judged = sorted(f"qrels/{path.name}" for path in raw.glob("qrels/[!.]*.tsv"))
+    is_whole = len(sides) == len(SIDES) and judged
+    return [*sides, *judged] if is_whole else []
+
+
+def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
+    """The images with the captions that belong to them; the images are the side without
+    texts."""
+    corpus, queries = _side(raw, files[0], seen), _side(raw, files[1], seen)
+    are_images_queries = queries.texts < corpus.texts
+    images, captions = corpus, queries
+    if are_images_queries:
+        images, captions = queries, corpus
+    if images.texts or captions.texts < len(captions.items):
+        expected = f"texts in all of {captions.file} and in none of {images.file}"
+        actual = f"{corpus.texts} of {len(corpus.items)} and "
+        actual += f"{queries.texts} of {len(queries.items)}"
+        raise UserError(raw, expected, actual, CORRECT)
+    links = Links({caption: {} for caption in captions.items}, {})
+    for name in files[2:]:
+        judgements = _judgements(raw, name, corpus, queries)
+        _add(links, judgements, name, are_images_queries)
+    groups = _groups(images, links)
+    dealt = _dealt(captions, links, groups, files[2])
+    has_splits = any(links.split_of.values())
+    unjudged = []
+    for image, item in images.items.items():
+        if image not in links.split_of:
+            unjudged.append(image)
+        split = links.split_of.get(image, "unused" if has_splits else None)
+        group = groups[image]
+        name = group[0] if len(group) > 1 else None
+        yield replace(item, captions=dealt[image], split=split, group=name)
+    idle = [caption for caption, owners in links.images_of.items() if not owners]
+    _note(seen, idle, "captions have no image in qrels and are left out")
+    _note(seen, unjudged, "images have no caption in qrels: unused")
+
+
+def _note(seen: Annotations, names: list[str], what: str) -> None:
+    if names:
+        seen.notes.append(f"{len(names)} {what}: {reader_notes.listed(names)}.")
+
+
+# Judgements ---------------------------------------------------------------------------
+
+
+def _judgements(
+    raw: Path, name: str, corpus: Side, queries: Side
+) -> list[qrels.Judgement]:
+    """The judgements of a file. Raises UserError for ids that the corpus or the queries
+    lack, and where nothing tells which column has those of which."""
+    read = qrels.read(text_of(raw / name, name, LARGEST), name)
+    fits_swapped = True
+    for pair in read.judgements:
+        for key, side in ((pair.query, queries), (pair.item, corpus)):
+            if key not in side.items:
+                expected, actual = f"an id of {side.file}", f"{key!r:.80}"
+                raise UserError(pair.where, expected, actual, CORRECT)
+        if pair.query not in corpus.items or pair.item not in queries.items:
+            fits_swapped = False
+    if fits_swapped and not read.has_names:
+        expected, actual = (
+            "names of the columns",
+            "ids that corpus and queries both have",
+        )
+        advice = (
+            "write query-id, corpus-id and score, between tabs, into the first line"
+        )
+        raise UserError(f"{name}:1", expected, actual, advice)
+    return read.judgements
+
+
+def _add(
+    links: Links, judgements: list[qrels.Judgement], name: str, are_images_queries: bool
+) -> None:
+    """Link the pairs of a file that were judged right."""
+    split = split_of_path(PurePosixPath(name).name)
+    for pair in judgements:
+        if pair.score <= 0:
+            continue
+        image, caption = pair.item, pair.query
+        if are_images_queries:
+            image, caption = pair.query, pair.item
+        earlier = links.split_of.setdefault(image, split)
+        if earlier != split:
+            where, actual = f"{pair.where}: {image}", f"{split} and {earlier}"
+            raise UserError(where, "one split per image", actual, CORRECT)
+        links.images_of[caption][image] = None
+
+
+def _groups(images: Side, links: Links) -> dict[str, list[str]]:
+    """The images that belong together with each image, itself among them: those that
+    share a caption, directly or through others."""
+    members = {image: [image] for image in images.items}
+    for first, *others in filter(None, links.images_of.values()):
+        for other in others:
+            group, joined = members[first], members[other]
+            if joined is not group:
+                group += joined
+                members |= dict.fromkeys(joined, group)
+    return members
+
+
+def _dealt(
+    captions: Side, links: Links, groups: dict[str, list[str]], where: str
+) -> dict[str, list[Caption]]:
+    """The captions of each image; those of a group are dealt to its images in turn."""
+    dealt: dict[str, list[Caption]] = {image: [] for image in groups}
+    for caption, owners in links.images_of.items():
+        if not owners:
+            continue
+        first = next(iter(owners))
+        group = groups[first]
+        alone = [image for image in group if image not in owners]
+        if alone:
+            expected = f"{alone[0]}, too, as others of its captions belong to {first}"
+            actual = reader_notes.listed(owners)
+            advice = (
+                "judge all captions of a group right for all of it, or each for one "
+                "image"
+            )
+            raise UserError(f"{where}: {caption}", expected, actual, advice)
+        image = min(group, key=lambda image: len(dealt[image]))
+        dealt[image] += captions.items[caption].captions
+    return dealt
+
+
+# Corpus and queries -------------------------------------------------------------------
+
+
+def _side(raw: Path, name: str, seen: Annotations) -> Side:
+    """The corpus or the queries. An item without text is an image: the file that it
+    names, else the only one of its id, which may lack the folder and the ending."""
+    files_of = _images_by_short_names(raw)
+    text, items = text_of(raw / name, name, LARGEST), {}
+    is_json = name.endswith(".jsonl")
+    for record in json_lines(text, name) if is_json else _tabbed(text, name):
+        facts = record.facts
+        key = "id" if "id" in facts and "_id" not in facts else "_id"
+        value = facts.get(key)
+        item_id = str(value)
+        if type(value) not in (str, int) or item_id in items:
+            where, actual = f"{record.where}: {key}", f"{value!r:.80}"
+            raise UserError(where, "an id that occurs once", actual, CORRECT)
+        nested_keys.gather(seen.keys, facts)
+        seen.used[key,] = None
+        files = files_of.get(item_id, [])
+        only = files[0] if len(files) == 1 else item_id
+        items[item_id] = _item(record, key, item_id, only, seen)
+    return Side(name, items)
+
+
+def _item(
+    record: Record, id_key: str, item_id: str, file: str, seen: Annotations
+) -> Entry:
+    """An item, whose image is `file` if it names none."""
+    facts: dict[str, object] = {}
+    has_caption = has_image = False
+    for key, value in record.facts.items():
+        if key == id_key or value in ("", None):
+            continue
+        is_caption, is_image = bool(caption_name(key)), is_image_name(key)
+        if is_caption or is_image:
+            facts[key] = value
+        has_caption |= is_caption
+        has_image |= is_image
+    if not has_caption:
+        facts["caption"] = []
+    useful = replace(record, facts=facts)
+    entry = annotations.entry(useful, seen, None if has_image else file)
+    captions = entry.captions
+    if len(captions) == 1:
+        captions = [replace(captions[0], own_id=item_id)]
+    return replace(entry, captions=captions, image_id=item_id)
+
+
+def _images_by_short_names(raw: Path) -> dict[str, list[str]]:
+    """The images of each name that may lack the folder and the ending."""
+    files_of: dict[str, list[str]] = {}
+    for file in filter(folder_files.is_image, folder_files.below(raw)):
+        path = PurePosixPath(file)
+        for name in {file, path.name, path.stem, str(path.with_suffix(""))}:
+            files_of.setdefault(name, []).append(file)
+    return files_of
+
+
+def _tabbed(text: str, name: str) -> Iterator[Record]:
+    """The rows of a table of items whose columns are separated by tabs."""
+    table = text_tables.read(text, name, "\t", lambda column: column in ITEM_IDS)
+    for row in table.rows:
+        facts = dict(zip(table.columns, row.cells, strict=True))
+        yield Record(f"{name}:{row.line}", facts)

@@ -1,0 +1,81 @@
+"""Annotation files as they should be, and lines that are refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from layouts import noted
+from refusals import refused
+
+from benchmark.contracts.datasets import folder
+
+
+def write(raw: Path, name: str, text: str) -> Path:
+    (raw / name).write_bytes(text.encode())
+    return raw
+
+
+def test_csv(tmp_path):
+    text = (
+        "\ufeffimage,caption,split,group\r\na.png,One a.,train,\r\n./a.png, Two  a. ,train,\r\n"
+        'sub/b.png,A b.,val,pair\r\nc.png,"A c, ""quoted"".",test,\r\n'
+    )
+    tables = folder.read(write(tmp_path, "all.csv", text))
+    assert tables.images["file"].tolist() == ["a.png", "sub/b.png", "c.png"]
+    assert tables.images["group"].tolist() == ["a.png", "pair", "c.png"]
+    assert tables.captions["text"].tolist() == [
+        "One a.",
+        " Two  a. ",
+        "A b.",
+        'A c, "quoted".',
+    ]
+
+
+def test_karpathy(tmp_path):
+    images = [
+        {"filename": "a.jpg", "filepath": "val2014", "split": "restval"},
+        {"filename": "b.jpg", "split": "val"},
+        {"filename": "c.jpg", "split": "test"},
+    ]
+    images = [
+        image | {"sentences": [{"raw": "One."}, {"raw": "Two."}]} for image in images
+    ]
+    tables = folder.read(write(tmp_path, "all.json", json.dumps({"images": images})))
+    assert tables.images["file"].tolist() == ["val2014/a.jpg", "b.jpg", "c.jpg"]
+    assert tables.images["split"].tolist() == ["train", "val", "test"]
+    assert tables.captions["text"].tolist() == ["One.", "Two."] * 3
+    assert len(tables.notes) == 1 and noted(tables, "1 images", "restval", "training")
+
+
+GOOD = json.dumps({"image": "a.png", "captions": ["One."], "split": "train"})
+BAD_JSONL = {  # line -> where (after the number), expected, found
+    "{": ("", "JSON", "something else"),
+    "[1]": ("", "an object", "'[1]'"),
+    '{"caption": "A."}': (": image", "a string", "None"),
+    '{"image": "x.png"}': (": caption", "caption or captions", "neither"),
+    '{"image": "x.png", "caption": "A.", "captions": []}': (
+        ": caption",
+        "either caption",
+        "both",
+    ),
+    '{"image": "x.png", "caption": 3}': (": caption", "text", "3"),
+    '{"image": "x.png", "captions": 3}': (": captions", "text", "3"),
+    '{"image": "x.png", "caption": " "}': (": caption", "a sentence", "a blank"),
+    '{"image": "x.png", "caption": "A.", "split": ["val"]}': (
+        ": split",
+        "a string",
+        "['val']",
+    ),
+    '{"image": "a.png", "caption": "A.", "split": "val"}': (
+        *(": split", "'train' as in an earlier line with a.png", "'val'"),
+    ),
+}
+
+
+@pytest.mark.parametrize("line", BAD_JSONL)
+def test_bad_jsonl(tmp_path, line):
+    write(tmp_path, "all.jsonl", "\n".join([GOOD, "", line]))
+    where, expected, found = BAD_JSONL[line]
+    with refused(expected=expected, found=found) as caught:
+        folder.read(tmp_path)
+    assert caught.value.where == f"all.jsonl:3{where}"

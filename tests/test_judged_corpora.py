@@ -1,0 +1,142 @@
+"""BEIR's layout in someone's own folder: what belongs together, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from layouts import noted
+from refusals import refused
+
+from benchmark.contracts.datasets import folder
+
+
+def write_jsonl(path: Path, rows: list[dict]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
+    """Images and the captions ka, kb, kc; judged pairs of test."""
+    (raw / "qrels").mkdir()
+    for name in images:
+        (raw / f"{name}.png").write_bytes(b"")
+    write_jsonl(raw / "corpus.jsonl", [{"_id": name} for name in images])
+    write_jsonl(
+        raw / "queries.jsonl", [{"_id": f"k{n}", "text": f"It is {n}."} for n in "abc"]
+    )
+    lines = [f"{pair.replace(' ', chr(9))}\t1" for pair in pairs]
+    (raw / "qrels/test.tsv").write_text(
+        "\n".join(["query-id\tcorpus-id\tscore", *lines])
+    )
+
+
+def test_captions_of_several_images_make_them_a_group(tmp_path):
+    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kb a", "kc c")
+    tables = folder.read(tmp_path)
+    assert tables.images.set_index("image_id")["group"].to_dict() == {
+        "a": "a",
+        "b": "a",
+        "c": "c",
+    }
+    assert dict(tables.captions[["image_id", "text"]].to_numpy()) == {
+        name: f"It is {name}." for name in "abc"
+    }
+
+
+def test_judgements_go_by_the_names_of_their_columns(tmp_path):
+    """Ids of both sides are the same numbers: the place of a column says nothing."""
+    (tmp_path / "qrels").mkdir()
+    image_of = {"0": "2", "1": "0", "2": "1"}
+    for number in image_of:
+        (tmp_path / f"{number}.png").write_bytes(b"")
+    rows = [{"_id": number, "image": f"{number}.png"} for number in image_of]
+    write_jsonl(tmp_path / "corpus.jsonl", rows)
+    rows = [
+        {"_id": caption, "text": f"Image {image}."}
+        for caption, image in image_of.items()
+    ]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    file = tmp_path / "qrels/test.tsv"
+    for head, line in (
+        ("query-id\tcorpus-id\tscore", "{q}\t{c}\t1"),
+        ("corpus-id\tquery-id\tscore", "{c}\t{q}\t1"),
+        ("score\tcorpus-id\tquery-id", "1\t{c}\t{q}"),
+    ):
+        lines = [line.format(q=q, c=c) for q, c in image_of.items()]
+        file.write_text("\n".join([head, *lines]))
+        for options in (folder.Options(), folder.Options(captions="corpus.jsonl")):
+            captions = folder.read(tmp_path, options).captions
+            expected = [f"Image {image}." for image in captions["image_id"]]
+            assert captions["text"].tolist() == expected
+    file.write_text("\n".join(lines))
+    with refused("qrels/test.tsv:1", "columns", "both have", "query-id, corpus-id"):
+        folder.read(tmp_path)
+
+
+def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    rows = [
+        {"_id": f"k{n}", "text": f"It is {n}.", "metadata": {"split": "val"}}
+        for n in "abc"
+    ]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    tables = folder.read_for_score(tmp_path)
+    assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
+    assert tables.captions["image_id"].tolist() == ["a", "b", "c"]
+    assert len(tables.notes) == 1 and noted(tables, "corpus.jsonl", "metadata.split.")
+
+
+def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    (tmp_path / "queries.jsonl").unlink()
+    texts = {"ka": '"Fish" says a sign.', "kb": "Two\u2028lines.", "kc": '20"'}
+    lines = ["text\t_id", *(f"{text}\t{key}" for key, text in texts.items())]
+    (tmp_path / "queries.tsv").write_text("\n".join(lines), encoding="utf-8")
+    assert folder.read(tmp_path).captions["text"].tolist() == list(texts.values())
+
+
+def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
+    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
+    with refused("qrels/test.tsv: kb", "a, too", "b", "all captions of a group"):
+        folder.read(tmp_path)
+
+
+def test_what_is_not_judged_is_told(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", images="abcd")
+    tables = folder.read(tmp_path)
+    assert tables.images["split"].tolist() == ["test", "test", "unused", "unused"]
+    assert noted(tables, "1 captions", ": kc.") and noted(tables, "2 images", ": c, d.")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where", "expected", "found"),
+    [
+        (
+            "qrels/dev.tsv",
+            "ka\ta\t1",
+            "qrels/test.tsv:2: a",
+            "one split",
+            "test and dev",
+        ),
+        (
+            "qrels/test.tsv",
+            "query-id\tcorpus-id\tscore\nkx\ta\t1",
+            "test.tsv:2",
+            "queries.jsonl",
+            "'kx'",
+        ),
+        ("qrels/test.tsv", "qid\tdoc\trel\nka a", "test.tsv:2", "3 cells", "'ka a'"),
+        (
+            "corpus.jsonl",
+            '{"_id": "a", "text": "A."}',
+            "",
+            "none of corpus.jsonl",
+            "3 of 3",
+        ),
+        ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
+    ],
+)
+def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    (tmp_path / name).write_text(text)
+    with refused(where, expected, found):
+        folder.read(tmp_path)
