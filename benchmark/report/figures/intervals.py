@@ -2,7 +2,6 @@
 the claims with its verdict, as a forest plot."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
@@ -13,6 +12,7 @@ from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
 from benchmark.scoring import METRICS
 from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import Pair
 
 NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
@@ -45,19 +45,21 @@ def leaderboard_lines(board: Board) -> list[Line]:
     """One per row with a result, best first. A band is behind those not significantly
     different from the best, where any two could be."""
     metric = RANKED_BY[board.ranked[0].task]
-    near = (
-        {1, *comparisons.rivals(board)[0]} if comparisons.is_compared(board) else set()
-    )
-    panel, lines = f"{METRICS[metric].heading} on test. Right: seeds; flags", []
+    alike = set()  # ranks
+    if comparisons.is_compared(board):
+        alike = {1, *comparisons.rivals(board)[0]}
+    lines = []
     for rank, row in enumerate(board.ranked, 1):
-        marked = flags.letters(flags.row_flags(board, row))
-        look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
-        beside = f"{len(row.played)}; {marked or '-'}"
+        letters = flags.letters(flags.row_flags(board, row))
+        look = CUT_SHORT if NOT_CONVERGED in letters else CONVERGED
         line = Line(
-            label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel
+            label=row.title,
+            marks=[row_mark(board, row, metric, look)],
+            panel=f"{METRICS[metric].heading} on test. Right: seeds; flags",
+            text=f"{len(row.played)}; {letters or '-'}",
+            band=WHOLE if rank in alike else None,
         )
-        band = WHOLE if rank in near else None
-        lines.append(replace(line, beside=beside, band=band))
+        lines.append(line)
     return lines
 
 
@@ -75,30 +77,36 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
     """One per comparison with an interval; every quantity has its own axis."""
     lines = []
-    for verdict in (verdict for verdict in verdicts if verdict.is_counted):
-        for pair in (pair for pair in verdict.pairs if pair.interval):
-            ends = (
-                (pair.margin,)
-                if pair.rule.kind.is_one_sided
-                else (-pair.margin, pair.margin)
-            )
-            marks = [Mark(value=end, look=MARGIN) for end in ends if end]
-            found = Mark(
-                value=pair.difference, look=LOOKS[pair.conclusion], ends=pair.interval
-            )
-            is_one = pair.comparison.is_of_these_trainings
-            marks.append(replace(found, is_of_these_trainings=is_one))
-            if pair.printed is not None:
-                marks.append(Mark(value=pair.printed, look=PRINTED))
-            label, heading = (
-                verdict.claim.statement,
-                quantity(pair.comparison.metric).heading,
-            )
+    for verdict in verdicts:
+        for pair in verdict.pairs:
+            if not verdict.is_counted or not pair.interval:
+                continue
+            label = verdict.claim.statement
             if len(verdict.pairs) > 1:
                 label = f"{pair.comparison.names}: {label}"
+            heading = quantity(pair.comparison.metric).heading
             panel = f"difference of {heading}; right of 0: the first preset is better"
-            lines.append(Line(label=label, marks=marks, panel=panel))
+            lines.append(Line(label=label, marks=_pair_marks(pair), panel=panel))
     return lines
+
+
+def _pair_marks(pair: Pair) -> list[Mark]:
+    """The ends of the margin, the measured difference and the printed one."""
+    marks = []
+    if pair.margin and not pair.rule.kind.is_one_sided:
+        marks.append(Mark(value=-pair.margin, look=MARGIN))
+    if pair.margin:
+        marks.append(Mark(value=pair.margin, look=MARGIN))
+    measured = Mark(
+        value=pair.difference,
+        look=LOOKS[pair.conclusion],
+        ends=pair.interval,
+        is_of_these_trainings=pair.comparison.is_of_these_trainings,
+    )
+    marks.append(measured)
+    if pair.printed is not None:
+        marks.append(Mark(value=pair.printed, look=PRINTED))
+    return marks
 
 
 FIGURES = {"first": leaderboard, "claims": claims}

@@ -20,24 +20,36 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     for each: the verdict, what would decide an undecided one, and the letters of all
     flags."""
     lines = []
-    for verdict in (verdict for verdict in verdicts if verdict.pairs):
+    for verdict in verdicts:
         letters = flags.letters(verdict.flags)
-        head = {"claim": statement(verdict), "verdict": verdict.conclusion}
-        head["flags"] = Code(letters) if letters else None
-        alone = len(verdict.pairs) == 1
-        lines += [] if alone else [head]
-        for pair in verdict.pairs:
-            of_part = {"claim": f"{INDENT}{compared(pair)}", "verdict": pair.conclusion}
-            line = {
-                "metric": heading(pair),
-                "difference, 95% interval": difference(pair),
-                "printed": printed_difference(pair),
-                "would decide it": limited(pair.limit) if pair.limit else "",
-            }
-            lines.append((head if alone else of_part) | line)
-    order = ("claim", "verdict", "metric", "difference, 95% interval", "printed")
-    order += ("would decide it", "flags")
-    return Table.of(title, [{name: line.get(name) for name in order} for line in lines])
+        head = {
+            "claim": statement(verdict),
+            "verdict": verdict.conclusion,
+            "metric": None,
+            "difference, 95% interval": None,
+            "printed": None,
+            "would decide it": None,
+            "flags": Code(letters) if letters else None,
+        }
+        if len(verdict.pairs) == 1:
+            lines.append(head | _measured(verdict.pairs[0]))
+        elif verdict.pairs:
+            lines.append(head)
+            for pair in verdict.pairs:
+                part = {"claim": f"{INDENT}{compared(pair)}"}
+                part["verdict"] = pair.conclusion
+                lines.append(part | _measured(pair))
+    return Table.of(title, lines)
+
+
+def _measured(pair: Pair) -> dict:
+    """A comparison for pages."""
+    return {
+        "metric": heading(pair),
+        "difference, 95% interval": difference(pair),
+        "printed": printed_difference(pair),
+        "would decide it": limited(pair.limit) if pair.limit else "",
+    }
 
 
 def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
@@ -45,50 +57,56 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     was."""
     lines = []
     for verdict in verdicts:
-        claim = verdict.claim
-        of_claim = {
+        head = {
             "paper": verdict.paper,
             "claim": statement(verdict),
             "counted": "yes" if verdict.is_counted else "no",
             "on other images": verdict.conclusion,
             "on this test set": verdict.on_test_set,
         }
-        ends = {"where": claim.where, "note": claim.note}
-        if not verdict.pairs:
-            said = (
-                f" {KINDS[of.kind].verb} ".join(map(title_of, of.presets))
-                for of in claim.parts
-            )
-            metrics = dict.fromkeys(
-                quantity(part.metric).heading for part in claim.parts
-            )
-            of_claim |= {"compared": "; ".join(said), "metric": ", ".join(metrics)}
-            lines.append(of_claim | {"remark": verdict.reason} | ends)
-        for pair in verdict.pairs:
-            p_values, decimals = (
-                {"p": pair.p, "p after Holm": pair.adjusted_p},
-                _decimals(pair),
-            )
-            of_pair = {
-                "compared": compared(pair),
-                "metric": heading(pair),
-                "of this part": pair.conclusion,
-                "seeds": ", ".join(
-                    str(n) for n in dict.fromkeys(pair.comparison.trainings) if n
-                ),
-                "first": mean(pair.comparison.firsts, decimals),
-                "second": mean(pair.comparison.seconds, decimals),
-                "difference": difference(pair),
-                "printed": printed_difference(pair),
-                "margin": Number(value=pair.margin, form=".2g"),
-            }
-            of_pair |= {
-                k: Number(value=p, form=".2g")
-                for k, p in p_values.items()
-                if p is not None
-            }
-            lines.append(of_claim | of_pair | {"remark": remark(verdict, pair)} | ends)
+        parts = [_numbers(pair) for pair in verdict.pairs]
+        for part, pair in zip(parts, verdict.pairs, strict=True):
+            part["remark"] = remark(verdict, pair)
+        tail = {"where": verdict.claim.where, "note": verdict.claim.note}
+        for part in parts or [_not_run(verdict)]:
+            lines.append(head | part | tail)
     return Table.of(title, lines)
+
+
+def _not_run(verdict: Verdict) -> dict:
+    """What a claim that was not run compares, and why it was not."""
+    sentences, metrics = [], {}
+    for part in verdict.claim.parts:
+        verb = KINDS[part.kind].verb
+        sentences.append(f" {verb} ".join(map(title_of, part.presets)))
+        metrics[quantity(part.metric).heading] = None
+    return {
+        "compared": "; ".join(sentences),
+        "metric": ", ".join(metrics),
+        "remark": verdict.reason,
+    }
+
+
+def _numbers(pair: Pair) -> dict:
+    """A comparison for export."""
+    comparison, decimals = pair.comparison, _decimals(pair)
+    trainings = dict.fromkeys(count for count in comparison.trainings if count)
+    line = {
+        "compared": compared(pair),
+        "metric": heading(pair),
+        "of this part": pair.conclusion,
+        "seeds": ", ".join(map(str, trainings)),
+        "first": mean(comparison.firsts, decimals),
+        "second": mean(comparison.seconds, decimals),
+        "difference": difference(pair),
+        "printed": printed_difference(pair),
+        "margin": Number(value=pair.margin, form=".2g"),
+    }
+    if pair.p is not None:
+        line["p"] = Number(value=pair.p, form=".2g")
+    if pair.adjusted_p is not None:
+        line["p after Holm"] = Number(value=pair.adjusted_p, form=".2g")
+    return line
 
 
 def against_papers(
@@ -98,14 +116,14 @@ def against_papers(
     that speak for the implementation: a wrong one is likelier than a wrong paper."""
     listed = []
     for verdict in verdicts:
-        rows = [row for preset in verdict.claim.presets if (row := board.row(preset))]
+        rows = list(filter(None, map(board.row, verdict.claim.presets)))
         is_against = verdict.conclusion in FAILED and verdict.is_counted
         if rows and is_against and verdict.paper != OWN:
             names = [row.method for row in rows if not row.is_own]
-            names += ["fusion"] * any(row.declared.fuse for row in rows)
-            links = [
-                f"[{name}]({TESTS}/test_{name}.py)" for name in dict.fromkeys(names)
-            ]
+            if any(row.declared.fuse for row in rows):
+                names.append("fusion")
+            names = dict.fromkeys(names)
+            links = [f"[{name}]({TESTS}/test_{name}.py)" for name in names]
             listed.append((verdict, ", ".join(links)))
     return listed
 
@@ -113,20 +131,23 @@ def against_papers(
 def counted(verdicts: Sequence[Verdict]) -> str:
     """How many claims that count have each conclusion that one has: "holds 1, undecided
     2"."""
-    return ", ".join(
-        f"{word} {count}" for word, count in counts(verdicts).items() if count
-    )
+    numbers = counts(verdicts).items()
+    return ", ".join(f"{word} {count}" for word, count in numbers if count)
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """What became of all claims, those of the season file first; without its full
     stop."""
-    own, others = (
-        [v for v in verdicts if (v.paper == OWN) is of] for of in (True, False)
-    )
-    counting = f"Of the papers' claims {sum(v.is_counted for v in others)} count here"
-    said = {"The season's own claims": own, counting: others}
-    return ". ".join(f"{head}: {counted(of)}" for head, of in said.items() if of)
+    own = [verdict for verdict in verdicts if verdict.paper == OWN]
+    others = [verdict for verdict in verdicts if verdict.paper != OWN]
+    sentences = []
+    if own:
+        sentences.append(f"The season's own claims: {counted(own)}")
+    if others:
+        number = sum(verdict.is_counted for verdict in others)
+        head = f"Of the papers' claims {number} count here"
+        sentences.append(f"{head}: {counted(others)}")
+    return ". ".join(sentences)
 
 
 def statement(verdict: Verdict) -> str:
@@ -154,14 +175,14 @@ def heading(pair: Pair) -> str:
 def difference(pair: Pair) -> Number:
     """The measured difference with its interval; a dagger marks one that says nothing
     of other trainings."""
-    note = DAGGER * pair.comparison.is_of_these_trainings
+    note = DAGGER if pair.comparison.is_of_these_trainings else ""
     return signed(pair.difference, _decimals(pair), pair.interval, note)
 
 
 def level(place: Place) -> Number:
     """The mean with its interval; a dagger marks one that says nothing of other
     trainings."""
-    note = DAGGER * place.is_of_these_trainings
+    note = DAGGER if place.is_of_these_trainings else ""
     return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
@@ -177,29 +198,27 @@ def _decimals(pair: Pair) -> int:
 def remark(verdict: Verdict, pair: Pair) -> str:
     """Why the verdict is what it is, how large the difference is beside the printed
     one, what would decide an undecided claim, and what speaks against trusting it."""
-    said = [pair.reason]
-    said += (
-        [f"the difference is {pair.size}"]
-        if pair.size not in (None, Size.AS_PRINTED)
-        else []
-    )
-    said += [f"{limited(pair.limit)} would decide it"] if pair.limit else []
-    return "; ".join(dict.fromkeys([*said, *map(flags.said, verdict.flags)]))
+    remarks = [pair.reason]
+    if pair.size not in (None, Size.AS_PRINTED):
+        remarks.append(f"the difference is {pair.size}")
+    if pair.limit:
+        remarks.append(f"{limited(pair.limit)} would decide it")
+    remarks += map(flags.said, verdict.flags)
+    return "; ".join(dict.fromkeys(remarks))
 
 
 def limited(limit: Limit, unit: str = "images") -> str:
     """What would decide an undecided comparison, if its difference stays; `unit` is
     what would be resampled."""
-    beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
-    ways = (
-        [f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each"]
-        if limit.seeds
-        else []
-    )
-    ways += (
-        [f"about {two_digits(limit.images):,} {unit}{beside}"] if limit.images else []
-    )
-    return (
-        " or ".join(ways)
-        or f"neither more seeds alone nor more {unit} with ten more seeds"
-    )
+    ways = []
+    if limit.seeds:
+        plural = "s" if limit.seeds > 1 else ""
+        ways.append(f"{limit.seeds} more seed{plural} of each")
+    if limit.images:
+        images = f"about {two_digits(limit.images):,} {unit}"
+        if limit.seeds_beside:
+            images += f" with {limit.seeds_beside} more seeds"
+        ways.append(images)
+    if not ways:
+        return f"neither more seeds alone nor more {unit} with ten more seeds"
+    return " or ".join(ways)
