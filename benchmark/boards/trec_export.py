@@ -90,8 +90,8 @@ def _write_runs(outcome: Outcome, ids: Mapping[str, np.ndarray], folder: Path) -
         is_within = items_QK.max(initial=0) < len(items_N)
         if len(items_QK) != len(queries_Q) or not is_within:
             expected = f"{len(queries_Q)} queries over {len(items_N)} items"
-            found = f"{len(items_QK)} over others"
-            raise UserError(place, expected, found, "run: dvc repro")
+            other = f"{len(items_QK)} queries over other items"
+            raise UserError(place, expected, other, "run: dvc repro")
         count, depth = items_QK.shape
         ranks = np.tile(np.arange(1, depth + 1), count)
         run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})

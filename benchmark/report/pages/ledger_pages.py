@@ -143,15 +143,15 @@ def _is_printed(headline: Headline) -> bool:
 def numbers(rows: Sequence[LedgerRow]) -> dict:
     """How many claims there are, and what became of them on photographs."""
     groups = Counter(row.group for row in rows)
-    told = {
+    tested = {
         "holding": sum(groups[group] for group in HOLDING),
         "failing": sum(groups[group] for group in FAILING),
         "mixed": groups[Group.MIXED],
         "undecided": groups[Group.UNDECIDED],
     }
     return {
-        **told,
-        "tested": sum(told.values()),
+        **tested,
+        "tested": sum(tested.values()),
         "smaller": groups[Group.SMALLER],
         "counted": len(rows) - groups[Group.UNCOUNTED],
         "in_part": sum(row.holds_in_part for row in rows),

@@ -133,14 +133,14 @@ def _shown_heads(frame: pd.DataFrame) -> list[str]:
 def answers(paper: Paper, board: Board) -> set[tuple[str, ...]]:
     """The obstacles to comparing measured rows with what is printed; an empty one of
     those that can be compared."""
-    found = set()
+    reasons = set()
     for table in paper.tables.values():
         for printed in table.rows:
             row = board.row(printed.preset) if printed.preset else None
             if row and row.played:
                 for place in printed.numbers:
-                    found.add(tuple(obstacles(paper, board, row, place)))
-    return found
+                    reasons.add(tuple(obstacles(paper, board, row, place)))
+    return reasons
 
 
 def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
