@@ -116,7 +116,7 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
 
 
 def test_rankings_of_every_cell_are_written(played, capsys):
-    """What outside tools find in them, test_trec tells."""
+    """What outside tools find in them, test_trec_export tells."""
     assert exported(capsys, "--trec", "rankings") == "rankings\n"
     names = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
     runs = {f"{name}.{way}.run" for name in names for way in ("i2t", "t2i")}

@@ -104,9 +104,9 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         if any(_is_printed(headline) for headline in headlines):
             groups: dict[str, list[Headline]] = {}
             for headline in headlines:
-                group = Group.REPLICATED
-                if headline.row.group != Group.SMALLER:
-                    group = headline.row.group
+                group = headline.row.group
+                if group == Group.SMALLER:  # stands among those that hold
+                    group = Group.REPLICATED
                 groups.setdefault(group, []).append(headline)
             of_papers[paper.paper.cited] = groups
     fair = [best for best in best_rows(seasons) if best.place == best.leader.fair]
