@@ -27,7 +27,7 @@ from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
-from benchmark.report.pages.ledger_pages import of_layers
+from benchmark.report.pages.ledger_pages import Change, layer_changes
 from benchmark.season.parameters import OwnClaim, Params
 from benchmark.stats.claim_kinds import Conclusion
 
@@ -175,12 +175,11 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
                     np.mean([any(x is not False for x in of[:k]) for of in said])
                 )
                 expected["left"].append(np.mean(first))
-            wrong, left, right = friends.bounds(row, "t2i", k)
-            assert wrong == pytest.approx(100 * np.mean(expected["wrong"]))
-            assert right == pytest.approx(100 * np.mean(expected["right"]))
-            assert left == (
-                pytest.approx(100 * np.mean(expected["left"])) if k == 1 else None
-            )
+            bounds = friends.bounds(row, "t2i", k)
+            assert bounds.wrong == pytest.approx(100 * np.mean(expected["wrong"]))
+            assert bounds.right == pytest.approx(100 * np.mean(expected["right"]))
+            left_out = pytest.approx(100 * np.mean(expected["left"]))
+            assert bounds.left_out == (left_out if k == 1 else None)
 
 
 def test_rows_that_change_their_order_are_named(season, board):
@@ -208,11 +207,10 @@ def test_rows_that_change_their_order_are_named(season, board):
             for pair in combinations(own, 2)
             if (own[pair[0]] - own[pair[1]]) * (here[pair[0]] - here[pair[1]]) < 0
         }
-        found = layer.changes("t2i")
-        assert {
-            frozenset((one.preset, two.preset)) for one, two, *_ in found
-        } == swapped
-        assert all(by_own > 0 > by_layer for *_, by_own, by_layer in found)
+        changes = layer.changes("t2i")
+        pairs = {frozenset((c.first.preset, c.second.preset)) for c in changes}
+        assert pairs == swapped
+        assert all(change.own > 0 > change.here for change in changes)
         expected = kendalltau(
             [*own.values()], [here[preset] for preset in own]
         ).statistic
@@ -276,17 +274,11 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         "made": made(),
     }
     of = SeasonClaims(season="try", title="T", datasets=[data | {"claims": [finding]}])
-    (told,) = of_layers([of])
-    assert told["told"] == 1 and told["layers"] == ["crowd", "experts"]
-    assert told["changed"] == [
-        {
-            "claim": claim,
-            "layer": "crowd",
-            "own": Conclusion.HOLDS,
-            "here": Conclusion.REVERSED,
-        }
-    ]
-    assert of_layers([of.model_copy(update={"datasets": []})]) == []
+    (told,) = layer_changes([of])
+    assert told.judged == [finding] and told.layers == ["crowd", "experts"]
+    changed = Change(claim, "crowd", Conclusion.HOLDS, Conclusion.REVERSED)
+    assert told.changed == [changed]
+    assert layer_changes([of.model_copy(update={"datasets": []})]) == []
 
 
 def test_the_site_has_a_board_by_each_layer(season, board):
@@ -323,12 +315,13 @@ def test_judge_takes_presets_by_a_layer(season, board, capsys):
 
 
 def test_another_cut_has_other_right_pairs(board):
-    ((cut, pairs, other),) = board_layers(board)[0].other_cuts("t2i")
+    (cut,) = board_layers(board)[0].other_cuts("t2i")
     table = pd.read_parquet("data/prepared/open/relevance.parquet")
     table = table[table["layer"] == "friends"]
-    assert cut == 2.0 and pairs == (table["score"] >= 2).sum() > table["right"].sum()
+    assert cut.least == 2.0
+    assert cut.right_pairs == (table["score"] >= 2).sum() > table["right"].sum()
     here = board_layers(board)[0].here
-    for row in other.rows:
+    for row in cut.board.rows:
         assert row.mean("t2i_r1") >= here.row(row.preset).mean("t2i_r1")
 
 

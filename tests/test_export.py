@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import pandas as pd
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from refusals import check, refusal
 from report_seasons import (
     CAPTIONS,
     DATASETS,
@@ -21,6 +22,7 @@ from report_seasons import (
 
 from benchmark.__main__ import main
 from benchmark.boards.boards import read_boards
+from benchmark.commands import export, judge
 from benchmark.core.files import read_json, write_json
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameters import Params
@@ -65,10 +67,8 @@ def test_the_list_names_every_table_and_each_can_be_had(played, capsys):
 
 
 def test_every_rank_is_exported_with_its_ids(played, capsys):
-    assert main(["export", "--season", "try", "--queries", "all.csv"]) == 2
-    assert (
-        "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
-    )
+    error = refusal(export, "--season", "try", "--queries", "all.csv")
+    check(error, where="--queries", found="all.csv", do="--queries all.parquet")
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     heads = "season dataset preset seed layer direction query cluster rank"
@@ -108,17 +108,15 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
         found.append([verdict[key] for key in keys])
     assert found[0] == found[1] and None not in found[0]
     capsys.readouterr()
-    assert (
-        main(["judge", "open.parquet,open.parquet:scan_t2i_avg", "open.parquet:nobody"])
-        == 2
-    )
+    twice = "open.parquet,open.parquet:scan_t2i_avg"
+    assert main(["judge", twice, "open.parquet:nobody"]) == 2
     assert "Traceback" not in capsys.readouterr().err
-    assert main(["judge", "open.parquet:nobody", "open.parquet:scan_t2i_avg"]) == 2
-    assert "rows of the preset nobody, found none" in capsys.readouterr().err
+    error = refusal(judge, "open.parquet:nobody", "open.parquet:scan_t2i_avg")
+    check(error, expected="nobody", found="none")
 
 
 def test_rankings_of_every_cell_are_written(played, capsys):
-    """What outside tools find in them, test_trec tells."""
+    """What outside tools find in them, test_trec_export tells."""
     assert exported(capsys, "--trec", "rankings") == "rankings\n"
     names = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
     runs = {f"{name}.{way}.run" for name in names for way in ("i2t", "t2i")}
@@ -126,16 +124,11 @@ def test_rankings_of_every_cell_are_written(played, capsys):
     assert {path.name for path in Path("rankings").iterdir()} == runs | qrels
 
 
-def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
+def test_results_of_other_raw_files_are_refused(played):
     card = Path("data/cards/open/card.json")
     write_json(card, read_json(card) | {"manifest": "other"})
-    assert main(["export", "--season", "try"]) == 2
-    told = capsys.readouterr().err
-    assert (
-        "expected results of the raw files that data/prepared/open was read from"
-        in told
-    )
-    assert "run: rematch play try" in told and len(told.splitlines()) == 1
+    error = refusal(export, "--season", "try")
+    check(error, expected="data/prepared/open", do="rematch play try")
 
 
 # Every Eval Ever, schema 0.3.0: what it requires of an aggregate record, and its types
@@ -274,8 +267,8 @@ def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys)
         ("--out", "x", "open/leaderboard"),
         ("--out", "x", "--trec", "trec"),
     ):
-        assert main(["export", "--season", "try", "--format", "eee", *words]) == 2
-        assert "expected --format eee with --out FOLDER" in capsys.readouterr().err
+        error = refusal(export, "--season", "try", "--format", "eee", *words)
+        check(error, where="export", expected="--out FOLDER", do="--out FOLDER")
     assert not Path("x").exists()
 
 

@@ -109,7 +109,7 @@ def drawn_intervals(names: tuple[str, ...]) -> Figure:
         Mark(value=1.0, look=Look(title=name, colour="black"), ends=(0, 2))
         for name in names
     ]
-    return intervals([Line(label=n, marks=marks, panel=n, beside=n[:9]) for n in names])
+    return intervals([Line(label=n, marks=marks, panel=n, text=n[:9]) for n in names])
 
 
 def drawn_boards(names: tuple[str, ...]) -> Figure:
@@ -148,7 +148,8 @@ DRAWN = [
         Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)
     ),
     lambda names: images.phrase_boxes(
-        [(name, Image.new("RGB", (60, 90)), BOXES) for name in names], names[:1]
+        [images.Located(name, Image.new("RGB", (60, 90)), BOXES) for name in names],
+        names[:1],
     ),
 ]
 
@@ -280,7 +281,7 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
         Mark(value=0.5, look=Look(title="other", colour="red", marker="D"), shift=0.05),
     ]
     lines = [
-        Line(label="first", marks=marks, panel="p", beside="x"),
+        Line(label="first", marks=marks, panel="p", text="x"),
         Line(label="second", marks=marks[:1], panel="p", band=(1.0, 2.0)),
         Line(label="third", marks=marks[:1], panel="q"),
     ]
@@ -315,7 +316,7 @@ def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     assert mark.value == pytest.approx(6 * recall)
     assert mark.ends[0] < mark.value < mark.ends[1] <= 600
     assert best.band and not poor.band
-    assert best.beside.split("; ")[0] == "3"
+    assert best.text.split("; ")[0] == "3"
     (alone,) = leaderboard_lines(board(row("alone", 0.5)))
     assert alone.marks[0].is_of_these_trainings and alone.band is None
 
@@ -554,16 +555,15 @@ def test_attention_uncovers_the_image_where_a_word_looks():
 def test_boxes_stand_at_their_places_in_the_smaller_image():
     """An image of 600 x 900 is drawn with a third of its sides."""
     boxes = np.array([[0, 0, 600.0, 900.0], [150, 300, 450, 600]])
-    found = images.phrase_boxes(
-        [("a dog", Image.new("RGB", (600, 900)), boxes)], ["best"]
-    )
-    (axes,) = found.axes
+    located = images.Located("a dog", Image.new("RGB", (600, 900)), boxes)
+    figure = images.phrase_boxes([located], ["best"])
+    (axes,) = figure.axes
     assert axes.images[0].get_array().shape == (300, 200, 3)
     true, best = (patch.get_bbox().extents for patch in axes.patches)
     assert true == pytest.approx([-0.5, -0.5, 199.5, 299.5])
     assert best == pytest.approx([49.5, 99.5, 149.5, 199.5])
     assert axes.get_title() == "a dog\nIoU 0.17"  # 300 x 300 of 600 x 900
-    assert titles(found) == ["true box", "best"]
+    assert titles(figure) == ["true box", "best"]
 
 
 def test_costs_stand_at_their_times_and_rsum():

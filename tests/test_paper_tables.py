@@ -175,8 +175,9 @@ def test_the_reader_and_the_partition_decide(place, card, reason):
     played = board("mine")
     played.card.update(card)
     paper = paper_of(own(PRINTED, place))
-    assert ", ".join(obstacles(paper, played, played.rows[0], place)) == reason
-    assert answers(paper, played) == {f"no: {reason}" if reason else "yes"}
+    reasons = obstacles(paper, played, played.rows[0], place)
+    assert reasons == ([reason] if reason else [])
+    assert answers(paper, played) == {tuple(reasons)}
 
 
 class TestFolds:
@@ -227,7 +228,7 @@ def test_why_there_is_nothing_beside_a_row_is_said():
         (line,) = lines(paper_of(row), board(**facts))
         assert (line["comparable"], line["remark"]) == (None, remark)
         assert values(line) == [None] * 6 and line["i2t R@1"].printed.value == 60.0
-        assert shown_tables(paper_of(row), board(**facts)) == []
+        assert shown_tables(paper_of(row), board(**facts)) == {}
         assert unmeasured(paper_of(row), [board(**facts)]) == ["7"]
     # Of a preset that failed with one seed the others count.
     (line,) = lines(paper_of(own(PRINTED)), board(seeds=({}, HALF)))
@@ -244,7 +245,7 @@ class TestPage:
         coco = Row(label="Big", preset="not run", numbers={COCO: [70.0, 7.0]})
         lost = Row(label="Lost", unplayed="no code", numbers={FLICKR: [1.0, 2.0]})
         paper = paper_of(*rows, coco, lost, metrics=["i2t_r1", "i2t_r5"])
-        here, elsewhere = shown_tables(paper, board("mine"))
+        here, elsewhere = shown_tables(paper, board("mine"))["7"]
         assert list(here.frame["row"]) == ["Ours", "Theirs", "Lost"]
         shown = [str(cell) for cell in here.frame["i2t R@1"]]
         assert shown[0].startswith("60.0\xa0\N{RIGHTWARDS ARROW} 50.0 [")
@@ -252,16 +253,16 @@ class TestPage:
         assert [list(row) for row in elsewhere.frame.astype(str).to_numpy()] == [
             ["Big", *(f"{n}\xa0\N{RIGHTWARDS ARROW} -" for n in ("70.0", "7.0"))]
         ]
-        (alone,) = shown_tables(paper, board())  # on Flickr30K its own place alone
+        (alone,) = shown_tables(paper, board())["7"]  # on Flickr30K its own place alone
         assert alone.title.startswith("Table 7: Results, flickr30k/test")
-        assert shown_tables(paper, board(preset="other")) == []
+        assert shown_tables(paper, board(preset="other")) == {}
 
     def test_no_rows_of_others_and_only_measured_columns_stand_there(self):
         other = Row(
             label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]}
         )
         both = paper_of(other, own([60.0, 9.0]), metrics=["i2t_r1", "s2s_r1"])
-        (table,) = shown_tables(both, board())
+        (table,) = shown_tables(both, board())["7"]
         assert list(table.frame) == ["row", "i2t R@1"] and list(table.frame["row"]) == [
             "Ours"
         ]
@@ -275,7 +276,7 @@ class TestPage:
         of_two = paper_of(
             own([1.0], setting="x"), own([2.0], setting="y"), metrics=["i2t_r1"]
         )
-        (table,) = shown_tables(of_two, board())
+        (table,) = shown_tables(of_two, board())["7"]
         assert list(table.frame["row"]) == ["Ours, x", "Ours, y"]
         differ = paper_of(
             own([1.0]), own([2.0], preset="own2", label="Two"), metrics=["i2t_r1"]
@@ -287,9 +288,8 @@ class TestPage:
             for name, scaled in (("own", []), ("own2", ["epochs"]))
         ]
         facts = {"title": "F", "split": "karpathy", "reader": "flickr30k"}
-        (two,) = shown_tables(
-            differ, builders.board(*made, dataset="flickr30k", **facts)
-        )
+        of_made = builders.board(*made, dataset="flickr30k", **facts)
+        (two,) = shown_tables(differ, of_made)["7"]
         labels = ["Ours; comparable: yes", "Two; comparable: no, other budget"]
         assert list(two.frame["row"]) == labels
         assert (

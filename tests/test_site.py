@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import report_seasons
+from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.boards import claim_entries, claim_ledger, claims, comparisons
@@ -112,13 +113,13 @@ def test_what_may_not_be_published_stays_here_and_nothing_is_loaded_from_elsewhe
     assert quoted in (own / "data/items/gated.js").read_text()
 
 
-def test_only_its_own_folder_is_replaced(folder, capsys):
+def test_only_its_own_folder_is_replaced(folder):
     assert main(["site", "--public", "public"]) == 0
     Path("notes").mkdir()
     Path("notes/mine.txt").write_text("mine")
     for place in ("notes", "notes/mine.txt"):
-        assert main(["site", "--public", place]) == 2
-        assert "expected a new folder, found another one" in capsys.readouterr().err
+        error = refusal(site, "--season", "try", "--public", place)
+        check(error, where=place, do="folder")
     assert Path("notes/mine.txt").read_text() == "mine"
 
 

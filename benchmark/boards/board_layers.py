@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
-from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.claims import ClaimTest
 from benchmark.data import prepared_tables
-from benchmark.papers.printed_tables import quantity, sides
+from benchmark.papers.printed_tables import Claim, quantity, sides
 from benchmark.scoring.metrics import METRICS, query_terms
 from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
@@ -53,6 +52,45 @@ class Judged(NamedTuple):
         chance."""
         is_moved = any(low > 0 or high < 0 for low, high in self.steps)
         return self.own.conclusion != self.here.conclusion and is_moved
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """R@K in percent, mean over the seeds, where people judged only some pairs."""
+
+    wrong: float  # with unjudged answers counted as wrong
+    # R@1 with them left out, over the queries with a judged one among the first answers
+    left_out: float | None
+    right: float  # with them counted as right
+
+
+@dataclass(frozen=True)
+class RowRecall:
+    """R@1 of a row in percent, on the queries of a layer."""
+
+    row: Row
+    own: float
+    here: float  # by the layer
+
+
+@dataclass(frozen=True)
+class OrderChange:
+    """Two rows that `own` and a layer put in another order by R@1, with the first minus
+    the second."""
+
+    first: Row
+    second: Row
+    own: float  # zero or more
+    here: float
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A layer with another least score of a right pair."""
+
+    least: float
+    right_pairs: int
+    board: Board
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,111 +123,115 @@ class BoardLayer:
     def judged(self, row: Row, way: str) -> list[np.ndarray]:
         """What was said of the first answers of a row, (Q, K) a seed:
         LayerPairs.judged."""
-        return [
-            self.pairs[way].judged(outcome.retrieved[way]) for outcome in row.played
-        ]
+        pairs = self.pairs[way]
+        return [pairs.judged(outcome.retrieved[way]) for outcome in row.played]
 
     def share_judged(self, way: str) -> float:
         """How many of the first answers of all rows were judged, in percent."""
-        every = [judged for row in self.here.rows for judged in self.judged(row, way)]
-        return 100 * fmean(float((judged_QK[:, 0] != 0).mean()) for judged_QK in every)
+        shares = []
+        for row in self.here.rows:
+            for judged_QK in self.judged(row, way):
+                shares.append(float((judged_QK[:, 0] != 0).mean()))
+        return 100 * fmean(shares)
 
-    def bounds(self, row: Row, way: str, k: int) -> tuple[float, float | None, float]:
-        """R@K of a row of `here` in percent, mean over the seeds: with unjudged answers
-        counted as wrong; R@1 with them left out, over the queries with a judged one
-        among the first answers; with them counted as right."""
+    def bounds(self, row: Row, way: str, k: int) -> Bounds:
+        """R@K of a row of `here`."""
         ends = []
         for judged_QK in self.judged(row, way):
-            of_first = judged_QK[np.arange(len(judged_QK)), (judged_QK != 0).argmax(1)]
-            left = (of_first == 1).sum() / max(1, (of_first != 0).sum())
-            wrong, right = (
-                (judged_QK[:, :k] >= least).any(1).mean() for least in (1, 0)
-            )
-            ends.append((wrong, left, right))
-        wrong, left, right = (
-            100 * float(np.mean(of)) for of in zip(*ends, strict=True)
-        )
-        return wrong, left if k == 1 else None, right
+            first_judged = (judged_QK != 0).argmax(1)
+            answer_Q = judged_QK[np.arange(len(judged_QK)), first_judged]
+            left_out = (answer_Q == 1).sum() / max(1, (answer_Q != 0).sum())
+            wrong = (judged_QK[:, :k] >= 1).any(1).mean()
+            right = (judged_QK[:, :k] >= 0).any(1).mean()
+            ends.append((wrong, left_out, right))
+        means = [100 * float(np.mean(of_seeds)) for of_seeds in zip(*ends, strict=True)]
+        wrong, left_out, right = means
+        return Bounds(wrong, left_out if k == 1 else None, right)
 
-    def recalls(self, way: str) -> list[tuple[Row, float, float]]:
-        """R@1 of each row by `own` on the queries of the layer, and by the layer."""
+    def recalls(self, way: str) -> list[RowRecall]:
+        """R@1 of each row."""
         metric = f"{way}_r1"
-        rows = self.here.rows
-        return [
-            (row, self.own.row(row.preset).mean(metric), row.mean(metric))
-            for row in rows
-        ]
+        recalls = []
+        for row in self.here.rows:
+            own = self.own.row(row.preset).mean(metric)
+            recalls.append(RowRecall(row, own, row.mean(metric)))
+        return recalls
 
-    def changes(self, way: str) -> list[tuple[Row, Row, float, float]]:
-        """The pairs of rows that `own` and the layer put in another order by R@1, with
-        the first minus the second by `own`, zero or more, and by the layer; by the
-        latter."""
-        found = []
-        for pair in combinations(self.recalls(way), 2):
-            (first, *ahead), (second, *behind) = sorted(pair, key=lambda of: -of[1])
-            own, layer = (a - b for a, b in zip(ahead, behind, strict=True))
-            if own * layer < 0:
-                found.append((first, second, own, layer))
-        return sorted(found, key=itemgetter(3))
+    def changes(self, way: str) -> list[OrderChange]:
+        """The pairs of rows in another order, those that differ most by the layer
+        first."""
+        changes = []
+        for one, other in combinations(self.recalls(way), 2):
+            first, second = (other, one) if other.own > one.own else (one, other)
+            own, here = first.own - second.own, first.here - second.here
+            if own * here < 0:
+                changes.append(OrderChange(first.row, second.row, own, here))
+        return sorted(changes, key=lambda change: change.here)
 
     def agreement(self, way: str) -> float:
         """Kendall's tau-b of the rows by R@1."""
-        _, own, here = zip(*self.recalls(way), strict=True)
+        recalls = self.recalls(way)
+        own = [recall.own for recall in recalls]
+        here = [recall.here for recall in recalls]
         return float(kendalltau(own, here).statistic)
 
-    def other_cuts(self, way: str) -> list[tuple[float, int, Board]]:
-        """Other least scores of a right pair, with the number of right pairs and the
-        board."""
-        found = []
-        for cut in self.card["cuts"]:
-            pairs = layers_of(prepared_tables.read(self.board.dataset), cut)[self.name]
-            of_cut = self.board.judged(pairs, lambda outcome, pairs: outcome.by(pairs))
-            found.append((cut, len(pairs[way].right), of_cut))
-        return found
+    def other_cuts(self, way: str) -> list[Cut]:
+        """The layer by the other least scores of its card."""
+        cuts = []
+        for least in self.card["cuts"]:
+            layers = layers_of(prepared_tables.read(self.board.dataset), least)
+            pairs = layers[self.name]
+            board = self.board.judged(pairs, lambda outcome, pairs: outcome.by(pairs))
+            cuts.append(Cut(least, len(pairs[way].right), board))
+        return cuts
 
     @cached_property
     def judged_claims(self) -> dict[tuple[str, str], Judged]:
         """The claims that count and are of means over queries, all of whose parts the
         layer tells, by paper and id: by `own` on its queries, and by the layer."""
-        found = {}
-        for own, here in zip(
-            claims.claim_tests(self.own), claims.claim_tests(self.here), strict=True
-        ):
-            metrics = [part.metric for part in own.claim.parts]
-            terms = [
-                s in METRICS and query_terms(s, R1) for of in metrics for s in sides(of)
-            ]
-            is_told = own.is_counted and len(own.verdicts) == len(here.verdicts) == len(
-                metrics
-            )
-            if is_told and all(terms):
+        by_own, by_layer = claims.claim_tests(self.own), claims.claim_tests(self.here)
+        judged = {}
+        for own, here in zip(by_own, by_layer, strict=True):
+            parts = len(own.claim.parts)
+            is_whole = len(own.verdicts) == len(here.verdicts) == parts
+            if own.is_counted and is_whole and _is_of_queries(own.claim):
                 steps = [self._step(verdict) for verdict in here.verdicts]
-                found[own.paper, own.claim.id] = Judged(own, here, steps)
-        return found
+                judged[own.paper, own.claim.id] = Judged(own, here, steps)
+        return judged
 
-    def _step(self, verdict: Verdict) -> tuple[float, float]:
+    def _step(self, pair: Verdict) -> tuple[float, float]:
         """95% interval of what the layer adds to the difference of a part."""
-        metric, samples = verdict.comparison.metric, {}
+        metric, samples = pair.comparison.metric, {}
         for row in self.here.rows:
-            both = ((self.own, self.own.row(row.preset)), (self.here, row))
-            own, here = (comparisons.sample_of(*of, metric) for of in both)
+            own = comparisons.sample_of(self.own, self.own.row(row.preset), metric)
+            here = comparisons.sample_of(self.here, row, metric)
             if own.values and here.values:
                 samples[row.preset] = stats.differences(here, own)
-        names = [
-            name
-            for name in (verdict.comparison.first, verdict.comparison.second)
-            if name
-        ]
+        names = [pair.comparison.first]
+        if pair.comparison.second:
+            names.append(pair.comparison.second)
         trained = {row.preset for row in self.here.rows if not row.declared.fuse}
-        spread, less = stats.spread(samples, trained), quantity(metric).less_is_better
-        of = stats.compare(
-            names, [samples[n] for n in names], spread, less_is_better=less
+        added = stats.compare(
+            names,
+            [samples[name] for name in names],
+            stats.spread(samples, trained),
+            less_is_better=quantity(metric).less_is_better,
         )
-        return of.interval or (of.difference, of.difference)  # nothing varies
+        return added.interval or (added.difference, added.difference)  # nothing varies
+
+
+def _is_of_queries(claim: Claim) -> bool:
+    """Whether all that a claim compares are means over queries that a layer tells."""
+    for part in claim.parts:
+        for name in sides(part.metric):
+            if name not in METRICS or not query_terms(name, R1):
+                return False
+    return True
 
 
 @lru_cache(maxsize=64)
 def board_layers(board: Board) -> list[BoardLayer]:
     """The layers beside `own` that rows of a board have results for; none of most
     datasets."""
-    return [of for name in board.layers if (of := BoardLayer(name, board)).here.rows]
+    layers = [BoardLayer(name, board) for name in board.layers]
+    return [layer for layer in layers if layer.here.rows]

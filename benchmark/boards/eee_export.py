@@ -27,6 +27,7 @@ from benchmark.stats.significance import LEVEL
 SCHEMA = "0.3.0"
 NAME = "rematch"  # of the library, and of who trained; no organisation is behind it
 UNITS = {"%": "percent", "share": "proportion"}
+OF_CARD = ("source", "licence", "split", "manifest")
 FOR_BOTH = "for other test images and other trainings"
 FOR_IMAGES = "for other test images, of these trainings alone"
 
@@ -48,29 +49,40 @@ def _log(board: Board, row: Row, season: str) -> dict:
     """Everything but the time."""
     record, card, model = row.record, board.card, f"{NAME}/{row.preset}"
     deployed = "unknown" if row.is_external else "self_deployed"
-    of_model = {"deployment_type": deployed, "model_availability": "unknown"}
-    of_model |= {
+    departures = [sentence(departure) for departure in record.departures]
+    seeds = [outcome.record.seed for outcome in row.played]
+    of_model = {
+        "deployment_type": deployed,
+        "model_availability": "unknown",
         "method": record.method,
         "options": json.dumps(record.options, sort_keys=True),
+        "deviations_from_the_paper": json.dumps(departures),
+        "seeds": json.dumps(seeds),
     }
-    departures = [sentence(departure) for departure in record.departures]
-    of_model["deviations_from_the_paper"] = json.dumps(departures)
-    of_model["seeds"] = json.dumps([outcome.record.seed for outcome in row.played])
     commits = json.dumps(sorted({facts.git_commit for facts in row.costs}))
     of_library = {"protocol": str(record.protocol_version), "commits": commits}
-    relation = (
-        "other" if row.is_external else "first_party" if row.is_own else "third_party"
-    )
+    relation = "third_party"
+    if row.is_external:
+        relation = "other"
+    elif row.is_own:
+        relation = "first_party"
     engine = row.outcomes[0].scoring.packages.get("torch", "unknown")
-    of_data = {
-        key: str(card[key]) for key in ("source", "licence", "split", "manifest")
-    }
     source = {
         "dataset_name": board.title,
         "source_type": "other",
-        "additional_details": of_data,
+        "additional_details": {key: str(card[key]) for key in OF_CARD},
     }
-    metrics = [METRICS[n] for n in row.means() if n in METRICS and METRICS[n].in_tables]
+    results = []
+    for name, mean in row.means().items():
+        if name in METRICS and METRICS[name].in_tables and isfinite(mean):
+            result = {
+                "evaluation_result_id": f"{board.dataset}.{name}",
+                "evaluation_name": f"{board.dataset}.{record.task}",
+                "source_data": source,
+                "metric_config": _config(METRICS[name]),
+                "score_details": _score(board, row, name),
+            }
+            results.append(result)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{NAME}-{season}-{board.dataset}/{model}/{card['manifest'][:12]}",
@@ -92,25 +104,12 @@ def _log(board: Board, row: Row, season: str) -> dict:
             "inference_engine": {"name": "PyTorch", "version": engine},
             "additional_details": of_model,
         },
-        "evaluation_results": [
-            {
-                "evaluation_result_id": f"{board.dataset}.{metric.name}",
-                "evaluation_name": f"{board.dataset}.{record.task}",
-                "source_data": source,
-                "metric_config": _config(metric),
-                "score_details": _score(board, row, metric.name),
-            }
-            for metric in metrics
-            if isfinite(row.mean(metric.name))
-        ],
+        "evaluation_results": results,
     }
 
 
 def _config(metric: Metric) -> dict:
-    ends = (
-        end if isfinite(end) else f"{end}".replace("inf", "Infinity")
-        for end in metric.range
-    )
+    low, high = metric.range
     return {
         "evaluation_description": metric.formula,
         "metric_id": f"{NAME}.{metric.name}",
@@ -118,14 +117,21 @@ def _config(metric: Metric) -> dict:
         "metric_unit": UNITS.get(metric.unit, metric.unit),
         "lower_is_better": metric.less_is_better,
         "score_type": "continuous",
-        **dict(zip(("min_score", "max_score"), ends, strict=True)),
+        "min_score": _end(low),
+        "max_score": _end(high),
     }
+
+
+def _end(end: float) -> float | str:
+    """Of a range, as the schema has it."""
+    return end if isfinite(end) else str(end).replace("inf", "Infinity")
 
 
 def _score(board: Board, row: Row, metric: str) -> dict:
-    details = {
-        f"seed_{o.record.seed}": str(o.record.metrics[metric]) for o in row.played
-    }
+    details = {}
+    for outcome in row.played:
+        record = outcome.record
+        details[f"seed_{record.seed}"] = str(record.metrics[metric])
     score = {"score": row.mean(metric), "details": details}
     ends, method = comparisons.interval(board, row, metric), FOR_BOTH
     if ends is None:

@@ -15,7 +15,8 @@ evaluation, against the method. Ids are percent-encoded, so that none contains a
 urllib's `unquote` undoes it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,64 +31,76 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import T2I
 from benchmark.scoring.relevance import Relevance, layers_of
 
-WAYS = ("i2t", "t2i")
+OTHER = {"i2t": "t2i", "t2i": "i2t"}  # direction -> that whose queries it retrieves
+WAYS = tuple(OTHER)
 
 
 def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
     """Write the qrels of a dataset, and one run per direction and outcome of retrieval
     with a result. Raises UserError where what it retrieved is missing or of another
     split."""
-    split, queries = data.split("test"), results.test_queries(data)
-    ids = {
-        way: np.array([_name(query) for query in queries[way]], dtype=object)
-        for way in WAYS
-    }
+    queries = results.test_queries(data)
+    ids = {}
+    for way in WAYS:
+        ids[way] = np.array([_name(query) for query in queries[way]], dtype=object)
+    for qrels in _qrels(data):
+        query_P, item_P = qrels.pairs.T
+        items = ids[OTHER[qrels.way]][item_P]
+        table = pd.DataFrame({"query": ids[qrels.way][query_P], "0": 0, "item": items})
+        table["1"] = (np.arange(len(table)) < qrels.right).astype(int)
+        names = (_name(data.folder.name), qrels.way, qrels.layer)
+        _write(folder / f"{'.'.join(filter(None, names))}.qrels", table)
+    for outcome in outcomes:
+        if outcome.is_ok and outcome.record.task == "retrieval":
+            _write_runs(outcome, ids, folder)
+
+
+@dataclass(frozen=True)
+class Qrels:
+    """What counts in a direction by a layer of relevance."""
+
+    way: str
+    layer: str  # percent-encoded; "": a caption's own image
+    pairs: np.ndarray  # (P, 2), query and item, the right ones first
+    right: int  # how many are right; the others were judged to be wrong
+
+
+def _qrels(data: Prepared) -> Iterator[Qrels]:
+    split = data.split("test")
     relevance = Relevance.of(split.group_of_image, split.image_of_caption)
     own = relevance.own(T2I).right
-    qrels = {
-        (way, ""): (own if way == "t2i" else own[:, ::-1], len(own)) for way in WAYS
-    }
-    qrels = {
-        key: of for key, of in qrels.items() if key[0] in data.card.get("ways", WAYS)
-    }
+    for way in WAYS:
+        if way in data.card.get("ways", WAYS):
+            pairs_P2 = own if way == "t2i" else own[:, ::-1]
+            yield Qrels(way, "", pairs_P2, len(own))
     for layer, directions in layers_of(data).items():
-        for way, of in directions.items():
-            both = [of.right, np.transpose((of.said < 0).nonzero())]
-            qrels[way, _name(layer)] = np.concatenate(both), len(both[0])
-    for (way, layer), (pairs_P2, right) in qrels.items():
-        (query_P, item_P), items = pairs_P2.T, ids["t2i" if way == "i2t" else "i2t"]
-        table = pd.DataFrame(
-            {"query": ids[way][query_P], "0": 0, "item": items[item_P]}
-        )
-        table["1"] = (np.arange(len(table)) < right).astype(int)
-        name = ".".join(filter(None, (_name(data.folder.name), way, layer)))
-        _write(folder / f"{name}.qrels", table)
-    for outcome in (
-        of for of in outcomes if of.is_ok and of.record.task == "retrieval"
-    ):
-        record = outcome.record
-        tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
-        retrieved = outcome.kept.retrieved
-        for query, item in (WAYS, WAYS[::-1]):
-            if query not in retrieved:
-                continue
-            items_QK, queries_Q, items_N = retrieved[query], ids[query], ids[item]
-            if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(
-                items_N
-            ):
-                expected = f"{len(queries_Q)} queries over {len(items_N)} items"
-                found = f"{len(items_QK)} over others"
-                raise UserError(outcome.kept.place, expected, found, "run: dvc repro")
-            count, depth = items_QK.shape
-            ranks = np.tile(np.arange(1, depth + 1), count)
-            run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})
-            run = run.assign(item=items_N[items_QK].ravel(), rank=ranks)
-            # Tools sort by score, and break ties in different ways: these scores have
-            # none.
-            _write(
-                folder / f"{tag}.{query}.run",
-                run.assign(score=depth + 1 - ranks, tag=tag),
-            )
+        for way, pairs in directions.items():
+            wrong = np.transpose((pairs.said < 0).nonzero())
+            pairs_P2 = np.concatenate([pairs.right, wrong])
+            yield Qrels(way, _name(layer), pairs_P2, len(pairs.right))
+
+
+def _write_runs(outcome: Outcome, ids: Mapping[str, np.ndarray], folder: Path) -> None:
+    """One file per direction; `ids` are of its queries, which are the items of the
+    other one."""
+    record, place = outcome.record, outcome.kept.place
+    tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
+    for way, items_QK in outcome.kept.retrieved.items():
+        if way not in WAYS:
+            continue
+        queries_Q, items_N = ids[way], ids[OTHER[way]]
+        is_within = items_QK.max(initial=0) < len(items_N)
+        if len(items_QK) != len(queries_Q) or not is_within:
+            expected = f"{len(queries_Q)} queries over {len(items_N)} items"
+            other = f"{len(items_QK)} queries over other items"
+            raise UserError(place, expected, other, "run: dvc repro")
+        count, depth = items_QK.shape
+        ranks = np.tile(np.arange(1, depth + 1), count)
+        run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})
+        run = run.assign(item=items_N[items_QK].ravel(), rank=ranks)
+        # Tools sort by score, and break ties in different ways: these scores have none.
+        run = run.assign(score=depth + 1 - ranks, tag=tag)
+        _write(folder / f"{tag}.{way}.run", run)
 
 
 def _name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Compare two rows of a season query by query: won, lost and moved most.
+"""Compare two rows of a season query by query: won, lost, largest rank changes.
 
 rematch compare scan_t2i_avg two_branch_constraints --dataset flickr8k
 """
@@ -39,14 +39,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     names = (arguments.first, arguments.second)
     if names[0] == names[1]:
-        raise UserError(
-            "compare", "two presets", f"{names[0]} twice", "name another one"
-        )
+        advice = "name another one"
+        raise UserError("compare", "two presets", f"{names[0]} twice", advice)
     if arguments.out and arguments.out.suffix != ".parquet":
-        raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
-    boards = {
-        board.dataset: board for board in read_boards(read_params(arguments.season))
-    }
+        advice = f"name it {arguments.out.stem}.parquet"
+        raise UserError("--out", "a .parquet file", arguments.out.name, advice)
+    season = read_boards(read_params(arguments.season))
+    boards = {board.dataset: board for board in season}
     both = [board for board in boards.values() if all(map(board.row, names))]
     if arguments.dataset is None and len(both) != 1 < len(boards):
         found = f"{len(both)} of {', '.join(boards)}"
@@ -63,15 +62,13 @@ def main(arguments: argparse.Namespace) -> None:
             queries.to_parquet(part, index=False)
     steps = queries["step"]
     won, lost = (steps > 0).sum(), (steps < 0).sum()
-    print(
-        f"of {len(queries)} queries: {won} won, {lost} lost, {len(queries) - won - lost} equal"
-    )
-    print("\nmoved most: position with the first, with the second, query")
+    equal = len(queries) - won - lost
+    print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
+    print("\nlargest rank changes: rank with the first, with the second, query")
     order = steps.sort_values(kind="stable").index
     for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
-        print(
-            f"{1 + query.first:8.1f} {1 + query.second:8.1f}  {printable(query.text)[:LONGEST]}"
-        )
+        first, second = 1 + query.first, 1 + query.second
+        print(f"{first:8.1f} {second:8.1f}  {printable(query.text)[:LONGEST]}")
 
 
 def verdict(board: Board, first: Row, second: Row) -> str:
@@ -90,27 +87,27 @@ def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataF
 
     Raises UserError where the rows share no seed with ranks of the direction.
     """
-    of_seed = {outcome.record.seed: outcome for outcome in second.played}
-    pairs = [
-        (o, of_seed[o.record.seed]) for o in first.played if o.record.seed in of_seed
-    ]
-    key = RankKey(direction)
-    pairs = [pair for pair in pairs if all(key in o.scores.ranks for o in pair)]
-    if not pairs:
+    ranks, other_ranks = _ranks(first, direction), _ranks(second, direction)
+    seeds = [seed for seed in ranks if seed in other_ranks]
+    if not seeds:
         where = f"{first.preset}, {second.preset}"
-        raise UserError(
-            where, f"a seed of both with ranks of {direction}", "none", "choose others"
-        )
+        expected = f"a seed of both with ranks of {direction}"
+        raise UserError(where, expected, "none", "choose others")
     captions = data.captions[data.captions["split"] == "test"]
     texts = captions.set_index("caption_id")["text"]
     if direction == "i2t":
         texts = captions.groupby("image_id", sort=False)["text"].agg(" | ".join)
     ids = results.test_queries(data)[direction]
     queries = pd.DataFrame({"query": ids, "text": texts.loc[ids].to_numpy()})
-    for name, outcomes in zip(
-        ("first", "second"), zip(*pairs, strict=True), strict=True
-    ):
-        queries[name] = np.mean(
-            [outcome.ranks(direction) for outcome in outcomes], axis=0
-        )
+    queries["first"] = np.mean([ranks[seed] for seed in seeds], axis=0)
+    queries["second"] = np.mean([other_ranks[seed] for seed in seeds], axis=0)
     return queries.assign(step=np.log1p(queries["second"]) - np.log1p(queries["first"]))
+
+
+def _ranks(row: Row, direction: str) -> dict[int, np.ndarray]:
+    """The ranks of a row by seed, where they are kept."""
+    ranks = {}
+    for outcome in row.played:
+        if RankKey(direction) in outcome.scores.ranks:
+            ranks[outcome.record.seed] = outcome.ranks(direction)
+    return ranks

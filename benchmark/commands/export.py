@@ -11,6 +11,7 @@ rematch export --format eee --out FOLDER             files of Every Eval Ever, w
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +23,7 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
 from benchmark.report.__main__ import tables_of
-from benchmark.report.tables import FORMATS
+from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params
 
@@ -43,9 +44,11 @@ EEE = "eee"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="default: list their names")
     parser.add_argument("--format", choices=(*FORMATS, EEE), default="csv")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"of --format {EEE}")
     parser.add_argument(
-        "--queries", type=Path, metavar="FILE", help="a .parquet of all ranks"
+        "--out", type=Path, metavar="FOLDER", help=f"for --format {EEE}"
+    )
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help="write all ranks, as .parquet"
     )
     parser.add_argument("--trec", type=Path, metavar="FOLDER")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
@@ -56,24 +59,25 @@ def main(arguments: argparse.Namespace) -> None:
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
         expected = f"--format {EEE} with --out FOLDER, and nothing else"
-        raise UserError("export", expected, "other options", "remove or add them")
+        found = "--out alone" if arguments.out else f"--format {EEE} alone"
+        if others and is_eee:
+            found = "a table, --queries or --trec beside it"
+        advice = f"run: rematch export --format {EEE} --out FOLDER"
+        raise UserError("export", expected, found, advice)
     if arguments.queries and arguments.queries.suffix != ".parquet":
-        raise UserError(
-            "--queries", "a .parquet file", arguments.queries.name, "name it so"
-        )
+        advice = f"run: rematch export --queries {arguments.queries.stem}.parquet"
+        found = arguments.queries.name
+        raise UserError("--queries", "a .parquet file", found, advice)
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:
-            write_trec(
-                board.outcomes, prepared_tables.read(board.dataset), arguments.trec
-            )
+            data = prepared_tables.read(board.dataset)
+            write_trec(board.outcomes, data, arguments.trec)
         print(arguments.trec)
     elif is_eee:
-        files = [
-            f
-            for board in boards
-            for f in write_eee(board, params.season, arguments.out)
-        ]
+        files = []
+        for board in boards:
+            files += write_eee(board, params.season, arguments.out)
         print(f"{arguments.out}: {len(files)} files")
     elif arguments.queries:
         rows = every_rank(boards)
@@ -81,18 +85,26 @@ def main(arguments: argparse.Namespace) -> None:
             rows.to_parquet(part, index=False)
         print(f"{arguments.queries}: {len(rows)} ranks")
     else:
-        tables, name = tables_of(params, boards), arguments.table
-        # A name without its place, such as two_branch/4, stands for the tables of all
-        # places.
-        chosen = [
-            of
-            for known, of in tables.items()
-            if name in (known, known.partition(" ")[0])
-        ]
-        if name and not chosen:
-            found, do = suggested(name, tables), "rematch export prints all names"
-            raise UserError("table", "the name of a table", found, do)
-        print("\n".join(map(FORMATS[arguments.format], chosen) if name else tables))
+        tables = tables_of(params, boards)
+        lines = list(tables)
+        if arguments.table:
+            chosen = chosen_tables(tables, arguments.table)
+            lines = map(FORMATS[arguments.format], chosen)
+        print("\n".join(lines))
+
+
+def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
+    """The table of a name; a name without its place, such as two_branch/4, stands for
+    the tables of all places. Raises UserError for an unknown one."""
+    chosen = []
+    for known, table in tables.items():
+        if name in (known, known.partition(" ")[0]):
+            chosen.append(table)
+    if not chosen:
+        advice = "run: rematch export, which prints all names"
+        found = suggested(name, tables)
+        raise UserError("table", "the name of a table", found, advice)
+    return chosen
 
 
 def every_rank(boards: list[Board]) -> pd.DataFrame:
@@ -101,8 +113,10 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
     tables = [pd.DataFrame(columns=COLUMNS)]
     for board in boards:
         queries = queries_of(prepared_tables.read(board.dataset))
-        for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
-            cell = {name: getattr(outcome.record, name) for name in COLUMNS[:4]}
-            for key, ranks in outcome.scores.ranks.items():
-                tables.append(queries[key].assign(**cell, rank=ranks.best)[COLUMNS])
+        for outcome in board.outcomes:
+            if not outcome.is_ok:
+                continue
+            cell = {key: getattr(outcome.record, key) for key in COLUMNS[:4]}
+            for name, ranks in outcome.scores.ranks.items():
+                tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)

@@ -1,8 +1,8 @@
 """Write the pages over all seasons: the ledger of claims, and how methods differ from
 papers.
 
-Reads reports/*/claims.json and the pages beside it, which every report writes; the same
-files give the same bytes.
+Reads reports/*/claims.json and reports/*/papers/shown.json, which every report writes;
+the same files give the same bytes.
 
     reports/README.md     every claim with what photographs say, what drawings say, and the evidence
     reports/papers.svg    how many claims of each paper hold
@@ -23,16 +23,15 @@ from benchmark.core.files import write_text
 from benchmark.report import figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
+from benchmark.report.page_contents import read_contents
 from benchmark.report.pages import filled
 from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
 
 ROOT = Path("reports")
 # of the project; where it has START and END, findings stand between them
 FRONT = Path("README.md")
-START, END = (
-    "<!-- findings: written by `rematch ledger` -->\n",
-    "<!-- end of findings -->",
-)
+START = "<!-- findings: written by `rematch ledger` -->\n"
+END = "<!-- end of findings -->"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,16 +47,13 @@ def write_ledger() -> Path:
     seasons = read_seasons(ROOT)
     write_text(ROOT / "README.md", page(seasons, ROOT))
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
-    if START in (text := FRONT.read_text(encoding="utf-8") if FRONT.is_file() else ""):
-        before, _, rest = text.partition(START)
-        told = START + findings(seasons, ledger(seasons)) + END
-        write_text(FRONT, before + told + rest.partition(END)[2])
-    paths = sorted([*ROOT.glob("*/papers/*.md"), *ROOT.glob("*/datasets/*.md")])
-    pages = {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for path in paths
-    }
-    write_text(ROOT / "fidelity.md", fidelity_page(pages))
+    write_text(ROOT / "fidelity.md", fidelity_page(read_contents(ROOT)))
+    if FRONT.is_file():
+        before, start, rest = FRONT.read_text(encoding="utf-8").partition(START)
+        if start:
+            text = findings(seasons, ledger(seasons))
+            after = rest.partition(END)[2]
+            write_text(FRONT, before + START + text + END + after)
     return ROOT / "README.md"
 
 
@@ -65,14 +61,11 @@ def page(seasons: Sequence[SeasonClaims], folder: Path) -> str:
     """The Markdown of the ledger; writes its figures into the folder. Raises UserError
     without any season."""
     if not seasons:
-        raise UserError(
-            f"{ROOT}/*/{FILE}", "the report of a season", "none", "run: rematch report"
-        )
+        where = f"{ROOT}/*/{FILE}"
+        raise UserError(where, "the report of a season", "none", "run: rematch report")
     rows = ledger(seasons)
-    shown = {
-        drawn.name: picture(
-            drawn.alt, figure_style.save(drawn.figure, folder / drawn.name).name
-        )
-        for drawn in figures_of(rows)
-    }
-    return ledger_page(seasons, rows, shown)
+    pictures = {}
+    for drawn in figures_of(rows):
+        path = figure_style.save(drawn.figure, folder / drawn.name)
+        pictures[drawn.name] = picture(drawn.alt, path.name)
+    return ledger_page(seasons, rows, pictures)

@@ -12,7 +12,7 @@ there.
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
@@ -79,12 +79,13 @@ def main(arguments: argparse.Namespace) -> None:
     lines, share = with_number(number), number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
-        evidence, advice = f"{wanted}; nearest is {nearest(number):g}", ""
+        found = f"{wanted}; nearest is {nearest(number):g}"
+        advice = f"run: rematch printed {nearest(number):g}"
         if share:
-            evidence += f", and to {share} per cent {nearest(share):g}"
+            found += f", and to {share} per cent {nearest(share):g}"
         elif number.value < 1:
-            advice = f"of a fraction write the percentage: {100 * number.value:g}"
-        raise UserError("printed", "a printed number", evidence, advice)
+            advice = f"run: rematch printed {100 * number.value:g}, its percentage"
+        raise UserError("printed", "a printed number", found, advice)
     show(lines)
     if of_share:
         print(f"{wanted} as a fraction, {share} per cent:")
@@ -94,85 +95,102 @@ def main(arguments: argparse.Namespace) -> None:
 def show(lines: list[Printed]) -> None:
     """Print rows of the papers' tables, each with what was measured here in its
     place."""
-    seen = set()
+    shown = set()
     for line in lines:
-        told = [
-            f"{METRICS[m].heading} {as_printed(n, m)}" for m, n in line.numbers.items()
-        ]
+        numbers = []
+        for metric, number in line.numbers.items():
+            numbers.append(f"{METRICS[metric].heading} {as_printed(number, metric)}")
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
-        print(f"{', '.join(names)}{preset}: {', '.join(told)}")
-        for measured in here(line):
-            if (key := (line.row.preset, line.place, measured)) not in seen:
+        print(f"{', '.join(names)}{preset}: {', '.join(numbers)}")
+        for measured in measured_lines(line):
+            key = (line.row.preset, line.place, measured)
+            if key not in shown:
                 print(f"    {measured}")
-            seen.add(key)
+            shown.add(key)
 
 
 def with_number(number: Rounded) -> list[Printed]:
     """The rows that print a number, each with it alone."""
     lines = []
     for line in printed():
-        near = {m: n for m, n in line.numbers.items() if number.is_that_of(n)}
-        if near:
-            lines.append(line._replace(numbers=near))
+        numbers = line.numbers.items()
+        alike = {metric: value for metric, value in numbers if number.is_that_of(value)}
+        if alike:
+            lines.append(line._replace(numbers=alike))
     return lines
 
 
 def nearest(number: Rounded) -> float:
     """The printed number that is closest to one that nobody prints."""
-    known = {n for line in printed() for n in line.numbers.values()}
-    return min(known, key=lambda known_number: abs(known_number - number.value))
+    known: set[float] = set()
+    for line in printed():
+        known.update(line.numbers.values())
+    return min(known, key=lambda value: abs(value - number.value))
 
 
 def named(wanted: str) -> list[Printed]:
     """The rows of a paper, table, preset or label. Raises UserError for what is in no
     table."""
-    lines = printed()
-    key, names = wanted.casefold(), []
-    for line in lines:
-        of = (
-            line.table.partition("/")[0],
-            line.table,
-            line.row.preset or "",
-            line.row.label,
-        )
-        names.append([name.casefold() for name in of])
-    named = [line for line, of in zip(lines, names, strict=True) if key in of]
-    named = named or [
-        line for line, of in zip(lines, names, strict=True) if key in " ".join(of)
-    ]
-    if not key or not named:
+    key = wanted.casefold()
+    named, similar, known = [], [], []
+    for line in printed():
+        names = _names(line)
+        known += names
+        if key in names:
+            named.append(line)
+        if key in " ".join(names):
+            similar.append(line)
+    lines = named or similar
+    if not key or not lines:
         expected = (
             "a printed number, or a paper, table, preset or label of the papers' tables"
         )
-        near = suggested(wanted, [name for of in names for name in of])
-        raise UserError("printed", expected, near, "see: rematch list presets")
-    return [line for line in named if line.row.preset or key not in papers()]
+        found = suggested(wanted, known)
+        raise UserError("printed", expected, found, "run: rematch list presets")
+    return [line for line in lines if line.row.preset or key not in papers()]
 
 
-def here(line: Printed) -> Iterator[str]:
+def _names(line: Printed) -> list[str]:
+    """Under which a row is found: its paper, table, preset and label."""
+    names = (_paper(line), line.table, line.row.preset or "", line.row.label)
+    return [name.casefold() for name in names]
+
+
+def _paper(line: Printed) -> str:
+    return line.table.partition("/")[0]
+
+
+def measured_lines(line: Printed) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
-    folds = "fold_" if line.place.startswith(f"{FOLDED}/") else ""
     for path in sorted(ROOT.glob("*/metrics.json")):
         season = path.parent.name
         for dataset, presets in read_json(path).items():
-            means, told = presets.get(line.row.preset, {}), []
+            means = presets.get(line.row.preset, {})
             board = boards_of(season).get(dataset) if means else None
-            row = board and board.row(line.row.preset)
+            row = board.row(line.row.preset) if board else None
+            numbers = []
             for metric in line.numbers:
-                if (
-                    key := folds + metric if folds + metric in means else metric
-                ) in means:
-                    ends = row and interval_of(board, row, key)
-                    number = replace(ends or Number(), value=means[key])
-                    told.append(
-                        f"{METRICS[metric].heading} {number}".replace(NO_BREAK, " ")
-                    )
-            if told:
-                paper = papers()[line.table.partition("/")[0]]
-                differs = obstacles(paper, board, row, line.place) if row else ()
-                beside = f" (not comparable: {', '.join(differs)})" if differs else ""
-                yield f"here, {season}, {dataset}{beside}: {', '.join(told)}"
+                name = _measured_metric(line.place, metric, means)
+                if name in means:
+                    ends = interval_of(board, row, name) if row else None
+                    number = replace(ends or Number(), value=means[name])
+                    text = f"{METRICS[metric].heading} {number}"
+                    numbers.append(text.replace(NO_BREAK, " "))
+            if numbers:
+                differs = []
+                if row:
+                    differs = obstacles(papers()[_paper(line)], board, row, line.place)
+                reason = f" (not comparable: {', '.join(differs)})" if differs else ""
+                yield f"Rematch, {season}, {dataset}{reason}: {', '.join(numbers)}"
+
+
+def _measured_metric(place: str, metric: str, means: Mapping[str, float]) -> str:
+    """The metric of a season that stands for a printed one: over folds, where the
+    paper's is, and the season has them."""
+    folded = f"fold_{metric}"
+    is_folded = place.startswith(f"{FOLDED}/") and folded in means
+    return folded if is_folded else metric
 
 
 @cache

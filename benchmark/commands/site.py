@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,8 +22,8 @@ import numpy as np
 from jinja2 import Template
 from PIL import ImageOps
 
-from benchmark.boards import claim_entries
-from benchmark.boards.boards import RANKED_BY, Board, Row, read_boards
+from benchmark.boards import claim_entries, claims
+from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row, read_boards
 from benchmark.boards.claim_ledger import (
     ClaimEntry,
     Leader,
@@ -31,7 +31,8 @@ from benchmark.boards.claim_ledger import (
     SeasonClaims,
     read_seasons,
 )
-from benchmark.boards.flags import NAMES
+from benchmark.boards.claims import ClaimTest
+from benchmark.boards.flags import IDENTICAL
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
 from benchmark.core.errors import UserError
@@ -39,7 +40,7 @@ from benchmark.core.files import replaced, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.printed_tables import OWN, papers
+from benchmark.papers.printed_tables import OWN
 from benchmark.report.figures import similarity
 from benchmark.report.tables import in_runs
 from benchmark.scoring import METRICS, table_metrics
@@ -56,38 +57,42 @@ BINS = 100  # of a drawn distribution
 def configure(parser: argparse.ArgumentParser) -> None:
     add_season(parser)
     parser.add_argument(
-        "season", nargs="?", default=argparse.SUPPRESS, help="the same, as in play"
+        "season",
+        nargs="?",
+        default=argparse.SUPPRESS,
+        help="season; default: the active one",
     )
     parser.add_argument(
         "--all", action="store_true", help="every season that has a report"
     )
     parser.add_argument(
-        "--public", type=Path, metavar="FOLDER", help="to put on the web"
+        "--public",
+        type=Path,
+        metavar="FOLDER",
+        help="write here, without images and captions that may not be published",
     )
 
 
 def main(arguments: argparse.Namespace) -> None:
-    told = read_seasons(ledger.ROOT) if arguments.all else []
-    names = [of.season for of in told] if arguments.all else [arguments.season]
+    reported = read_seasons(ledger.ROOT) if arguments.all else []
+    names = [season.season for season in reported] or [arguments.season]
     seasons = [read_params(name) for name in names]
-    own = Path(
-        ".scratch/sites" if arguments.all else f".scratch/site/{seasons[0].season}"
-    )
-    folder = arguments.public or own
+    own = ".scratch/sites" if arguments.all else f".scratch/site/{seasons[0].season}"
+    folder = arguments.public or Path(own)
     if folder.exists() and not (folder / MARK).is_file():  # it is replaced as a whole
-        raise UserError(folder, "a new folder", "another one", "choose another")
+        found = "a folder that rematch site did not write"
+        raise UserError(folder, "a new folder", found, "choose another folder")
     scripts = libraries()  # before anything that takes long
+    facts = {"is_public": bool(arguments.public), "has_front": arguments.all}
     with replaced(folder) as part:
         for params in seasons:
             place = part / params.season if arguments.all else part
             shutil.copytree(FILES, place, dirs_exist_ok=True)
             for name, text in scripts.items():
                 write_text(place / name, text)
-            write_season(
-                params, place, is_public=bool(arguments.public), has_front=arguments.all
-            )
+            write_season(params, place, **facts)
         if arguments.all:
-            write_front(told, part)
+            write_front(reported, part)
         write_text(part / MARK, "Written by `rematch site`.\n")
     print(f"{folder}/index.html: open it in a browser")
 
@@ -110,56 +115,44 @@ def write_season(
     params: Params, folder: Path, is_public: bool, has_front: bool
 ) -> None:
     boards = read_boards(params)
-    print(
-        f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells",
-        flush=True,
-    )
-    now = claim_entries.season_claims(params, boards, layers=lambda board: ())
-    told = {of.dataset: of for of in now.datasets}
-    of_tasks = [
-        of
-        for board in boards
-        for of in (board.retrieval, board.localisation)
-        if of.rows
-    ]
-    leaders = {
-        (of.dataset, best.task): best for of in now.datasets for best in of.leaders
-    }
-    shown = [
-        board_data(of, leaders.get((of.dataset, of.rows[0].task))) for of in of_tasks
-    ]
-    for board, name in ((b, name) for b in boards if not lacks(b) for name in b.layers):
-        of = board.under(name)  # a board by a layer of relevance is a board
-        shown += [board_data(of, claim_entries.leader(of), name)] if of.rows else []
+    cells = sum(len(board.outcomes) for board in boards)
+    print(f"site {params.season}: {cells} cells", flush=True)
     season = {
         "season": params.season,
         "title": params.title,
         "front": has_front,
         "headings": {name: metric.heading for name, metric in METRICS.items()},
-        "boards": shown,
-        "claims": [
-            claim_data(b, finding) for b in boards for finding in told[b.dataset].claims
-        ],
+        "boards": [*boards_by_task(boards), *boards_by_layer(boards)],
+        "claims": claims_data(params, boards),
     }
-    season["claims"].sort(key=lambda claim: claim["paper"] != OWN)
     write_script(folder / "data/season.js", "season", season)
-    plots = {
-        f"{b.dataset}/{row.preset}": plot_data(row) for b in boards for row in b.ranked
-    }
+    plots = {}
+    for board in boards:
+        for row in board.ranked:
+            plots[f"{board.dataset}/{row.preset}"] = plot_data(row)
     write_script(folder / "data/plots.js", "plots", plots)
     for board in boards:
-        print(lacks(board) or write_queries(params, board, folder, is_public))
+        if is_prepared(board):
+            print(write_queries(params, board, folder, is_public))
+        else:
+            print(lacks(board))
+
+
+def is_prepared(board: Board) -> bool:
+    """Whether images, captions and queries of the dataset can be shown."""
+    return (prepared_tables.ROOT / board.dataset).is_dir()
 
 
 def lacks(board: Board) -> str:
     """What there is not of a dataset that is not prepared here, and how to get it; ""
     of others."""
-    name = board.dataset
-    if (prepared_tables.ROOT / name).is_dir():
+    if is_prepared(board):
         return ""
-    do = f"run rematch fetch {name} and rematch prepare {name}, then rematch site again"
+    name = board.dataset
+    steps = f"run rematch fetch {name} and rematch prepare {name}"
     return (
-        f"No images, captions or queries of {name}, which is not prepared here: {do}."
+        f"No images, captions or queries of {name}, which is not prepared here: "
+        f"{steps}, then rematch site again."
     )
 
 
@@ -181,10 +174,9 @@ def libraries() -> dict[str, str]:
     import vl_convert
 
     folder = Path(itables.__file__).parent / "html"
+    module = (folder / "dt_bundle.js").read_text(encoding="utf-8")
     return {
-        "datatables.js": as_script(
-            (folder / "dt_bundle.js").read_text(encoding="utf-8")
-        ),
+        "datatables.js": as_script(module),
         "datatables.css": (folder / "dt_bundle.css").read_text(encoding="utf-8"),
         # its names would be global
         "vega.js": f"(()=>{{{vl_convert.javascript_bundle()}\n}})();",
@@ -196,22 +188,46 @@ def as_script(module: str) -> str:
     what it exports becomes properties of `window.tables`."""
     body, _, rest = module.rpartition("export{")
     exported, _, notices = rest.partition("}")
-    pairs = [pair.split(" as ") for pair in exported.split(",")]
-    properties = ",".join(
-        f'"{names[-1].strip()}":{names[0].strip()}' for names in pairs
-    )
-    return f"(()=>{{{body}\nwindow.tables={{{properties}}};}})(){notices}"
+    properties = []
+    for pair in exported.split(","):
+        names = [name.strip() for name in pair.split(" as ")]
+        properties.append(f'"{names[-1]}":{names[0]}')
+    tables = ",".join(properties)
+    return f"(()=>{{{body}\nwindow.tables={{{tables}}};}})(){notices}"
 
 
 # Leaderboards, claims, plots ----------------------------------------------------------
+
+
+def boards_by_task(boards: Sequence[Board]) -> Iterator[dict]:
+    """Every dataset by the images and boxes of its captions."""
+    for board in boards:
+        for of_task in (board.retrieval, board.localisation):
+            if of_task.rows:
+                leader = claim_entries.leader(of_task) if of_task.ranked else None
+                yield board_data(of_task, leader)
+
+
+def boards_by_layer(boards: Sequence[Board]) -> Iterator[dict]:
+    """Every prepared dataset by its further layers of relevance."""
+    for board in boards:
+        for name in board.layers if is_prepared(board) else ():
+            of_layer = board.under(name)
+            if of_layer.rows:
+                yield board_data(of_layer, claim_entries.leader(of_layer), name)
 
 
 def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks. `layer` is
     that of relevance, "" of a caption's own image."""
     task = board.rows[0].task
-    ways = ("p2r",) if task == "localisation" else board.ways
+    ways = ["p2r"] if task == "localisation" else list(board.ways)
+    metrics = []
+    for way in ways:
+        metrics += table_metrics(way)
     places = {place.title: place for place in leader.places} if leader else {}
+    rows = [row_data(row, places.get(row.title)) for row in board.ranked]
+    rows += [row_data(row, None) for row in board.rows if not row.played]
     return {
         "dataset": board.dataset,
         "task": task,
@@ -222,72 +238,85 @@ def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
         "small": board.is_small(task),
         "compared": bool(leader and leader.is_compared),
         "lacks": lacks(board),
-        "ways": list(ways),
-        "metrics": [name for way in ways for name in table_metrics(way)] + ["rsum"],
+        "ways": ways,
+        "metrics": [*metrics, "rsum"],
         "ranked_by": RANKED_BY[task],
-        "rows": [row_data(row, places.get(row.title)) for row in board.ranked]
-        + [row_data(row, None) for row in board.rows if not row.played],
+        "rows": rows,
     }
 
 
 def row_data(row: Row, place: RowEntry | None) -> dict:
     """A row with its cells; without a result it has no metrics."""
-    known = {"seed", "status", "reason", "selected_epoch", "scaled", "options"}
-    cells = [
-        outcome.record.model_dump(mode="json", include=known)
-        | {
-            "folder": f"results/{outcome.kept.place}",
-            "seconds": outcome.training_seconds if outcome.trainings else None,
-            "metrics": {
-                n: v for n, v in outcome.record.metrics.items() if n in METRICS
-            },
-        }
-        for outcome in row.outcomes
-    ]
     return {
         "preset": row.preset,
         "title": row.title,
         "method": row.method,
         "status": "ok" if row.played else row.record.status,
         "reason": row.record.reason,
-        "cells": cells,
+        "cells": [cell_data(outcome) for outcome in row.outcomes],
         "metrics": row.means() if row.played else {},
         "place": place and place.model_dump(mode="json"),
         "rivals": place and in_runs(place.rivals),
     }
 
 
-def claim_data(board: Board, finding: ClaimEntry) -> dict:
-    papers_here = papers() | board.own_claims
-    claim = next(of for of in papers_here[finding.paper].claims if of.id == finding.id)
-    return finding.model_dump(mode="json") | {
+def cell_data(outcome: Outcome) -> dict:
+    known = {"seed", "status", "reason", "selected_epoch", "scaled", "options"}
+    metrics = outcome.record.metrics
+    return {
+        **outcome.record.model_dump(mode="json", include=known),
+        "folder": f"results/{outcome.kept.place}",
+        "seconds": outcome.training_seconds if outcome.trainings else None,
+        "metrics": {name: metrics[name] for name in metrics if name in METRICS},
+    }
+
+
+def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
+    """What the season says on every claim, its own claims first."""
+    season = claim_entries.season_claims(params, boards, layers=lambda board: ())
+    listed = []
+    for board, data in zip(boards, season.datasets, strict=True):
+        tests = claims.claim_tests_on(board)
+        for test, finding in zip(tests, data.claims, strict=True):
+            listed.append(claim_data(board, test, finding))
+    return sorted(listed, key=lambda claim: claim["paper"] != OWN)
+
+
+def claim_data(board: Board, test: ClaimTest, finding: ClaimEntry) -> dict:
+    blocked = test.decisive.blocked if test.verdicts else None
+    return {
+        **finding.model_dump(mode="json"),
         "dataset": board.dataset,
-        "statement": claim.statement,
-        "where": claim.where,
-        "identical": finding.reason.endswith(NAMES["M"]),
-        "counted": not finding.is_elsewhere and not claim.uncounted,
+        "statement": test.claim.statement,
+        "where": test.claim.where,
+        "identical": blocked is not None and blocked.letter == IDENTICAL.letter,
+        "counted": test.is_counted,
     }
 
 
 def plot_data(row: Row) -> dict:
     """Validation rsum by epoch of all trainings; shares of matched and unmatched pairs
     by score, of the first seed."""
-    curves = [
-        {"seed": outcome.record.seed, "val_rsum": outcome.history["val_rsum"].tolist()}
-        for outcome in row.played
-        if outcome.history is not None
-    ]
-    found = row.played[0].scores.histograms
-    if found is None:
+    curves = []
+    for outcome in row.played:
+        if outcome.history is not None:
+            values = outcome.history["val_rsum"].tolist()
+            curves.append({"seed": outcome.record.seed, "val_rsum": values})
+    histograms = row.played[0].scores.histograms
+    if histograms is None:
         return {"curves": curves}
-    edges = np.linspace(*similarity.limits([found]), BINS + 1)
+    edges = np.linspace(*similarity.limits([histograms]), BINS + 1)
+
+    def shares(counts: np.ndarray) -> list[float]:
+        densities = similarity.density(histograms.edges, counts, edges)
+        return (densities * np.diff(edges)).tolist()
+
     scores = {
         "edges": edges.tolist(),
         "overlap_s": row.played[0].record.metrics["overlap_s"],
+        "matched": shares(histograms.matched),
+        "unmatched": shares(histograms.unmatched),
     }
-    for name in ("matched", "unmatched"):
-        densities = similarity.density(found.edges, getattr(found, name), edges)
-        scores[name] = (densities * np.diff(edges)).tolist()
     return {"curves": curves, "scores": scores}
 
 
@@ -302,41 +331,38 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
         return f"{board.dataset}: no queries to browse"
     data = prepared_tables.read(board.dataset)
     split, is_shown = data.split("test"), board.card["may_publish"] or not is_public
-    files = (
-        _write_images(params, data, folder / "images" / board.dataset)
-        if is_shown
-        else []
-    )
+    images, captions = data.images, data.captions
+    files, texts = [], []
+    if is_shown:
+        files = _write_images(params, data, folder / "images" / board.dataset)
+        texts = captions["text"].iloc[split.caption_rows].tolist()
     items = {
-        "images": data.images["image_id"].iloc[split.image_rows].tolist(),
-        "captions": data.captions["caption_id"].iloc[split.caption_rows].tolist(),
-        "texts": data.captions["text"].iloc[split.caption_rows].tolist()
-        if is_shown
-        else [],
+        "images": images["image_id"].iloc[split.image_rows].tolist(),
+        "captions": captions["caption_id"].iloc[split.caption_rows].tolist(),
+        "texts": texts,
         "files": files,
         "owners": split.image_of_caption.tolist(),
         "groups": split.group_of_image.tolist(),
     }
-    write_script(
-        folder / f"data/items/{board.dataset}.js", f"items {board.dataset}", items
-    )
+    path = folder / f"data/items/{board.dataset}.js"
+    write_script(path, f"items {board.dataset}", items)
     missing = 0
     for row in rows:
-        first = row.played[0]
-        found = first.retrieved
-        missing += first.has_scores and not found
-        queries = {"seed": first.record.seed}
+        outcome = row.played[0]
+        retrieved = outcome.retrieved
+        missing += outcome.has_scores and not retrieved
+        queries = {"seed": outcome.record.seed}
         for way in board.ways:
-            shown = found[way][:, :SHOWN].tolist() if way in found else []
-            queries[way] = {"ranks": first.ranks(way).tolist(), "items": shown}
+            shown = retrieved[way][:, :SHOWN].tolist() if way in retrieved else []
+            queries[way] = {"ranks": outcome.ranks(way).tolist(), "items": shown}
         name = f"{board.dataset}/{row.preset}"
         write_script(folder / f"data/queries/{name}.js", f"queries {name}", queries)
-    told = f"{board.dataset}: {len(rows)} presets to browse, {len(files)} images"
+    line = f"{board.dataset}: {len(rows)} presets to browse, {len(files)} images"
     if missing:
-        told += (
+        line += (
             f"; what {missing} retrieved is not kept here: dvc pull, or run them again"
         )
-    return told
+    return line
 
 
 def _write_images(params: Params, data: Prepared, folder: Path) -> list[str]:
@@ -351,9 +377,8 @@ def _write_images(params: Params, data: Prepared, folder: Path) -> list[str]:
         open_image = raw_dataset(params, data.folder.name).pictures()
         bar = ProgressBar(files, desc=f"images of {data.folder.name}")
         for name, file in zip(names, bar, strict=True):
-            ImageOps.contain(open_image(file), (SIDE, SIDE)).save(
-                folder / name, quality=80
-            )
+            small = ImageOps.contain(open_image(file), (SIDE, SIDE))
+            small.save(folder / name, quality=80)
     except (UserError, OSError):
         return []
     return names

@@ -1,10 +1,10 @@
 """Stage: the records of a season -> reports/<season>/, Markdown with figures.
 
 README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json
-is what `rematch ledger` reads for the pages over all seasons; plots/ are tables for
-`dvc plots`. The same records give the same bytes. Images and captions that may not be
-published go to reports/<season>/local/, which is not committed. `rematch export` prints
-single tables.
+and papers/shown.json are what `rematch ledger` reads for the pages over all seasons;
+plots/ are tables for `dvc plots`. The same records give the same bytes. Images and
+captions that may not be published go to reports/<season>/local/, which is not
+committed. `rematch export` prints single tables.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from benchmark.boards.boards import Board, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import write_json, write_text
 from benchmark.papers.printed_tables import papers
+from benchmark.report import page_contents
 from benchmark.report.figure_listing import FigureFolder, remove_others
 from benchmark.report.pages.claim_tables import claims_table
 from benchmark.report.pages.dataset_page import dataset_tables
@@ -54,38 +55,41 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
+    kept = [folder / name for name in (*pages.texts, page_contents.FILE)]
     for subfolder in ("datasets", "papers"):
-        remove_others(folder / subfolder, [folder / name for name in pages])
+        remove_others(folder / subfolder, kept)
     # which DVC expects, empty ones, too
     for subfolder in ("datasets", "papers", "figures"):
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
+    for name, text in pages.texts.items():
         write_text(folder / name, text)
+    contents = pages.contents.model_dump(mode="json")
+    write_json(folder / page_contents.FILE, contents)
     write_plots(boards, folder / "plots")
-    claim_tests = {board.dataset: claims.claim_tests_on(board) for board in boards}
-    write_json(folder / "metrics.json", metrics(boards, claim_tests))
-    of_claims = claim_entries.season_claims(params, boards, board_layers)
-    write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))
+    write_json(folder / "metrics.json", metrics(boards))
+    season_claims = claim_entries.season_claims(params, boards, board_layers)
+    write_json(folder / claim_ledger.FILE, season_claims.model_dump(mode="json"))
     return folder
 
 
-def metrics(
-    boards: list[Board], claim_tests: dict[str, list[claims.ClaimTest]]
-) -> dict:
+def metrics(boards: list[Board]) -> dict:
     """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims ->
     counts.
 
     Presets without a result are left out, and so are the ends of single trainings'
     intervals: their means are no interval of the preset.
     """
-    return {
-        board.dataset: {
-            row.preset: {k: v for k, v in row.means().items() if k not in INTERVAL_ENDS}
-            for row in board.ranked
-        }
-        | {"claims": claims.counts(claim_tests[board.dataset])}
-        for board in boards
-    }
+    datasets = {}
+    for board in boards:
+        of_dataset: dict[str, dict] = {}
+        for row in board.ranked:
+            means = row.means()
+            for name in INTERVAL_ENDS:
+                means.pop(name, None)
+            of_dataset[row.preset] = means
+        of_dataset["claims"] = claims.counts(claims.claim_tests_on(board))
+        datasets[board.dataset] = of_dataset
+    return datasets
 
 
 def write_plots(boards: list[Board], folder: Path) -> None:
@@ -95,23 +99,20 @@ def write_plots(boards: list[Board], folder: Path) -> None:
     rows = []
     for board in boards:
         for row in board.rows:
-            for outcome in (
-                outcome for outcome in row.played if outcome.history is not None
-            ):
-                cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
-                curves.append(outcome.history[CURVES].round(5).assign(cell=cell))
+            for outcome in row.played:
+                if outcome.history is not None:
+                    cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
+                    curves.append(outcome.history[CURVES].round(5).assign(cell=cell))
         for row in board.retrieval.ranked:
-            rows.append(
-                [board.dataset, row.preset, number_for_programs(row.mean("rsum"))]
-            )
+            rsum = number_for_programs(row.mean("rsum"))
+            rows.append([board.dataset, row.preset, rsum])
     plots = {
         "training": pd.concat(curves[1:] or curves),
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
     for name, table in plots.items():
-        write_text(
-            folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n")
-        )
+        text = table.to_csv(index=False, lineterminator="\n")
+        write_text(folder / f"{name}.csv", text)
 
 
 def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
@@ -119,21 +120,17 @@ def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
     <place> with the dataset where the season has several."""
     tables: dict[str, Table] = {}
     for board in boards:
-        tables |= {
-            f"{board.dataset}/{k}": v
-            for k, v in dataset_tables(params, board).items()
-            if v
-        }
-        claim_tests = claims.claim_tests(board)
-        tables[f"{board.dataset}/claims"] = claims_table(
-            f"{board.title}: claims", claim_tests
-        )
-        beside = f" {board.dataset}" if len(boards) > 1 else ""
+        for what, table in dataset_tables(params, board).items():
+            if table:
+                tables[f"{board.dataset}/{what}"] = table
+        title, claim_tests = f"{board.title}: claims", claims.claim_tests(board)
+        tables[f"{board.dataset}/claims"] = claims_table(title, claim_tests)
+        dataset = f" {board.dataset}" if len(boards) > 1 else ""
         for name, paper in papers().items():
             for number, printed in paper.tables.items():
                 for place in printed.places:
                     table = paper_table(paper, number, place, board)
-                    tables[f"{name}/{number} {place}{beside}"] = table
+                    tables[f"{name}/{number} {place}{dataset}"] = table
     return tables
 
 

@@ -52,27 +52,32 @@ class FigureInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFigure:
-    """A figure, the name of its file, and its text."""
+    """A figure with its text."""
 
-    name: str
+    name: str  # what is drawn, by which papers name it
     figure: Figure
     alt: str  # for readers who cannot see it
     caption: str = ""  # plain text below the figure
+    part: str = ""  # which one, where a section draws several of the same name
+
+    @property
+    def file(self) -> str:
+        """The end of the name of its file."""
+        return f"{self.name}-{self.part}" if self.part else self.name
 
 
 def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
     """The figures of a section. Raises UserError for a file with an unknown one."""
     known = {*SECTIONS, *(f"papers/{name}" for name in papers())}
-    for name in sorted(found.name for found in pkgutil.iter_modules(folder.__path__)):
+    modules = pkgutil.iter_modules(folder.__path__)
+    for name in sorted(module.name for module in modules):
         module = import_module(f"{folder.__name__}.{name}")
         if not module.FIGURES.keys() <= known:
-            where, expected = (
+            raise UserError(
                 f"{module.__file__}: FIGURES",
                 f"some of {', '.join(sorted(known))}",
-            )
-            found = ", ".join(module.FIGURES)
-            raise UserError(
-                where, expected, found, "name the section where the figure stands"
+                ", ".join(module.FIGURES),
+                "name the section where the figure stands",
             )
         if section in module.FIGURES:
             yield from module.FIGURES[section](inputs)
@@ -80,28 +85,36 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
 
 @dataclass(frozen=True)
 class FigureFolder:
-    """Saves figures in a folder."""
+    """Saves the figures of pages in a folder, and notes which page shows which.
+
+    A page is named by its path from the folder of the report's first page.
+    """
 
     folder: Path  # beside the report's first page, or the local one
     written: list[Path] = field(default_factory=list)
+    # page -> names of its figures; of a gallery <preset>-found
+    shown: dict[str, list[str]] = field(default_factory=dict)
 
-    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
+    def section(self, name: str, inputs: FigureInputs, stem: str, page: str) -> str:
         """Save all figures of a section; returns their Markdown, a blank line behind
-        each.
-
-        Their files are called `stem`-<picture>. `up` leads from the page to the folder
-        of the report's first page.
-        """
-        shown = ""
+        each. Their files are called `stem`-<figure>."""
+        text = ""
         for drawn in figures(name, inputs):
-            path = figure_style.save(drawn.figure, self.folder / f"{stem}-{drawn.name}")
-            shown += f"{picture(drawn.alt, self.added(path, up))}\n\n"
-            shown += f"{escaped(drawn.caption)}\n\n" if drawn.caption else ""
-        return shown
+            path = self.folder / f"{stem}-{drawn.file}"
+            saved = figure_style.save(drawn.figure, path)
+            text += f"{picture(drawn.alt, self.added(saved, drawn.name, page))}\n\n"
+            if drawn.caption:
+                text += f"{escaped(drawn.caption)}\n\n"
+        return text
 
-    def added(self, path: Path, up: str = "") -> str:
-        """Note that a page shows a file of the folder; returns the link to it."""
+    def added(self, path: Path, name: str, page: str) -> str:
+        """Note that a page shows a file of the folder under a name; returns the link
+        from the page to it."""
         self.written.append(path)
+        names = self.shown.setdefault(page, [])
+        if name not in names:
+            names.append(name)
+        up = "../" * page.count("/")
         return f"{up}{path.relative_to(self.folder.parent).as_posix()}"
 
 
@@ -109,7 +122,7 @@ def remove_others(folder: Path, kept: Iterable[Path]) -> None:
     """Delete what an earlier report left in `folder`, half-written files of a killed
     one too."""
     kept = set(kept)
-    for path in sorted(folder.rglob("*"), reverse=True) if folder.is_dir() else []:
+    for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not any(path.iterdir()):
             shutil.rmtree(path)
         elif path.is_file() and path not in kept:

@@ -49,8 +49,8 @@ MOST_BYTES = 300 * 1024  # of an SVG; a larger figure is a PNG
 DIGITS = 5  # of a position, as a share of the figure
 PLACES, LONG = {"d", "x", "y", "transform"}, re.compile(r"-?\d+\.\d{3,}")  # in an SVG
 LEGEND_COLUMNS, LEGEND_ROW = 3, 0.165  # inches
-for prefix, of in {"": "2000/svg", "xlink": "1999/xlink"}.items():
-    ElementTree.register_namespace(prefix, f"http://www.w3.org/{of}")
+for prefix, name in {"": "2000/svg", "xlink": "1999/xlink"}.items():
+    ElementTree.register_namespace(prefix, f"http://www.w3.org/{name}")
 RC_PARAMS = {
     "font.size": 9,
     "font.family": FONT,
@@ -74,16 +74,14 @@ RC_PARAMS = {
 def styles(methods: Sequence[str]) -> list[tuple[str, str, str]]:
     """Colour, marker and dash of each preset in every figure of a board, by their
     methods: the marker shows the method, colour and dash the preset."""
-    counted, markers = (
-        Counter(),
-        dict(zip(dict.fromkeys(methods), cycle(MARKERS), strict=False)),
-    )
-    found = []
+    markers = dict(zip(dict.fromkeys(methods), cycle(MARKERS), strict=False))
+    counts: Counter[str] = Counter()
+    looks = []
     for method in methods:
-        turn, colour = divmod(counted[method], len(COLOURS))
-        found.append((COLOURS[colour], markers[method], DASHES[turn % len(DASHES)]))
-        counted[method] += 1
-    return found
+        turn, colour = divmod(counts[method], len(COLOURS))
+        looks.append((COLOURS[colour], markers[method], DASHES[turn % len(DASHES)]))
+        counts[method] += 1
+    return looks
 
 
 @contextmanager
@@ -128,13 +126,10 @@ def compact(svg: bytes) -> bytes:
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         for name in PLACES & element.attrib.keys():
-            text = LONG.sub(
-                lambda number: f"{round(float(number[0]), 2):g}", element.attrib[name]
-            )
-            element.set(
-                name,
-                " ".join(text.split()).replace(" L ", " ") if name == "d" else text,
-            )
+            text = LONG.sub(_to_a_hundredth, element.attrib[name])
+            if name == "d":
+                text = " ".join(text.split()).replace(" L ", " ")
+            element.set(name, text)
         shared = {child.get("style") for child in element}
         if len(element) > 1 == len(shared) and "style" not in element.attrib:
             (style,) = shared
@@ -147,6 +142,10 @@ def compact(svg: bytes) -> bytes:
             element.text = None
         element.tail = "\n"
     return ElementTree.tostring(root, encoding="utf-8")
+
+
+def _to_a_hundredth(number: re.Match) -> str:
+    return f"{round(float(number[0]), 2):g}"
 
 
 def panels(
@@ -176,10 +175,8 @@ def shown(text: str, width: int, lines: int = 3) -> str:
     clean = "".join(c if ord(c) in GLYPHS else "?" for c in " ".join(text.split()))
     rows = wrap(clean, width)
     if len(rows) > lines:
-        rows = [
-            *rows[: lines - 1],
-            rows[lines - 1][: width - 1] + "\N{HORIZONTAL ELLIPSIS}",
-        ]
+        last = rows[lines - 1][: width - 1]
+        rows = [*rows[: lines - 1], last + "\N{HORIZONTAL ELLIPSIS}"]
     return "\n".join(rows)
 
 

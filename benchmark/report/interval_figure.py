@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -64,14 +66,13 @@ class Line:
     marks: Sequence[Mark]
     panel: str  # its title
     band: tuple[float, float] | None = None  # shaded
-    beside: str = ""  # right of the axis
+    text: str = ""  # right of the axis
 
     @property
     def height(self) -> float:
         """Inches."""
-        rows = 1 + max(
-            text.count("\n") for text in (shown(self.label, LABEL), self.beside)
-        )
+        label = shown(self.label, LABEL)
+        rows = 1 + max(label.count("\n"), self.text.count("\n"))
         shifts = [mark.shift for mark in self.marks]
         return GAP + max(TEXT_LINE * rows, TEXT_LINE + max(shifts) - min(shifts))
 
@@ -107,78 +108,94 @@ def intervals(
     panels: dict[str, list[Line]] = {} if lines else {"nothing was measured": []}
     for line in lines:
         panels.setdefault(line.panel, []).append(line)
-    marks = [mark for line in lines for mark in line.marks]
-    looks = {look.title: look for look in legend or [mark.look for mark in marks]}
-    handles = {
-        key: Line2D([], [], **look.points(look.marker)) for key, look in looks.items()
-    }
-    if any(mark.is_of_these_trainings and mark.ends for mark in marks):
-        handles[THESE_TRAININGS] = Line2D([], [], color="black", linestyle=":")
-    if any(line.band for line in lines):
-        handles[band] = Patch(color=BAND)
-    heights = [
-        AROUND + sum(line.height for line in of_panel) for of_panel in panels.values()
-    ]
+    heights = [_panel_height(of_panel) for of_panel in panels.values()]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (title, of_panel) in zip(grid, panels.items(), strict=True):
         axes.set_xlim(limits or _limits(of_panel))
-        for at in verticals:
-            axes.axvline(at, color="black", linewidth=1)
-        # The vertical axis is in inches; intervals and marks of one look are drawn at
-        # once, which keeps the file small.
-        tall = np.array([line.height for line in of_panel])
-        middles = np.cumsum(tall) - tall / 2
-        low, high = axes.get_xlim()
-        spans: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-        points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
-        for line, middle, height in zip(of_panel, middles, tall, strict=True):
-            if line.band:
-                left, right = np.clip(line.band, low, high)
-                axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
-            for mark in line.marks:
-                if mark.ends:
-                    key = (mark.look.colour, ":" if mark.is_of_these_trainings else "-")
-                    spans.setdefault(key, []).append((middle + mark.shift, *mark.ends))
-                marker = ">" if mark.value > high else mark.look.marker
-                marker = "<" if mark.value < low else marker
-                at = float(np.clip(mark.value, low, high))
-                points.setdefault((mark.look, marker), []).append(
-                    (at, middle + mark.shift)
-                )
-        for (colour, style), of_look in spans.items():
-            axes.hlines(
-                *zip(*of_look, strict=True),
-                color=colour,
-                linewidth=1.8,
-                linestyle=style,
-            )
-        for (look, marker), of_look in points.items():
-            axes.plot(
-                *zip(*of_look, strict=True),
-                clip_on=False,
-                zorder=3,
-                **look.points(marker),
-            )
-        axes.set_yticks(middles, [shown(line.label, LABEL) for line in of_panel])
-        axes.set_ylim(max(tall.sum(), GAP), 0)
-        axes.set_xlim(low, high)
-        axes.grid(axis="y", visible=False)
-        if any(line.beside for line in of_panel):
-            right = axes.secondary_yaxis("right")
-            right.set_yticks(middles, [line.beside for line in of_panel], fontsize=8)
-            right.tick_params(length=0, pad=8)  # behind arrows
-            right.spines["right"].set_visible(False)
+        for vertical in verticals:
+            axes.axvline(vertical, color="black", linewidth=1)
+        _draw_panel(axes, of_panel)
         axes.set_title(shown(title, TITLE), loc="left", fontweight="bold")
         if ticks:
             axes.set_xticks(list(ticks), list(ticks.values()))
+    handles = _handles(lines, band, legend)
     legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
+def _panel_height(lines: Sequence[Line]) -> float:
+    """Inches."""
+    return AROUND + sum(line.height for line in lines)
+
+
+def _handles(
+    lines: Sequence[Line], band: str, legend: Sequence[Look]
+) -> dict[str, Artist]:
+    """What the legend explains, by its text."""
+    marks: list[Mark] = []
+    for line in lines:
+        marks += line.marks
+    handles: dict[str, Artist] = {}
+    for look in legend or [mark.look for mark in marks]:
+        handles[look.title] = Line2D([], [], **look.points(look.marker))
+    if any(mark.is_of_these_trainings and mark.ends for mark in marks):
+        handles[THESE_TRAININGS] = Line2D([], [], color="black", linestyle=":")
+    if any(line.band for line in lines):
+        handles[band] = Patch(color=BAND)
+    return handles
+
+
+def _draw_panel(axes: Axes, lines: Sequence[Line]) -> None:
+    """Draw the lines of a panel, whose vertical axis is in inches. Intervals and marks
+    of one look are drawn at once, which keeps the file small."""
+    heights = np.array([line.height for line in lines])
+    middles = np.cumsum(heights) - heights / 2
+    low, high = axes.get_xlim()
+    spans: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
+    for line, middle, height in zip(lines, middles, heights, strict=True):
+        if line.band:
+            left, right = np.clip(line.band, low, high)
+            axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
+        for mark in line.marks:
+            y = middle + mark.shift
+            if mark.ends:
+                dash = ":" if mark.is_of_these_trainings else "-"
+                key = (mark.look.colour, dash)
+                spans.setdefault(key, []).append((y, *mark.ends))
+            marker = mark.look.marker
+            if mark.value > high:
+                marker = ">"
+            elif mark.value < low:
+                marker = "<"
+            x = float(np.clip(mark.value, low, high))
+            points.setdefault((mark.look, marker), []).append((x, y))
+    for (colour, dash), of_look in spans.items():
+        span = {"color": colour, "linestyle": dash, "linewidth": 1.8}
+        axes.hlines(*zip(*of_look, strict=True), **span)
+    for (look, marker), of_look in points.items():
+        at_top = {"clip_on": False, "zorder": 3}
+        axes.plot(*zip(*of_look, strict=True), **at_top, **look.points(marker))
+    axes.set_yticks(middles, [shown(line.label, LABEL) for line in lines])
+    axes.set_ylim(max(heights.sum(), GAP), 0)
+    axes.set_xlim(low, high)
+    axes.grid(axis="y", visible=False)
+    texts = [line.text for line in lines]
+    if any(texts):
+        right = axes.secondary_yaxis("right")
+        right.set_yticks(middles, texts, fontsize=8)
+        right.tick_params(length=0, pad=8)  # behind arrows
+        right.spines["right"].set_visible(False)
+
+
 def _limits(lines: Sequence[Line]) -> tuple[float, float]:
-    marks = [mark for line in lines for mark in line.marks]
-    ends = np.array([(mark.value, *(mark.ends or [mark.value] * 2)) for mark in marks])
+    """Ends of an axis that shows all numbers but those that are far from zero."""
+    ends = []
+    for line in lines:
+        for mark in line.marks:
+            low, high = mark.ends or (mark.value, mark.value)
+            ends.append((mark.value, low, high))
     most = FAR * np.median(np.abs(ends).max(1))
     inner = np.clip(ends, -most, most)
     room = 0.05 * np.ptp(inner) or 1.0

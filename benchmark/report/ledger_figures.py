@@ -9,7 +9,7 @@ one has a band in which it is true.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -65,11 +65,11 @@ LOOKS = {  # of a finding, which may disagree with others of its claim
 
 def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
     """The figures of the first page; without a tested claim there is no ledger."""
-    told = []
+    counts = []
     for name, paper in papers().items():
-        said = _counted([row for row in rows if row.paper == name])
-        told.append(f"{paper.paper.cited}: {said}")
-    alt = f"One bar per paper, its claims by group of the ledger. {'; '.join(told)}."
+        of_paper = _counted([row for row in rows if row.paper == name])
+        counts.append(f"{paper.paper.cited}: {of_paper}")
+    alt = f"One bar per paper, its claims by group of the ledger. {'; '.join(counts)}."
     yield ReportFigure(name="papers", figure=papers_figure(rows), alt=alt)
     if any(row.findings for row in rows):
         yield ReportFigure(
@@ -79,7 +79,8 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
             "interval per test, from the opposite of what is printed over no effect to twice as "
             "printed.",
         )
-    if again := judged_again(rows):
+    again = judged_again(rows)
+    if again:
         yield ReportFigure(
             name="features",
             figure=features_figure(again),
@@ -95,100 +96,101 @@ def _counted(rows: Sequence[LedgerRow]) -> str:
 
 def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
     """One bar per paper, with a part for each group of the ledger."""
-    names = [name for name in papers() if any(row.paper == name for row in rows)]
+    counts: dict[str, Counter] = {}  # paper -> group -> claims
+    for name in papers():
+        of_paper = [row.group for row in rows if row.paper == name]
+        if of_paper:
+            counts[name] = Counter(of_paper)
+    size = (style.WIDTH, 0.9 + 0.52 * len(counts))
     with style.drawing():
-        figure = Figure(
-            figsize=(style.WIDTH, 0.9 + 0.52 * len(names)), layout="constrained"
-        )
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
-        for height, name in enumerate(names):
-            of_paper = [
-                r for r in rows if r.paper == name and r.group != Group.UNCOUNTED
-            ]
-            counts, left = Counter(row.group for row in of_paper), 0
+        for height, of_paper in enumerate(counts.values()):
+            drawn = 0  # claims to the left
             for group, colour in GROUPS.items():
-                count = counts[group]
-                bar = axes.barh(
-                    height, count, 0.62, left, color=colour, edgecolor="white"
-                )
+                count = of_paper[group]
+                look = {"color": colour, "edgecolor": "white"}
+                bar = axes.barh(height, count, 0.62, drawn, **look)
                 if count >= NARROW:
                     is_light = group in (Group.DRAWINGS, Group.UNTESTED)
                     ink = "black" if is_light else "white"
                     axes.bar_label(bar, label_type="center", fontsize=8, color=ink)
-                left += count
-        axes.set_yticks(range(len(names)), [papers()[n].paper.cited for n in names])
+                drawn += count
+        cited = [papers()[name].paper.cited for name in counts]
+        axes.set_yticks(range(len(cited)), cited)
         axes.invert_yaxis()
         axes.set_xlabel("claims")
-        axes.set_title(
-            "Which claims hold on photographs?", fontsize=14, fontweight="bold"
-        )
+        title = "Which claims hold on photographs?"
+        axes.set_title(title, fontsize=14, fontweight="bold")
         axes.grid(visible=False)
-        present = {row.group for row in rows}
-        handles = {
-            g: Patch(color=colour) for g, colour in GROUPS.items() if g in present
-        }
+        handles = {}
+        for group, colour in GROUPS.items():
+            if any(of_paper[group] for of_paper in counts.values()):
+                handles[group] = Patch(color=colour)
         style.legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     """A line per tested claim, by group, with a mark per test."""
-    places = sorted({finding.place for row in rows for finding in row.findings})
-    markers = dict(zip(places, style.MARKERS, strict=False))
     counts = Counter(row.group for row in rows)
-    tested = [row for row in rows if row.findings and row.group != Group.UNCOUNTED]
-    lines = [ledger_line(row, markers, counts[row.group]) for row in tested]
-    legend = [
-        Look(title=place, colour=style.GREY, marker=mark)
-        for place, mark in markers.items()
-    ]
-    legend += [PRINTED, NO_SCALE, *LOOKS.values()]
-    return intervals(
-        lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend
-    )
+    findings: list[ClaimEntry] = []
+    for row in rows:
+        findings += row.findings
+    markers = _markers(findings)
+    lines = []
+    for row in rows:
+        if row.findings and row.group != Group.UNCOUNTED:
+            line = ledger_line(row, markers)
+            panel = f"{row.group.capitalize()} ({counts[row.group]})"
+            # seeds or images, and what they need, below each other
+            needs = re.sub(" (with|or) ", r"\n\1 ", row.needs)
+            text = needs if row.group == Group.UNDECIDED else ""
+            lines.append(replace(line, panel=panel, text=text))
+    return _drawn(lines, markers)
 
 
 def features_figure(again: Sequence[Again]) -> Figure:
     """A line per claim that was tested on two sets of features, the weaker above the
     stronger."""
-    places = sorted({finding.place for of in again for finding in (of.weak, of.strong)})
-    markers = dict(zip(places, style.MARKERS, strict=False))
+    findings: list[ClaimEntry] = []
+    for each in again:
+        findings += [each.weak, each.strong]
+    markers = _markers(findings)
     lines = []
-    for of in again:
-        row = replace(of.row, findings=[of.weak, of.strong])
-        line = ledger_line(row, markers, len(again))
-        lines.append(replace(line, panel=of.outcome.capitalize(), beside=""))
-    legend = [
-        Look(title=place, colour=style.GREY, marker=mark)
-        for place, mark in markers.items()
-    ]
+    for each in again:
+        row = replace(each.row, findings=[each.weak, each.strong])
+        line = ledger_line(row, markers)
+        lines.append(replace(line, panel=each.outcome.capitalize()))
+    return _drawn(lines, markers)
+
+
+def _markers(findings: Sequence[ClaimEntry]) -> dict[str, str]:
+    """The marker of each place."""
+    places = sorted({finding.place for finding in findings})
+    return dict(zip(places, style.MARKERS, strict=False))
+
+
+def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
+    legend = []
+    for place, marker in markers.items():
+        legend.append(Look(title=place, colour=style.GREY, marker=marker))
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
-    return intervals(
-        lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend
-    )
+    axis = {"limits": LIMITS, "ticks": TICKS, "verticals": [0, 1]}
+    return intervals(lines, band=BAND, legend=legend, **axis)
 
 
-def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
-    """A claim with all its findings; `count` claims are in its group."""
+def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
+    """A claim with all its findings, in no panel yet."""
     kind = KINDS[row.claim.parts[0].kind]
     marks = []
     for number, finding in enumerate(row.findings):
         shift = OFFSET * (number - (len(row.findings) - 1) / 2)
-        found = finding_marks(finding, kind.denies, markers[finding.place])
-        marks += [replace(mark, shift=shift) for mark in found]
-    beside = (
-        re.sub(" (with|or) ", r"\n\1 ", row.needs)
-        if row.group == Group.UNDECIDED
-        else ""
-    )
+        for mark in finding_marks(finding, kind.denies, markers[finding.place]):
+            marks.append(replace(mark, shift=shift))
     low = LIMITS[0] if kind.is_one_sided else -1
-    return Line(
-        label=row.claim.statement,
-        marks=marks,
-        panel=f"{row.group.capitalize()} ({count})",
-        band=(low, 1) if kind.denies else None,
-        beside=beside,
-    )
+    band = (low, 1) if kind.denies else None
+    return Line(label=row.claim.statement, marks=marks, panel="", band=band)
 
 
 def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mark]:
@@ -201,14 +203,16 @@ def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mar
         return [Mark(value=side, look=replace(look, face="white"))]
     printed = 0 if is_denied else abs(compared.printed or 0)
     scale = printed or compared.margin or abs(compared.difference) or 1.0
-    ends = (
-        (compared.low / scale, compared.high / scale)
-        if compared.low is not None
-        else None
+    ends = None
+    if compared.low is not None:
+        ends = (compared.low / scale, compared.high / scale)
+    measured = Mark(
+        value=compared.difference / scale,
+        look=look,
+        ends=ends,
+        is_of_these_trainings=compared.is_of_these_trainings,
     )
-    is_one = compared.is_of_these_trainings
-    value = compared.difference / scale
-    marks = [Mark(value=value, look=look, ends=ends, is_of_these_trainings=is_one)]
+    marks = [measured]
     if compared.printed is not None:
         marks.append(Mark(value=compared.printed / scale, look=PRINTED))
     return marks

@@ -19,6 +19,8 @@ UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
+ALIGNED = {"l": ":---", "r": "---:"}  # left and right, below the head of a column
+
 
 def escaped(text: str) -> str:
     """`text` as one line of Markdown that shows exactly these characters, also in a
@@ -46,9 +48,11 @@ def pipe_table(
     Entries are Markdown and are not escaped here: escape text from elsewhere with
     `escaped`.
     """
-    rule = "|".join(":---" if letter == "l" else "---:" for letter in aligned)
-    head, *lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
-    return "\n".join([head, f"|{rule}|", *lines])
+    rule = "|".join(ALIGNED[letter] for letter in aligned)
+    lines = [f"| {' | '.join(heads)} |", f"|{rule}|"]
+    for row in rows:
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
 
 
 def code(text: str) -> str:

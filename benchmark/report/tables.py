@@ -7,8 +7,7 @@ is plain and comes from anywhere; each rendering escapes it. Knows no torch.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
 from math import floor, log10
 from statistics import fmean, stdev
 
@@ -51,22 +50,22 @@ class Number:
             parts.append(f"{PLUS_MINUS}{NO_BREAK}{self.sd:{self.form.lstrip('+')}}")
         if self.low is not None:
             parts.append(f"[{self.low:{self.form}},{NO_BREAK}{self.high:{self.form}}]")
-        text = " ".join(parts)
-        if self.note:
-            text = f"{text}{NO_BREAK}{self.note}" if text else self.note
-        return (
-            f"{self.printed}{NO_BREAK}{ARROW} {text or NONE}"
-            if self.printed
-            else text or NONE
-        )
+        text = NO_BREAK.join(filter(None, (" ".join(parts), self.note))) or NONE
+        if self.printed:
+            return f"{self.printed}{NO_BREAK}{ARROW} {text}"
+        return text
 
     def parts(self) -> dict[str, float | str | None]:
         """What a program reads, by the end of its heading."""
         printed = self.printed.value if self.printed else None
-        ends = {"low": self.low, "high": self.high}
-        numbers = {"": self.value, "sd": self.sd, **ends, "printed": printed}
-        rounded = {key: number_for_programs(number) for key, number in numbers.items()}
-        return {**rounded, "note": self.note or None}
+        return {
+            "": number_for_programs(self.value),
+            "sd": number_for_programs(self.sd),
+            "low": number_for_programs(self.low),
+            "high": number_for_programs(self.high),
+            "printed": number_for_programs(printed),
+            "note": self.note or None,
+        }
 
 
 def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | None:
@@ -74,14 +73,11 @@ def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | Non
     there is no number."""
     if not values:
         return None
+    form = f".{decimals}f"
     if len(values) == 1:
-        whole = isinstance(values[0], int)
-        return Number(
-            value=values[0], form="d" if whole else f".{decimals}f", note=note
-        )
-    return Number(
-        value=fmean(values), sd=stdev(values), form=f".{decimals}f", note=note
-    )
+        form = "d" if isinstance(values[0], int) else form
+        return Number(value=values[0], form=form, note=note)
+    return Number(value=fmean(values), sd=stdev(values), form=form, note=note)
 
 
 def signed(
@@ -90,12 +86,14 @@ def signed(
     ends: Sequence[float] | None = None,
     note: str = "",
 ) -> Number | None:
-    """A difference with its sign, and with an interval where it has one."""
-    low, high = ends or (None, None)
-    number = Number(
-        value=value, low=low, high=high, note=note * bool(ends), form=f"+.{decimals}f"
-    )
-    return None if value is None else number
+    """A difference with its sign, and with an interval where it has one; the note is of
+    the interval."""
+    if value is None:
+        return None
+    number = Number(value=value, form=f"+.{decimals}f")
+    if ends:
+        return replace(number, low=ends[0], high=ends[1], note=note)
+    return number
 
 
 def three_digits(value: float) -> Number:
@@ -107,23 +105,27 @@ def three_digits(value: float) -> Number:
 def in_runs(numbers: Sequence[int]) -> str:
     """Rising whole numbers, three and more in a row by their ends: "1, 2, 5-8"; of none
     "none"."""
-    runs = groupby(enumerate(numbers), key=lambda of: of[1] - of[0])
-    of_runs = [[number for _, number in run] for _, run in runs]
-    told = [
-        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))
-        for run in of_runs
-    ]
-    return ", ".join(told) or "none"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = []
+    for run in runs:
+        if len(run) > 2:
+            parts.append(f"{run[0]}-{run[-1]}")
+        else:
+            parts += map(str, run)
+    return ", ".join(parts) or "none"
 
 
 def number_for_programs(value: float | None) -> float | int | None:
     """Without the digits that adding up leaves behind: 120.6, not
     120.60000000000001."""
-    return (
-        value
-        if value is None or isinstance(value, int)
-        else float(f"{value:.{DIGITS}g}")
-    )
+    if value is None or isinstance(value, int):
+        return value
+    return float(f"{value:.{DIGITS}g}")
 
 
 @dataclass(frozen=True)
@@ -163,13 +165,11 @@ class Table:
         columns: dict[str, list] = {}
         if self.frame.index.name:
             columns[self.frame.index.name] = list(self.frame.index)
-        for head in self.frame:
+        for head, cells in self.frame.items():
+            split = [_parts(cell) for cell in cells]
             if not self.is_of_numbers(head):
-                columns[head] = [
-                    None if cell is None else str(cell) for cell in self.frame[head]
-                ]
+                columns[head] = [parts["note"] for parts in split]
                 continue
-            split = [_parts(cell) for cell in self.frame[head]]
             for part in Number().parts():
                 values = [parts.get(part) for parts in split]
                 if any(value is not None for value in values):
@@ -180,7 +180,9 @@ class Table:
 def _parts(cell: object) -> dict[str, object]:
     if isinstance(cell, Number):
         return cell.parts()
-    return {"": cell} if isinstance(cell, int) else {"note": cell and str(cell)}
+    if isinstance(cell, int):
+        return {"": cell}
+    return {"note": None if cell is None else str(cell)}
 
 
 def text_of(cell: object) -> str:
@@ -190,9 +192,12 @@ def text_of(cell: object) -> str:
 
 def as_markdown(table: Table) -> str:
     """The table, whose title is left to the heading of the page."""
-    aligned = "".join("r" if table.is_of_numbers(head) else "l" for head in table.frame)
-    rows = [[_markdown(cell) for cell in row] for row in table.rows]
-    return f"{pipe_table([inside(head) for head in table.frame], rows, aligned)}\n"
+    heads, aligned = [], ""
+    for head in table.frame:
+        heads.append(inside(head))
+        aligned += "r" if table.is_of_numbers(head) else "l"
+    rows = table.frame.map(_markdown).to_numpy(dtype=object).tolist()
+    return f"{pipe_table(heads, rows, aligned)}\n"
 
 
 def _markdown(cell: object) -> str:
@@ -209,26 +214,19 @@ def as_csv(table: Table) -> str:
     Spreadsheets run text that begins like a formula. Such text gets an apostrophe in
     front.
     """
-    columns = {
-        no_formula(head): [
-            no_formula(cell) if isinstance(cell, str) else cell for cell in column
-        ]
-        for head, column in table.for_programs().items()
-    }
+    columns = {}
+    for head, cells in table.for_programs().items():
+        columns[no_formula(head)] = [_no_formula(cell) for cell in cells]
     return pd.DataFrame(columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def as_json(table: Table) -> str:
     """An object with title, heads and rows, whose entries are texts, numbers and
     null."""
-    frame = table.for_programs()
-    rows = (
-        frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
-    )
-    return (
-        json.dumps({"title": table.title, "heads": list(frame), "rows": rows}, indent=2)
-        + "\n"
-    )
+    frame = table.for_programs().astype(object)
+    rows = frame.where(frame.notna(), None).to_numpy(dtype=object).tolist()
+    content = {"title": table.title, "heads": list(frame), "rows": rows}
+    return json.dumps(content, indent=2) + "\n"
 
 
 def as_latex(table: Table) -> str:
@@ -252,3 +250,7 @@ def no_formula(text: str) -> str:
     """`text` on one line that no spreadsheet takes for a formula; a dash stays one."""
     line = one_line(text)
     return line if line == NONE else FORMULA.sub(r"\1'", line)
+
+
+def _no_formula(cell: object) -> object:
+    return no_formula(cell) if isinstance(cell, str) else cell

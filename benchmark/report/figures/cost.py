@@ -18,14 +18,15 @@ SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
 def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
     settings: dict[tuple[TimeSetting, ...], list[Row]] = {}
-    for row in (row for row in board.ranked if not row.is_external):
-        settings.setdefault(tuple(time_settings(row)), []).append(row)
+    for row in board.ranked:
+        if not row.is_external:
+            settings.setdefault(tuple(time_settings(row)), []).append(row)
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return
-    query, items = (
-        ("an image", "caption") if "i2t" in board.ways else ("a caption", "image")
-    )
+    query, items = "a caption", "image"
+    if "i2t" in board.ways:
+        query, items = "an image", "caption"
     left_out = sum(map(len, settings.values())) - len(timed)
     yield ReportFigure(
         name="cost",
@@ -41,25 +42,25 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
     """rsum against the time to train and the time of a query, of rows that were timed
     alike; the line joins the rows that no other one beats in both, the Pareto front."""
-    style_of = dict(
-        zip(board.rows, style.styles([row.method for row in board.rows]), strict=True)
-    )
-    trained = {
-        row: training_seconds(board, row)
-        for row in rows
-        if training_seconds(board, row)
-    }
-    asked = {row: 1000 * max(query_seconds(row), SHORTEST) for row in rows}
+    looks = style.styles([row.method for row in board.rows])
+    style_of = dict(zip(board.rows, looks, strict=True))
+    trainings, queries = {}, {}  # row -> seconds, milliseconds
+    for row in rows:
+        queries[row] = 1000 * max(query_seconds(row), SHORTEST)
+        seconds = training_seconds(board, row)
+        if seconds:
+            trainings[row] = seconds
     with style.drawing():
         figure, (left, right) = style.panels(2, columns=2, head=0, row=4.2)
         right.sharey(left)
-        for axes, times in ((left, trained), (right, asked)):
+        for axes, times in ((left, trainings), (right, queries)):
             points = [(time, row.mean("rsum")) for row, time in times.items()]
             look = {"color": style.GREY, "linewidth": 5, "alpha": 0.25, "zorder": 1}
             axes.plot(*np.reshape(front(points), (-1, 2)).T, **look)
             handles = []
             for row, point in zip(times, points, strict=True):
-                (colour, marker, dash), values = style_of[row], row.values("rsum")
+                colour, marker, dash = style_of[row]
+                values = row.values("rsum")
                 face = colour if dash == style.DASHES[0] else "white"
                 look = {"color": colour, "fmt": marker, "markerfacecolor": face}
                 deviation = stdev(values) if len(values) > 1 else None

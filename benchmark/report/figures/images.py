@@ -4,6 +4,7 @@ in the image (SCAN, Fig. 4). And the boxes that the best row and a baseline choo
 for phrases."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -12,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from benchmark.boards.boards import Row
 from benchmark.data.prepared_tables import CORNERS, iou
 from benchmark.data.vocabularies import tokenise
 from benchmark.report import figure_style as style
@@ -34,41 +36,63 @@ LOOKS = (  # of the true box, and of those that rows choose
 )
 
 
+@dataclass(frozen=True)
+class Located:
+    """A phrase with its image and boxes (1 + S, 4) in pixels, half-open: the true one,
+    and that of each of S rows."""
+
+    phrase: str
+    image: Image.Image
+    boxes: np.ndarray
+
+
 def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    told = [row for row in reversed(inputs.board.ranked) if "words_drop" in row.samples]
-    for row in {row.method: row for row in told}.values():  # the best of each method
+    best_of = {}  # method -> its best row with such samples
+    for row in reversed(inputs.board.ranked):
+        if "words_drop" in row.samples:
+            best_of[row.method] = row
+    for row in best_of.values():
         texts = _texts(inputs, row.samples["words_captions"])
         drops = dict(zip(texts, row.samples["words_drop"], strict=True))
         yield ReportFigure(
-            name=f"words-{PurePosixPath(row.method).stem}",
+            name="words",
+            part=PurePosixPath(row.method).stem,
             figure=word_importance(drops),
             alt=f"{row.title}: how much the score of a caption and its image drops without each of "
             f"its words, {len(drops)} captions",
         )
-    row = next((row for row in inputs.board.ranked if "attention" in row.samples), None)
-    if row:
-        captions = row.samples["attention_captions"][:ATTENDED]
-        split = inputs.data.split("test")
-        for number, text in enumerate(_texts(inputs, captions)):
-            image_row = int(split.image_rows[split.image_of_caption[captions[number]]])
-            with inputs.open_image(
-                inputs.data.images["file"].iloc[image_row]
-            ) as opened:
-                image = opened.convert("RGB")
-            yield ReportFigure(
-                name=f"attention-{number + 1}",
-                figure=attention(
-                    image, tokenise(text), row.samples["attention"][number]
-                ),
-                alt=f"{row.title}: where each word of the caption looks: {text}",
-            )
+    attending = [row for row in inputs.board.ranked if "attention" in row.samples]
+    if attending:
+        yield from _attended(inputs, attending[0])
+
+
+def _attended(inputs: FigureInputs, row: Row) -> Iterator[ReportFigure]:
+    """Where the words of a few captions look, a figure per caption."""
+    captions = row.samples["attention_captions"][:ATTENDED]
+    split = inputs.data.split("test")
+    images = split.image_rows[split.image_of_caption[captions]]
+    files = inputs.data.images["file"].iloc[images]
+    texts = _texts(inputs, captions)
+    weights = row.samples["attention"]
+    drawn = zip(texts, files, weights, strict=False)
+    for number, (text, file, of_caption) in enumerate(drawn, 1):
+        image = _opened(inputs, file)
+        yield ReportFigure(
+            name="attention",
+            part=str(number),
+            figure=attention(image, tokenise(text), of_caption),
+            alt=f"{row.title}: where each word of the caption looks: {text}",
+        )
+
+
+def _opened(inputs: FigureInputs, file: str) -> Image.Image:
+    with inputs.open_image(file) as opened:
+        return opened.convert("RGB")
 
 
 def _texts(inputs: FigureInputs, captions: np.ndarray) -> list[str]:
     rows = inputs.data.split("test").caption_rows
-    return [
-        inputs.data.captions["text"].iloc[int(rows[caption])] for caption in captions
-    ]
+    return inputs.data.captions["text"].iloc[rows[captions]].tolist()
 
 
 def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
@@ -83,21 +107,19 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     heights = [AROUND + WORD * count for count in longest]
     with style.drawing():
         figure = Figure(figsize=(style.WIDTH, 0.4 + sum(heights)), layout="constrained")
-        shape = (len(lines), len(lines[0]))
-        grid = figure.subplots(
-            *shape, squeeze=False, height_ratios=heights, sharex=True
-        )
+        layout = {"height_ratios": heights, "sharex": True, "squeeze": False}
+        grid = figure.subplots(len(lines), len(lines[0]), **layout)
         for axes in grid.flat[len(captions) :]:
             axes.set_axis_off()
         for number, (axes, text) in enumerate(zip(grid.flat, captions, strict=False)):
             of_text = tokenise(text)
-            values, at = (
-                np.nan_to_num(drops[text][: len(of_text)]),
-                np.arange(len(of_text)),
-            )
-            axes.barh(at, values, color=np.where(values > 0, style.ORANGE, style.BLUE))
+            positions = np.arange(len(of_text))
+            values = np.nan_to_num(drops[text][: len(of_text)])
+            colours = np.where(values > 0, style.ORANGE, style.BLUE)
+            axes.barh(positions, values, color=colours)
             axes.axvline(0, color=style.GREY, linewidth=0.8)
-            axes.set_yticks(at, [style.shown(word, 14, lines=1) for word in of_text])
+            labels = [style.shown(word, 14, lines=1) for word in of_text]
+            axes.set_yticks(positions, labels)
             axes.set_ylim(longest[number // 3] - 0.4, -0.6)  # bars of one height
             axes.grid(axis="y", visible=False)
             axes.set_title(style.shown(text, 36))
@@ -116,30 +138,21 @@ def attention(
     width, height = small.size
     side = int(np.sqrt(weights.shape[1]))
     with style.drawing():
-        row, count = (
-            0.45 + 0.95 * style.WIDTH / COLUMNS * height / width,
-            1 + len(of_text),
-        )
-        figure, grid = style.panels(
-            max(count, COLUMNS), columns=COLUMNS, head=0.2, row=row
-        )
+        row = 0.45 + 0.95 * style.WIDTH / COLUMNS * height / width
+        count = max(1 + len(of_text), COLUMNS)
+        figure, grid = style.panels(count, columns=COLUMNS, head=0.2, row=row)
         for axes in grid:
             axes.set_axis_off()
         grid[0].imshow(small, interpolation="none")
         for axes, word, of_word in zip(grid[1:], of_text, weights, strict=False):
             axes.imshow(small, interpolation="none")
+            brightness = of_word.reshape(side, side) / max(of_word.max(), 1e-12)
             veil = np.zeros((side, side, 4))
-            veil[..., 3] = DARKEST * (
-                1 - of_word.reshape(side, side) / max(of_word.max(), 1e-12)
-            )
-            axes.imshow(
-                veil,
-                extent=(-0.5, width - 0.5, height - 0.5, -0.5),
-                interpolation="none",
-            )
-            axes.set_title(
-                f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}", fontsize=8
-            )
+            veil[..., 3] = DARKEST * (1 - brightness)
+            edges = (-0.5, width - 0.5, height - 0.5, -0.5)
+            axes.imshow(veil, extent=edges, interpolation="none")
+            title = f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}"
+            axes.set_title(title, fontsize=8)
     return figure
 
 
@@ -147,10 +160,8 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     """Evenly spaced phrases of the test split, then evenly spaced ones that the best
     row misses: with its boxes, and those of the best one of BASELINE or, without one,
     of the last row."""
-    rows, data = (
-        [row for row in inputs.board.ranked if "p2r_boxes" in row.samples],
-        inputs.data,
-    )
+    data = inputs.data
+    rows = [row for row in inputs.board.ranked if "p2r_boxes" in row.samples]
     baselines = [row for row in rows[1:] if row.method == BASELINE]
     rows = rows[:1] + (baselines[:1] or rows[1:][-1:])
     if not rows:
@@ -161,50 +172,45 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     missed = np.flatnonzero(iou(boxes[:, 1], truths) < CORRECT_IOU)
     files = data.images.set_index("image_id")["file"]
     titles = [row.title for row in rows]
-    for name, numbers in (
-        ("phrases", np.arange(len(regions))),
-        ("phrases-missed", missed),
-    ):
+    missed_by_best = f"phrases that {titles[0]} misses"
+    kinds = [("", "phrases", np.arange(len(regions)))]
+    kinds.append(("missed", missed_by_best, missed))
+    for part, which, numbers in kinds:
         located = []
         for number in evenly(numbers, PHRASES):
-            with inputs.open_image(files[regions["image_id"].iloc[number]]) as opened:
-                image = opened.convert("RGB")
-            located.append((regions["phrase"].iloc[number], image, boxes[number]))
+            image = _opened(inputs, files[regions["image_id"].iloc[number]])
+            phrase = regions["phrase"].iloc[number]
+            located.append(Located(phrase, image, boxes[number]))
         if located:
-            which = (
-                f"phrases that {titles[0]} misses"
-                if name == "phrases-missed"
-                else "phrases"
-            )
+            listed = "; ".join(each.phrase for each in located)
             yield ReportFigure(
-                name=name,
+                name="phrases",
+                part=part,
                 figure=phrase_boxes(located, titles),
                 alt=f"{' and '.join(titles)}: {which}, evenly spaced, with the true box and the "
-                f"best-scored one: {'; '.join(phrase for phrase, *_ in located)}",
+                f"best-scored one: {listed}",
             )
 
 
-def phrase_boxes(
-    phrases: Sequence[tuple[str, Image.Image, np.ndarray]], titles: Sequence[str]
-) -> Figure:
-    """One panel per phrase with its image and boxes (1 + S, 4) in pixels, half-open:
-    the true one, and that of each of S rows with its intersection over union with the
-    true one."""
+def phrase_boxes(phrases: Sequence[Located], titles: Sequence[str]) -> Figure:
+    """One panel per phrase with its image and boxes, each but the true one with its
+    intersection over union with that; `titles` are of the rows that chose them."""
     with style.drawing():
         figure, grid = style.panels(len(phrases), columns=3, head=0.1, row=2.9)
-        for axes, (phrase, image, boxes) in zip(grid, phrases, strict=True):
-            small = image.copy()
+        for axes, located in zip(grid, phrases, strict=True):
+            small = located.image.copy()
             small.thumbnail((LARGE, LARGE))
             axes.imshow(np.asarray(small), interpolation="none")
             axes.set_axis_off()
-            scale = np.tile(np.divide(small.size, image.size), 2)
-            corners = boxes * scale - 0.5  # whole numbers are centres of pixels
+            scale = np.tile(np.divide(small.size, located.image.size), 2)
+            corners = located.boxes * scale - 0.5  # whole numbers: centres of pixels
             for (x0, y0, x1, y1), look in zip(corners, LOOKS, strict=False):
-                axes.add_patch(
-                    Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **look)
-                )
-            numbers = ", ".join(f"{iou(box, boxes[0]):.2f}" for box in boxes[1:])
-            axes.set_title(f"{style.shown(phrase, 40, lines=2)}\nIoU {numbers}")
+                size = (x1 - x0, y1 - y0)
+                axes.add_patch(Rectangle((x0, y0), *size, fill=False, **look))
+            truth, *chosen = located.boxes
+            overlaps = ", ".join(f"{iou(box, truth):.2f}" for box in chosen)
+            phrase = style.shown(located.phrase, 40, lines=2)
+            axes.set_title(f"{phrase}\nIoU {overlaps}")
         handles = [Line2D([], [], **look) for look in LOOKS[: 1 + len(titles)]]
         style.legend_below(figure, handles, ["true box", *titles])
     return figure

@@ -2,7 +2,6 @@
 the claims with its verdict, as a forest plot."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
@@ -13,6 +12,7 @@ from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
 from benchmark.scoring import METRICS
 from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import Verdict
 
 NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
@@ -45,19 +45,21 @@ def leaderboard_lines(board: Board) -> list[Line]:
     """One per row with a result, best first. A band is behind those not significantly
     different from the best, where any two could be."""
     metric = RANKED_BY[board.ranked[0].task]
-    near = (
-        {1, *comparisons.rivals(board)[0]} if comparisons.is_compared(board) else set()
-    )
-    panel, lines = f"{METRICS[metric].heading} on test. Right: seeds; flags", []
+    alike = set()  # ranks
+    if comparisons.is_compared(board):
+        alike = {1, *comparisons.rivals(board)[0]}
+    lines = []
     for rank, row in enumerate(board.ranked, 1):
-        marked = flags.letters(flags.row_flags(board, row))
-        look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
-        beside = f"{len(row.played)}; {marked or '-'}"
+        letters = flags.letters(flags.row_flags(board, row))
+        look = CUT_SHORT if NOT_CONVERGED in letters else CONVERGED
         line = Line(
-            label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel
+            label=row.title,
+            marks=[row_mark(board, row, metric, look)],
+            panel=f"{METRICS[metric].heading} on test. Right: seeds; flags",
+            text=f"{len(row.played)}; {letters or '-'}",
+            band=WHOLE if rank in alike else None,
         )
-        band = WHOLE if rank in near else None
-        lines.append(replace(line, beside=beside, band=band))
+        lines.append(line)
     return lines
 
 
@@ -75,34 +77,36 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def claim_lines(claim_tests: Sequence[ClaimTest]) -> list[Line]:
     """One per comparison with an interval; every quantity has its own axis."""
     lines = []
-    for claim_test in (
-        claim_test for claim_test in claim_tests if claim_test.is_counted
-    ):
-        for verdict in (verdict for verdict in claim_test.verdicts if verdict.interval):
-            ends = (
-                (verdict.margin,)
-                if verdict.rule.kind.is_one_sided
-                else (-verdict.margin, verdict.margin)
-            )
-            marks = [Mark(value=end, look=MARGIN) for end in ends if end]
-            found = Mark(
-                value=verdict.difference,
-                look=LOOKS[verdict.conclusion],
-                ends=verdict.interval,
-            )
-            is_one = verdict.comparison.is_of_these_trainings
-            marks.append(replace(found, is_of_these_trainings=is_one))
-            if verdict.printed is not None:
-                marks.append(Mark(value=verdict.printed, look=PRINTED))
-            label, heading = (
-                claim_test.claim.statement,
-                quantity(verdict.comparison.metric).heading,
-            )
+    for claim_test in claim_tests:
+        for verdict in claim_test.verdicts:
+            if not claim_test.is_counted or not verdict.interval:
+                continue
+            label = claim_test.claim.statement
             if len(claim_test.verdicts) > 1:
                 label = f"{verdict.comparison.names}: {label}"
+            heading = quantity(verdict.comparison.metric).heading
             panel = f"difference of {heading}; right of 0: the first preset is better"
-            lines.append(Line(label=label, marks=marks, panel=panel))
+            lines.append(Line(label=label, marks=_verdict_marks(verdict), panel=panel))
     return lines
+
+
+def _verdict_marks(verdict: Verdict) -> list[Mark]:
+    """The ends of the margin, the measured difference and the printed one."""
+    marks = []
+    if verdict.margin and not verdict.rule.kind.is_one_sided:
+        marks.append(Mark(value=-verdict.margin, look=MARGIN))
+    if verdict.margin:
+        marks.append(Mark(value=verdict.margin, look=MARGIN))
+    measured = Mark(
+        value=verdict.difference,
+        look=LOOKS[verdict.conclusion],
+        ends=verdict.interval,
+        is_of_these_trainings=verdict.comparison.is_of_these_trainings,
+    )
+    marks.append(measured)
+    if verdict.printed is not None:
+        marks.append(Mark(value=verdict.printed, look=PRINTED))
+    return marks
 
 
 FIGURES = {"first": leaderboard, "claims": claims}

@@ -6,6 +6,7 @@ adaptive fusion (Figs. 6.5 and 6.7), and scores of a few pairs (Fig. 6.6)."""
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.spatial.distance import cdist
@@ -21,6 +22,7 @@ LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
 INSTANCE = "dual_path_instance_1"  # the preset of Fig. 4b
 # columns of a history
 BRANCHES = {"image branch": "loss_visual", "text branch": "loss_textual"}
+MAP = "tsne_"  # a sample of a row, before the name of the space
 MAPPED = ("dualmatch", "cyclematch")
 FUSIONS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
 SCORED = ("dualmatch", "cyclematch_adaptive")
@@ -28,26 +30,19 @@ QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
 def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    rows = [
-        row
-        for row in map(inputs.board.row, LOSSES)
-        if row and row.played and row.has_scores
-    ]
+    known = filter(None, map(inputs.board.row, LOSSES))
+    rows = [row for row in known if row.played and row.has_scores]
     if rows:
-        order = next(
-            x for x in papers()["instance_loss"].claims if x.id == "overlap_order"
-        )
-        printed = {
-            p: x
-            for of in order.parts
-            for p, x in zip(of.presets, of.printed, strict=True)
-        }
-        titles = [
-            f"{style.shown(row.title, 44)}\nS {row.mean('overlap_s'):.4f} (paper "
-            f"{printed[row.preset]:.4f})\nmean of P {row.mean('mean_matched'):.3f}, "
-            f"of Q {row.mean('mean_unmatched'):z.3f}"
-            for row in rows
-        ]
+        printed = printed_overlaps()
+        titles = []
+        for row in rows:
+            measured = f"S {row.mean('overlap_s'):.4f}"
+            matched = f"mean of P {row.mean('mean_matched'):.3f}"
+            unmatched = f"of Q {row.mean('mean_unmatched'):z.3f}"
+            titles.append(
+                f"{style.shown(row.title, 44)}\n"
+                f"{measured} (paper {printed[row.preset]:.4f})\n{matched}, {unmatched}"
+            )
         histograms = [row.played[0].scores.histograms for row in rows]
         yield ReportFigure(
             name="losses",
@@ -58,9 +53,8 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         )
     row = inputs.board.row(INSTANCE)
     if row and {"correlation_before", "correlation_after"} <= row.samples.keys():
-        before, after = (
-            row.samples[f"correlation_{when}"] for when in ("before", "after")
-        )
+        before = row.samples["correlation_before"]
+        after = row.samples["correlation_after"]
         matrices = {
             "before training: input features": before,
             "after: embeddings": after,
@@ -81,75 +75,82 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         losses = history.set_index("epoch")[[*BRANCHES.values()]]
         is_half = losses < losses.iloc[0] / 2
         image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
-        told = [
-            f"epoch {end:g}" if np.isfinite(end) else "no epoch"
-            for end in (image, text)
-        ]
-        with style.drawing():
-            figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
-            axes = figure.subplots()
-            for (branch, column), colour in zip(
-                BRANCHES.items(), style.COLOURS, strict=False
-            ):
-                axes.plot(losses.index, losses[column], color=colour, label=branch)
-            axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
-            axes.legend()
         yield ReportFigure(
             name="branches",
-            figure=figure,
+            figure=branch_losses(losses),
             alt=f"{inputs.board.title}, {row.title}: instance loss of both branches by epoch",
             caption="After Fig. 8, where the classification error of the image CNN falls before "
             "that of the text CNN; drawn is the loss of each, as no record has its error. It has "
-            f"halved in {told[0]} for images and in {told[1]} for texts: "
+            f"halved in {_epoch(image)} for images and in {_epoch(text)} for texts: "
             f"{'it recurs' if image < text else 'it does not recur'}. Seed "
             f"{row.played[0].record.seed}.",
         )
 
 
+def printed_overlaps() -> dict[str, float]:
+    """S as the paper prints it, by preset."""
+    claims = papers()["instance_loss"].claims
+    order = next(claim for claim in claims if claim.id == "overlap_order")
+    printed = {}
+    for part in order.parts:
+        printed |= zip(part.presets, part.printed, strict=True)
+    return printed
+
+
+def _epoch(number: float) -> str:
+    return f"epoch {number:g}" if np.isfinite(number) else "no epoch"
+
+
 def off_diagonal(values: np.ndarray) -> float:
     """Mean absolute value off the diagonal of (N, N); 0 for a single item."""
-    others = ~np.eye(len(values), dtype=bool)
-    return (
-        float(np.abs(values[others].astype(np.float64)).mean()) if others.any() else 0.0
-    )
+    others = values[~np.eye(len(values), dtype=bool)]
+    return float(np.abs(others.astype(np.float64)).mean()) if others.size else 0.0
+
+
+def branch_losses(losses: pd.DataFrame) -> Figure:
+    """The columns of BRANCHES by epoch, the index."""
+    with style.drawing():
+        figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
+        axes = figure.subplots()
+        looks = zip(BRANCHES.items(), style.COLOURS, strict=False)
+        for (branch, column), colour in looks:
+            axes.plot(losses.index, losses[column], color=colour, label=branch)
+        axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
+        axes.legend()
+    return figure
 
 
 def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
-    rows = [row for row in map(board.row, MAPPED) if row]
-    maps = {
-        f"{row.title}: {name.removeprefix('tsne_')} space": points.astype(np.float64)
-        for row in rows
-        for name, points in row.samples.items()
-        if name.startswith("tsne_")
-    }
+    rows = list(filter(None, map(board.row, MAPPED)))
+    maps, distances = {}, []
+    for row in rows:
+        for name, points in row.samples.items():
+            if name.startswith(MAP):
+                title = f"{row.title}: {name.removeprefix(MAP)} space"
+                maps[title] = points.astype(np.float64)
+                distances.append(f"{title} {nearness(maps[title]):.2f}")
     if maps:
-        told = "; ".join(
-            f"{title} {nearness(points):.2f}" for title, points in maps.items()
-        )
         yield ReportFigure(
             name="spaces",
             figure=space_maps(maps),
             alt=f"{board.title}: t-SNE maps of images and captions, pairs joined, in each space",
             caption="After Fig. 6.4, where matched pairs lie close together. Median distance of a "
-            f"pair here, as a share of that of unmatched ones: {told}. It recurs where this is far "
-            f"below 1. Seed {rows[0].samples_seed}.",
+            f"pair here, as a share of that of unmatched ones: {'; '.join(distances)}. "
+            f"It recurs where this is far below 1. Seed {rows[0].samples_seed}.",
         )
-    for row in (board.row(preset) for preset in FUSIONS):
+    for row in map(board.row, FUSIONS):
         if row and "weights_i2t" in row.samples:
             yield from fusion(board.title, row)
-    rows = [
-        row for row in map(board.row, SCORED) if row and "similarity" in row.samples
-    ]
-    values = [row.samples["similarity"].astype(np.float64) for row in rows]
-    rescaled = [(of - of.min()) / (np.ptp(of) or 1.0) for of in values]
-    matrices = dict(zip((row.title for row in rows), rescaled, strict=True))
+    scored = filter(None, map(board.row, SCORED))
+    rows = [row for row in scored if "similarity" in row.samples]
+    matrices = {}
+    for row in rows:
+        values = row.samples["similarity"].astype(np.float64)
+        matrices[row.title] = (values - values.min()) / (np.ptp(values) or 1.0)
     if matrices:
-        labels = (
-            "caption",
-            "image",
-            "score, from the lowest of the panel to the highest",
-        )
+        scale = "score, from the lowest of the panel to the highest"
+        labels = ("caption", "image", scale)
         yield ReportFigure(
             name="similarity",
             figure=style.matrix_panels(matrices, labels, "cividis", 0),
@@ -166,14 +167,13 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
     weights = {way: row.samples[f"weights_{way}"].astype(np.float64) for way in ways}
     curves = {}
     for way in ways:
-        queries, of_way = (
-            row.samples[f"curve_queries_{way}"],
-            row.samples[f"curves_{way}"],
-        )
-        for query, of_query in zip(queries, of_way.swapaxes(0, 1), strict=True):
+        queries = row.samples[f"curve_queries_{way}"]
+        scores = row.samples[f"curves_{way}"].swapaxes(0, 1)  # by query
+        for query, of_query in zip(queries, scores, strict=True):
             curves[f"{QUERY[way]} {query}"] = (of_query, weights[way][:, query])
     yield ReportFigure(
-        name=f"curves-{row.preset}",
+        name="curves",
+        part=row.preset,
         figure=score_curves(curves, members),
         alt=f"{title}, {row.title}: scores of a few queries, sorted, and the weight of each score",
         caption="After Fig. 6.5, where the score with the smallest area under its curve has the "
@@ -181,18 +181,20 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
     )
     both = np.concatenate(list(weights.values()), axis=1)
     share = float(np.mean((both >= MIDDLE[0]) & (both <= MIDDLE[1])))
-    spreads = [f"{of.mean():.2f} ± {of.std():.2f}" for of in both]
-    told = ", ".join(map(" ".join, zip(members, spreads, strict=True)))
+    spreads = []
+    for member, of_member in zip(members, both, strict=True):
+        spread = f"{of_member.mean():.2f} ± {of_member.std():.2f}"
+        spreads.append(f"{member} {spread}")
+    by_query = {f"by {QUERY[way]}": weights[way] for way in ways}
     yield ReportFigure(
-        name=f"weights-{row.preset}",
-        figure=weight_histograms(
-            {f"by {QUERY[way]}": weights[way] for way in ways}, members
-        ),
+        name="weights",
+        part=row.preset,
+        figure=weight_histograms(by_query, members),
         alt=f"{title}, {row.title}: histograms of the adaptive weights of all queries",
         caption=f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. "
         f"Here {100 * share:.0f}% do: {'it recurs' if share > 0.5 else 'it does not recur'}. "
-        f"Mean and standard deviation over the queries: {told}. By Eq. 6.10 a weight says how "
-        "small the positive area of a score is, not how well it ranks. Seed "
+        f"Mean and standard deviation over the queries: {', '.join(spreads)}. By Eq. 6.10 a "
+        "weight says how small the positive area of a score is, not how well it ranks. Seed "
         f"{row.samples_seed}.",
     )
 
@@ -200,10 +202,8 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
 def nearness(points: np.ndarray) -> float:
     """Of a map (2N, 2), images first: the median distance of matched pairs, divided by
     that of unmatched ones."""
-    distances, is_matched = (
-        cdist(*np.split(points, 2)),
-        np.eye(len(points) // 2, dtype=bool),
-    )
+    distances = cdist(*np.split(points, 2))
+    is_matched = np.eye(len(points) // 2, dtype=bool)
     return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
 
 
@@ -214,9 +214,8 @@ def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:
         figure, grid = style.panels(len(maps), columns=3, head=0.2, row=3.3)
         for axes, (title, points) in zip(grid, maps.items(), strict=True):
             images, captions = np.split(points, 2)
-            lines = LineCollection(
-                np.stack([images, captions], 1), colors="#999999", lw=0.6
-            )
+            pairs = np.stack([images, captions], 1)
+            lines = LineCollection(pairs, colors="#999999", lw=0.6)
             look = {"edgecolors": "white", "lw": 0.4}
             handles = [
                 axes.scatter(*images.T, s=22, c=style.BLUE, **look),
@@ -260,16 +259,11 @@ def weight_histograms(
         figure, grid = style.panels(len(weights), columns=2, head=0.2, row=2.6)
         for axes, (title, of_way) in zip(grid, weights.items(), strict=True):
             axes.axvspan(*MIDDLE, color="#eeeeee", zorder=0)
-            for name, of_member, colour in zip(
-                members, of_way, style.COLOURS, strict=False
-            ):
+            drawn = zip(members, of_way, style.COLOURS, strict=False)
+            for name, of_member, colour in drawn:
                 look = {"histtype": "stepfilled", "color": colour, "alpha": 0.5}
-                axes.hist(
-                    of_member,
-                    bins=60,
-                    label=f" {style.shown(name, 32, lines=1)}",
-                    **look,
-                )
+                label = f" {style.shown(name, 32, lines=1)}"
+                axes.hist(of_member, bins=60, label=label, **look)
             axes.legend()
             axes.set(title=title, xlabel="weight", ylabel="queries")
     return figure

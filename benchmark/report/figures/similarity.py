@@ -44,24 +44,25 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     rows = [row for row in inputs.board.ranked if row.has_scores]
     if not rows:
         return
-    titles = [
-        f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}"
-        for row in rows[:MOST]
-    ]
-    histograms = [row.played[0].scores.histograms for row in rows[:MOST]]
+    titles, histograms, ranges = [], [], []
+    for row in rows[:MOST]:
+        titles.append(f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}")
+        histogram = row.played[0].scores.histograms
+        histograms.append(histogram)
+        ranges.append(limits([histogram]))
     yield ReportFigure(
         name="similarities",
-        figure=densities(titles, histograms, [limits([each]) for each in histograms]),
+        figure=densities(titles, histograms, ranges),
         alt=f"{inputs.board.title}: densities of matched and unmatched scores, one panel per row",
         caption="Every panel has its own scale. Drawn are the scores of the first seed; S is the "
         f"mean over all seeds. Lower rows that are left out: {len(rows) - len(titles)}.",
     )
     lines = []
     for row in rows:
-        others = [
-            Mark(value=row.mean(name), look=look) for name, look in OTHERS.items()
-        ]
-        marks = [*others, row_mark(inputs.board, row, "overlap_s", OVERLAP)]
+        marks = []
+        for name, look in OTHERS.items():
+            marks.append(Mark(value=row.mean(name), look=look))
+        marks.append(row_mark(inputs.board, row, "overlap_s", OVERLAP))
         lines.append(Line(label=row.title, marks=marks, panel="S; lower is better"))
     yield ReportFigure(
         name="overlaps",
@@ -97,23 +98,19 @@ def densities(
     measures."""
     with drawing():
         figure, grid = panels(len(titles), columns=3, head=0.5, row=2.4)
-        for axes, title, each, ends in zip(
-            grid, titles, histograms, ranges, strict=True
-        ):
-            at = np.linspace(*ends, BINS + 1)
-            both = [
-                density(each.edges, counts, at)
-                for counts in (each.unmatched, each.matched)
-            ]
-            shared = np.minimum(*both)
-            for values, colour in zip((*both, shared), KINDS.values(), strict=True):
-                axes.stairs(values, at, fill=True, alpha=0.4, color=colour)
+        drawn = zip(grid, titles, histograms, ranges, strict=True)
+        for axes, title, each, ends in drawn:
+            edges = np.linspace(*ends, BINS + 1)
+            unmatched = density(each.edges, each.unmatched, edges)
+            matched = density(each.edges, each.matched, edges)
+            areas = (unmatched, matched, np.minimum(unmatched, matched))
+            for values, colour in zip(areas, KINDS.values(), strict=True):
+                axes.stairs(values, edges, fill=True, alpha=0.4, color=colour)
             axes.set(title=title, yticks=[])
             axes.xaxis.set_major_locator(MaxNLocator(5))
         figure.supylabel("density of the scores", fontsize=9)
-        legend_below(
-            figure, [Patch(color=c, alpha=0.5) for c in KINDS.values()], list(KINDS)
-        )
+        patches = [Patch(color=colour, alpha=0.5) for colour in KINDS.values()]
+        legend_below(figure, patches, list(KINDS))
     return figure
 
 

@@ -1,7 +1,6 @@
 """Training loss and validation rsum by epoch."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import PurePosixPath
 
 import pandas as pd
@@ -38,33 +37,30 @@ def history_of(row: Row) -> pd.DataFrame | None:
 
 def training_curves(board: Board) -> Figure:
     """Loss and validation rsum by epoch, two panels per method."""
-    style_of = dict(
-        zip(board.rows, styles([row.method for row in board.rows]), strict=True)
-    )
-    trained = [row for row in board.rows if history_of(row) is not None]
-    trained.sort(key=lambda row: row.method)
-    groups = [list(rows) for _, rows in groupby(trained, key=lambda row: row.method)]
+    looks = styles([row.method for row in board.rows])
+    style_of = dict(zip(board.rows, looks, strict=True))
+    by_method: dict[str, list[Row]] = {}
+    for row in board.rows:
+        if history_of(row) is not None:
+            by_method.setdefault(row.method, []).append(row)
+    groups = [by_method[method] for method in sorted(by_method)]
     with drawing():
         figure = Figure(figsize=(WIDTH, HEIGHT * len(groups)), layout="constrained")
         grid = figure.subplots(len(groups), 2, squeeze=False)
         for (left, right), rows in zip(grid, groups, strict=True):
             handles = []
             for row in rows:
-                history, (colour, _, dash) = history_of(row), style_of[row]
-                chosen = history[
-                    history["epoch"] == row.played[0].record.selected_epoch
-                ]
+                history = history_of(row)
+                colour, _, dash = style_of[row]
+                epoch = row.played[0].record.selected_epoch
+                selected = history[history["epoch"] == epoch]
                 thin = history[:: 1 + len(history) // POINTS]
-                look = {
-                    "color": colour,
-                    "linestyle": dash,
-                    "marker": "." * (len(history) == 1),
-                }
+                marker = "." if len(history) == 1 else ""
+                look = {"color": colour, "linestyle": dash, "marker": marker}
                 left.plot(thin["epoch"], thin["loss"], **look)
                 handles += right.plot(thin["epoch"], thin["val_rsum"], **look)
-                right.plot(
-                    chosen["epoch"], chosen["val_rsum"], "o", color=colour, markersize=7
-                )
+                point = (selected["epoch"], selected["val_rsum"])
+                right.plot(*point, "o", color=colour, markersize=7)
             losses = pd.concat([history_of(row)["loss"] for row in rows])
             if 0 < WIDE * losses.min() < losses.max():
                 log_scale(left.yaxis, losses)

@@ -20,27 +20,36 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
     for each: the verdict, what would decide an undecided one, and the letters of all
     flags."""
     lines = []
-    for claim_test in (claim_test for claim_test in claim_tests if claim_test.verdicts):
+    for claim_test in claim_tests:
         letters = flags.letters(claim_test.flags)
-        head = {"claim": statement(claim_test), "verdict": claim_test.conclusion}
-        head["flags"] = Code(letters) if letters else None
-        alone = len(claim_test.verdicts) == 1
-        lines += [] if alone else [head]
-        for verdict in claim_test.verdicts:
-            of_part = {
-                "claim": f"{INDENT}{compared(verdict)}",
-                "verdict": verdict.conclusion,
-            }
-            line = {
-                "metric": heading(verdict),
-                "difference, 95% interval": difference(verdict),
-                "printed": printed_difference(verdict),
-                "would decide it": limited(verdict.limit) if verdict.limit else "",
-            }
-            lines.append((head if alone else of_part) | line)
-    order = ("claim", "verdict", "metric", "difference, 95% interval", "printed")
-    order += ("would decide it", "flags")
-    return Table.of(title, [{name: line.get(name) for name in order} for line in lines])
+        head = {
+            "claim": statement(claim_test),
+            "verdict": claim_test.conclusion,
+            "metric": None,
+            "difference, 95% interval": None,
+            "printed": None,
+            "would decide it": None,
+            "flags": Code(letters) if letters else None,
+        }
+        if len(claim_test.verdicts) == 1:
+            lines.append(head | _measured(claim_test.verdicts[0]))
+        elif claim_test.verdicts:
+            lines.append(head)
+            for verdict in claim_test.verdicts:
+                part = {"claim": f"{INDENT}{compared(verdict)}"}
+                part["verdict"] = verdict.conclusion
+                lines.append(part | _measured(verdict))
+    return Table.of(title, lines)
+
+
+def _measured(verdict: Verdict) -> dict:
+    """A comparison for pages."""
+    return {
+        "metric": heading(verdict),
+        "difference, 95% interval": difference(verdict),
+        "printed": printed_difference(verdict),
+        "would decide it": limited(verdict.limit) if verdict.limit else "",
+    }
 
 
 def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
@@ -48,52 +57,56 @@ def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
     was."""
     lines = []
     for claim_test in claim_tests:
-        claim = claim_test.claim
-        of_claim = {
+        head = {
             "paper": claim_test.paper,
             "claim": statement(claim_test),
             "counted": "yes" if claim_test.is_counted else "no",
             "on other images": claim_test.conclusion,
             "on this test set": claim_test.on_test_set,
         }
-        ends = {"where": claim.where, "note": claim.note}
-        if not claim_test.verdicts:
-            said = (
-                f" {KINDS[of.kind].verb} ".join(map(title_of, of.presets))
-                for of in claim.parts
-            )
-            metrics = dict.fromkeys(
-                quantity(part.metric).heading for part in claim.parts
-            )
-            of_claim |= {"compared": "; ".join(said), "metric": ", ".join(metrics)}
-            lines.append(of_claim | {"remark": claim_test.reason} | ends)
-        for verdict in claim_test.verdicts:
-            p_values, decimals = (
-                {"p": verdict.p, "p after Holm": verdict.adjusted_p},
-                _decimals(verdict),
-            )
-            of_verdict = {
-                "compared": compared(verdict),
-                "metric": heading(verdict),
-                "of this part": verdict.conclusion,
-                "seeds": ", ".join(
-                    str(n) for n in dict.fromkeys(verdict.comparison.trainings) if n
-                ),
-                "first": mean(verdict.comparison.firsts, decimals),
-                "second": mean(verdict.comparison.seconds, decimals),
-                "difference": difference(verdict),
-                "printed": printed_difference(verdict),
-                "margin": Number(value=verdict.margin, form=".2g"),
-            }
-            of_verdict |= {
-                k: Number(value=p, form=".2g")
-                for k, p in p_values.items()
-                if p is not None
-            }
-            lines.append(
-                of_claim | of_verdict | {"remark": remark(claim_test, verdict)} | ends
-            )
+        parts = [_numbers(verdict) for verdict in claim_test.verdicts]
+        for part, verdict in zip(parts, claim_test.verdicts, strict=True):
+            part["remark"] = remark(claim_test, verdict)
+        tail = {"where": claim_test.claim.where, "note": claim_test.claim.note}
+        for part in parts or [_not_run(claim_test)]:
+            lines.append(head | part | tail)
     return Table.of(title, lines)
+
+
+def _not_run(claim_test: ClaimTest) -> dict:
+    """What a claim that was not run compares, and why it was not."""
+    sentences, metrics = [], {}
+    for part in claim_test.claim.parts:
+        verb = KINDS[part.kind].verb
+        sentences.append(f" {verb} ".join(map(title_of, part.presets)))
+        metrics[quantity(part.metric).heading] = None
+    return {
+        "compared": "; ".join(sentences),
+        "metric": ", ".join(metrics),
+        "remark": claim_test.reason,
+    }
+
+
+def _numbers(verdict: Verdict) -> dict:
+    """A comparison for export."""
+    comparison, decimals = verdict.comparison, _decimals(verdict)
+    trainings = dict.fromkeys(count for count in comparison.trainings if count)
+    line = {
+        "compared": compared(verdict),
+        "metric": heading(verdict),
+        "of this part": verdict.conclusion,
+        "seeds": ", ".join(map(str, trainings)),
+        "first": mean(comparison.firsts, decimals),
+        "second": mean(comparison.seconds, decimals),
+        "difference": difference(verdict),
+        "printed": printed_difference(verdict),
+        "margin": Number(value=verdict.margin, form=".2g"),
+    }
+    if verdict.p is not None:
+        line["p"] = Number(value=verdict.p, form=".2g")
+    if verdict.adjusted_p is not None:
+        line["p after Holm"] = Number(value=verdict.adjusted_p, form=".2g")
+    return line
 
 
 def against_papers(
@@ -103,16 +116,14 @@ def against_papers(
     that speak for the implementation: a wrong one is likelier than a wrong paper."""
     listed = []
     for claim_test in claim_tests:
-        rows = [
-            row for preset in claim_test.claim.presets if (row := board.row(preset))
-        ]
+        rows = list(filter(None, map(board.row, claim_test.claim.presets)))
         is_against = claim_test.conclusion in FAILED and claim_test.is_counted
         if rows and is_against and claim_test.paper != OWN:
             names = [row.method for row in rows if not row.is_own]
-            names += ["fusion"] * any(row.declared.fuse for row in rows)
-            links = [
-                f"[{name}]({TESTS}/test_{name}.py)" for name in dict.fromkeys(names)
-            ]
+            if any(row.declared.fuse for row in rows):
+                names.append("fusion")
+            names = dict.fromkeys(names)
+            links = [f"[{name}]({TESTS}/test_{name}.py)" for name in names]
             listed.append((claim_test, ", ".join(links)))
     return listed
 
@@ -120,20 +131,23 @@ def against_papers(
 def counted(claim_tests: Sequence[ClaimTest]) -> str:
     """How many claims that count have each conclusion that one has: "holds 1, undecided
     2"."""
-    return ", ".join(
-        f"{word} {count}" for word, count in counts(claim_tests).items() if count
-    )
+    numbers = counts(claim_tests).items()
+    return ", ".join(f"{word} {count}" for word, count in numbers if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:
     """What became of all claims, those of the season file first; without its full
     stop."""
-    own, others = (
-        [v for v in claim_tests if (v.paper == OWN) is of] for of in (True, False)
-    )
-    counting = f"Of the papers' claims {sum(v.is_counted for v in others)} count here"
-    said = {"The season's own claims": own, counting: others}
-    return ". ".join(f"{head}: {counted(of)}" for head, of in said.items() if of)
+    own = [claim_test for claim_test in claim_tests if claim_test.paper == OWN]
+    others = [claim_test for claim_test in claim_tests if claim_test.paper != OWN]
+    sentences = []
+    if own:
+        sentences.append(f"The season's own claims: {counted(own)}")
+    if others:
+        number = sum(claim_test.is_counted for claim_test in others)
+        head = f"Of the papers' claims {number} count here"
+        sentences.append(f"{head}: {counted(others)}")
+    return ". ".join(sentences)
 
 
 def statement(claim_test: ClaimTest) -> str:
@@ -161,14 +175,14 @@ def heading(verdict: Verdict) -> str:
 def difference(verdict: Verdict) -> Number:
     """The measured difference with its interval; a dagger marks one that says nothing
     of other trainings."""
-    note = DAGGER * verdict.comparison.is_of_these_trainings
+    note = DAGGER if verdict.comparison.is_of_these_trainings else ""
     return signed(verdict.difference, _decimals(verdict), verdict.interval, note)
 
 
 def level(place: RowEntry) -> Number:
     """The mean with its interval; a dagger marks one that says nothing of other
     trainings."""
-    note = DAGGER * place.is_of_these_trainings
+    note = DAGGER if place.is_of_these_trainings else ""
     return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
@@ -184,29 +198,27 @@ def _decimals(verdict: Verdict) -> int:
 def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
     """Why the verdict is what it is, how large the difference is beside the printed
     one, what would decide an undecided claim, and what speaks against trusting it."""
-    said = [verdict.reason]
-    said += (
-        [f"the difference is {verdict.size}"]
-        if verdict.size not in (None, Size.AS_PRINTED)
-        else []
-    )
-    said += [f"{limited(verdict.limit)} would decide it"] if verdict.limit else []
-    return "; ".join(dict.fromkeys([*said, *map(flags.said, claim_test.flags)]))
+    remarks = [verdict.reason]
+    if verdict.size not in (None, Size.AS_PRINTED):
+        remarks.append(f"the difference is {verdict.size}")
+    if verdict.limit:
+        remarks.append(f"{limited(verdict.limit)} would decide it")
+    remarks += map(flags.said, claim_test.flags)
+    return "; ".join(dict.fromkeys(remarks))
 
 
 def limited(limit: Limit, unit: str = "images") -> str:
     """What would decide an undecided comparison, if its difference stays; `unit` is
     what would be resampled."""
-    beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
-    ways = (
-        [f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each"]
-        if limit.seeds
-        else []
-    )
-    ways += (
-        [f"about {two_digits(limit.images):,} {unit}{beside}"] if limit.images else []
-    )
-    return (
-        " or ".join(ways)
-        or f"neither more seeds alone nor more {unit} with ten more seeds"
-    )
+    ways = []
+    if limit.seeds:
+        plural = "s" if limit.seeds > 1 else ""
+        ways.append(f"{limit.seeds} more seed{plural} of each")
+    if limit.images:
+        images = f"about {two_digits(limit.images):,} {unit}"
+        if limit.seeds_beside:
+            images += f" with {limit.seeds_beside} more seeds"
+        ways.append(images)
+    if not ways:
+        return f"neither more seeds alone nor more {unit} with ten more seeds"
+    return " or ".join(ways)

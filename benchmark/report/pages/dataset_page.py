@@ -15,7 +15,7 @@ from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params
 from benchmark.stats.comparisons import CARRIES
 
-UP = "../"  # from datasets/ to the folder of the report
+SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
 SHARED = {  # field of the card's leakage -> what it counts
     "pictures": "images, pixel for pixel",
     "near_pictures": "images, nearly (pairs)",
@@ -28,18 +28,17 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
     """The tables of a dataset by name, those for export among them; without rows:
     nothing."""
     retrieval, localisation = board.retrieval, board.localisation
+    all_items = {}
+    for way in board.ways:
+        all_items[f"{way}_all"] = result_tables.of_all_items(retrieval, way)
     return {
         "leaderboard": result_tables.leaderboard(retrieval),
         "folds": result_tables.folds(retrieval),
         "failures": result_tables.failures(board),
-        **{
-            way: result_tables.of_direction(retrieval, way)
-            for way in ("i2t", "t2i", "s2s")
-        },
-        **{
-            f"{way}_all": result_tables.of_all_items(retrieval, way)
-            for way in board.ways
-        },
+        "i2t": result_tables.of_direction(retrieval, "i2t"),
+        "t2i": result_tables.of_direction(retrieval, "t2i"),
+        "s2s": result_tables.of_direction(retrieval, "s2s"),
+        **all_items,
         "p2r": result_tables.of_direction(localisation, "p2r"),
         "overlap": result_tables.overlaps(retrieval),
         "localisation": result_tables.leaderboard(localisation),
@@ -55,24 +54,16 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval, localisation = board.retrieval, board.localisation
-    drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), "")
-    for section in (
-        ("result", "similarity", "training", "cost") if retrieval.ranked else ()
-    ):
-        drawn[section] = figures.section(
-            section, FigureInputs(board=retrieval), board.dataset, UP
-        )
+    drawn = dict.fromkeys((*SECTIONS, "phrases"), "")
+    page = f"datasets/{board.dataset}.md"
+    if retrieval.ranked:
+        inputs = FigureInputs(board=retrieval)
+        for section in SECTIONS:
+            drawn[section] = figures.section(section, inputs, board.dataset, page)
     if localisation.ranked:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
-        drawn["phrases"] = figures.section("training", inputs, stem, UP)
+        drawn["phrases"] = figures.section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
-    measured = [
-        outcome.record.metrics for row in retrieval.ranked for outcome in row.played
-    ]
-    # What ties add to an R@1 at most, if they count for the method; not known of ranks
-    # alone.
-    names = [f"{way}_r1_tie_gap" for way in board.ways]
-    gaps = [of[name] for of in measured for name in names if name in of]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
     return filled(
         "dataset.md.j2",
@@ -86,7 +77,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         shared=[flags.NAMES[letter] for letter in result_tables.shared_flags(board)],
         spread=spread_of(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
-        tie_gap=max(gaps, default=None),
+        tie_gap=tie_gap(retrieval),
         features=_features(board),
         twins=_twins(board),
         figures=drawn,
@@ -95,6 +86,17 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         carries=CARRIES,
         min_queries=MIN_TEST_QUERIES,
     )
+
+
+def tie_gap(board: Board) -> float | None:
+    """What ties would add to an R@1 at most, in points, if they counted for the method;
+    None of ranks alone, which do not tell."""
+    gaps = []
+    for row in board.ranked:
+        for outcome in row.played:
+            for way in board.ways:
+                gaps.append(outcome.record.metrics.get(f"{way}_r1_tie_gap"))
+    return max((gap for gap in gaps if gap is not None), default=None)
 
 
 def few_queries(board: Board) -> dict[str, int]:
@@ -106,17 +108,16 @@ def few_queries(board: Board) -> dict[str, int]:
 def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
     """What the letters of the flags say that the tables show, and those of all rows;
     empty where there are none."""
-    shown = {
-        letter
-        for table in tables
-        for cell in table.frame.get("flags", [])
-        for letter in cell or ""
-    }
-    told = ", ".join(
-        f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown
-    )
+    shown: set[str] = set()
+    for table in tables:
+        for letters in table.frame.get("flags", []):
+            shown.update(letters or "")
+    known = flags.NAMES.items()
+    parts = [", ".join(f"{letter} {name}" for letter, name in known if letter in shown)]
     shared = ", ".join(flags.NAMES[letter] for letter in of_all)
-    return "; ".join(filter(None, [told, f"all rows: {shared}" if shared else ""]))
+    if shared:
+        parts.append(f"all rows: {shared}")
+    return "; ".join(filter(None, parts))
 
 
 def spread_of(board: Board) -> dict:
@@ -136,23 +137,30 @@ def tuning(params: Params, board: Board) -> Table:
     for trial in trials[trials["dataset"] == board.dataset].itertuples():
         row = board.row(trial.preset)
         is_taken = row is not None and boards.is_taken(trial.options, row.record)
-        line = {"preset": title_of(trial.preset), "options": trial.options}
-        line |= {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
-        lines.append(line | {"taken": "yes" if is_taken else ""})
+        line = {
+            "preset": title_of(trial.preset),
+            "options": trial.options,
+            "epoch kept": int(trial.epoch),
+            "rsum": Number(value=trial.val_rsum),
+            "taken": "yes" if is_taken else "",
+        }
+        lines.append(line)
     return Table.of(f"{board.title}: trials on validation", lines)
 
 
 def leakage(card: dict) -> Table:
     """What occurs in more than one split, and how many items of each split have such a
     twin."""
-    found, lines = card["leakage"], []
-    for name, what in SHARED.items() if "items" in found else ():
-        count = found["near_pictures_total" if name == "near_pictures" else name]
+    shared, lines = card["leakage"], []
+    for name, what in SHARED.items():
+        if "items" not in shared:
+            break
+        count = shared["near_pictures_total" if name == "near_pictures" else name]
         count = len(count) if isinstance(count, list) else count
         line = {"in more than one split": what, "found": count}
-        lines.append(
-            line | {f"of {split}": found["items"][name][split] for split in SPLITS[:3]}
-        )
+        for split in SPLITS[:3]:
+            line[f"of {split}"] = shared["items"][name][split]
+        lines.append(line)
     return Table.of(f"{card['title']}: what the splits share", lines)
 
 
@@ -160,32 +168,33 @@ def _twins(board: Board) -> dict:
     """How many test images have a twin in another split, and how rsum changes without
     the queries of those that the card names; empty where it names none."""
     named = comparisons.named_twins(board.card)
-    changes = [
-        left - row.mean("rsum")
-        for row in (board.ranked if named else ())
-        if (left := comparisons.without_twins(board, row, "rsum")) is not None
-    ]
-    facts = {
-        "low": min(changes, default=0),
-        "high": max(changes, default=0),
+    if not named:
+        return {}
+    changes = []
+    for row in board.ranked:
+        without = comparisons.without_twins(board, row, "rsum")
+        if without is not None:
+            changes.append(without - row.mean("rsum"))
+    if not changes:
+        return {}
+    return {
+        "low": min(changes),
+        "high": max(changes),
         "named": len(named),
+        "all": comparisons.twins_in_all(board.card),
     }
-    return facts | {"all": comparisons.twins_in_all(board.card)} if changes else {}
 
 
 def _features(board: Board) -> list[str]:
     """The features that were used, and by which methods: a line each."""
-    methods: dict[tuple[str, str], set[str]] = {}
-    for record in (outcome.record for outcome in board.outcomes):
-        images, text = record.image_features, record.text_features
+    methods: dict[str, set[str]] = {}
+    for outcome in board.outcomes:
+        images, text = outcome.record.image_features, outcome.record.text_features
         weights = images.get("weights", {}).get("file", "unknown")
-        used = f"{images.get('encoder', 'unknown')}, weights: {weights}"
+        encoder = images.get("encoder", "unknown")
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
         parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
-        methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(
-            record.method
-        )
-    return [
-        f"{', '.join(sorted(of))}. Images: {images}. Text: {text}"
-        for (images, text), of in methods.items()
-    ]
+        words = ", ".join(parts) or "never read"
+        used = f"Images: {encoder}, weights: {weights}. Text: {words}"
+        methods.setdefault(used, set()).add(outcome.record.method)
+    return [f"{', '.join(sorted(names))}. {used}" for used, names in methods.items()]

@@ -8,6 +8,7 @@ captions of an image, the images of a person. Knows no torch.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -23,7 +24,6 @@ from benchmark.report.markdown import escaped, picture, pipe_table
 from benchmark.report.pages import filled
 from benchmark.season.parameters import Params
 
-UP = "../"  # from datasets/ to the folder of the report
 EACH = 3  # hits, and as many misses, of each direction
 SHOWN = 5  # retrieved items of a query
 SIDE = 128  # pixels of a thumbnail, at most
@@ -39,130 +39,135 @@ def example_sections(
     Without the raw files, an older local page stays.
     """
     tasks = {row.task for row in board.ranked}
-    if not tasks or board.card["may_publish"]:
-        return (
-            _by_task(params, board, figures, f"gallery/{board.dataset}", UP)
-            if tasks
-            else {}
-        )
-    page, folder = f"local/{board.dataset}.md", figures.folder.parent / "local"
+    if not tasks:
+        return {}
+    name = f"{board.dataset}.md"
+    if board.card["may_publish"]:
+        place = ExamplePlace(figures, f"gallery/{board.dataset}", f"datasets/{name}")
+        return _by_task(params, board, place)
+    folder = figures.folder.parent / "local"
     local = FigureFolder(folder / board.dataset)
     try:
-        text = "\n".join(_by_task(params, board, local, "", "").values())
+        sections = _by_task(params, board, ExamplePlace(local, "", name))
         remove_others(local.folder, local.written)
-        text = f"# {escaped(board.title)}\n\n[Back](../README.md)\n\n{text}"
-        write_text(folder / f"{board.dataset}.md", text)
+        head = f"# {escaped(board.title)}\n\n[Back](../README.md)\n\n"
+        write_text(folder / name, head + "\n".join(sections.values()))
     except (UserError, OSError) as error:
         print(f"rematch: no local gallery of {board.dataset}: {error}", file=sys.stderr)
     link = (
         f"The images of this dataset may not be published here. `rematch report` makes the page "
-        f"[{page}]({UP}{page}) on a machine that has them."
+        f"[local/{name}](../local/{name}) on a machine that has them."
     )
     return dict.fromkeys(tasks, link)
 
 
-def _by_task(
-    params: Params, board: Board, figures: FigureFolder, thumbnails: str, up: str
-) -> dict[str, str]:
-    """`thumbnails` is a subfolder of `figures`; `up` leads from the page to the
-    report's folder."""
+@dataclass(frozen=True)
+class ExamplePlace:
+    """Where examples stand."""
+
+    figures: FigureFolder
+    thumbnails: str  # subfolder of that folder
+    page: str
+
+
+def _by_task(params: Params, board: Board, place: ExamplePlace) -> dict[str, str]:
     data = prepared_tables.read(board.dataset)
     if (data.images["file"].iloc[data.split("test").image_rows] == "").any():
         sentence = "There are no images to look at: the dataset came as features."
         return dict.fromkeys({row.task for row in board.ranked}, sentence)
     open_image = raw_dataset(params, board.dataset).pictures()
-    sections: dict[str, str] = {}
     mains = {paper.main for paper in papers().values()}
-    for of_task, section in (
-        (board.retrieval, "examples"),
-        (board.localisation, "phrases"),
-    ):
-        if of_task.ranked:
-            inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
-            kept = [row for row in of_task.ranked if row.played[0].retrieved]
-            galleries = [
-                (row, gallery(inputs, row.played[0], figures, thumbnails, up))
-                for row in kept * (section == "examples")
-                if row is kept[0] or row.preset in mains
-            ]
-            sections[of_task.ranked[0].task] = filled(
-                f"{section}.md.j2",
-                galleries=galleries,
-                figures=figures.section(section, inputs, board.dataset, up),
-            )
+    sections: dict[str, str] = {}
+    if board.retrieval.ranked:
+        inputs = FigureInputs(board=board.retrieval, data=data, open_image=open_image)
+        kept = [row for row in board.retrieval.ranked if row.played[0].retrieved]
+        galleries = []
+        for row in kept:
+            if row is kept[0] or row.preset in mains:
+                galleries.append((row, gallery(inputs, row.played[0], place)))
+        drawn = place.figures.section("examples", inputs, board.dataset, place.page)
+        sections["retrieval"] = filled(
+            "examples.md.j2", galleries=galleries, figures=drawn
+        )
+    if board.localisation.ranked:
+        of_task = board.localisation
+        inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
+        drawn = place.figures.section("phrases", inputs, board.dataset, place.page)
+        sections["localisation"] = filled("phrases.md.j2", figures=drawn)
     return sections
 
 
-def gallery(
-    inputs: FigureInputs,
-    outcome: Outcome,
-    figures: FigureFolder,
-    thumbnails: str,
-    up: str,
-) -> str:
-    """Markdown of a cell's hits and misses; its thumbnails are saved below
-    `figures`."""
-    data, retrieved, preset = inputs.data, outcome.retrieved, outcome.record.preset
-    split = data.split("test")
-    texts = [escaped(text) for text in data.captions["text"].iloc[split.caption_rows]]
-
-    def shown(name: str, images: Sequence[int], is_own: Sequence[bool]) -> str:
-        """Images side by side in one file, those that are right in a green frame, with
-        their first captions as alternative text."""
-        path = figures.folder / thumbnails / f"{name}.png"
-        files = data.images["file"].iloc[split.image_rows[images]]
-        firsts = [
-            np.flatnonzero(split.image_of_caption == image)[0] for image in images
-        ]
-        said = data.captions["text"].iloc[split.caption_rows[firsts]]
-        if path not in figures.written:
-            framed = []
-            for file, is_right in zip(files, is_own, strict=True):
-                small = inputs.open_image(file).convert("RGB")
-                small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
-                framed.append(
-                    ImageOps.expand(small, FRAME, GREEN if is_right else "white")
-                )
-            drawn = Image.new("RGB", (sum(x.width for x in framed), SIDE), "white")
-            for number, image in enumerate(framed):
-                drawn.paste(image, (sum(x.width for x in framed[:number]), 0))
-            with atomic(path) as part:
-                drawn.save(part, format="PNG")
-        return picture(f"image: {'; '.join(said)}", figures.added(path, up))
-
-    rows = {"i2t": [], "t2i": []}
+def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
+    """Markdown of a cell's hits and misses; saves its thumbnails."""
+    split = inputs.data.split("test")
+    texts_C = inputs.data.captions["text"].iloc[split.caption_rows].map(escaped)
+    texts_C = texts_C.to_numpy()
+    retrieved, preset = outcome.retrieved, outcome.record.preset
+    name = f"{preset}-found"
+    by_image, by_caption = [], []  # rows of the two tables
     for query, result in chosen(outcome.ranks("i2t")) if "i2t" in retrieved else ():
-        found = retrieved["i2t"][query][:SHOWN]
-        is_own = split.group_of_caption[found] == split.group_of_image[query]
-        marks = ["**" if own else "" for own in is_own]
-        listed = [
-            f"{n + 1}. {marks[n]}{texts[c]}{marks[n]}" for n, c in enumerate(found)
-        ]
-        image = shown(f"{split.image_rows[query]:06d}", [query], [False])
-        rows["i2t"].append([image, result, "<br>".join(listed)])
+        captions = retrieved["i2t"][query][:SHOWN]
+        is_own = split.group_of_caption[captions] == split.group_of_image[query]
+        listed = []
+        for number, caption in enumerate(captions):
+            mark = "**" if is_own[number] else ""
+            listed.append(f"{number + 1}. {mark}{texts_C[caption]}{mark}")
+        file = f"{split.image_rows[query]:06d}"
+        image = _thumbnails(inputs, place, Thumbnails(file, name, [query], [False]))
+        by_image.append([image, result, "<br>".join(listed)])
     for query, result in chosen(outcome.ranks("t2i")):
-        found = retrieved["t2i"][query][:SHOWN]
-        is_own = split.group_of_image[found] == split.group_of_caption[query]
-        name = f"{split.caption_rows[query]:06d}-{preset}-found"
-        rows["t2i"].append([f"{texts[query]}<br>{result}", shown(name, found, is_own)])
-    heads = ["caption", "first five images"]
-    whose = (
-        "The caption's own image has" if rows["i2t"] else "Images of its person have"
-    )
-    parts = [
-        f"Caption to images. {whose} a green frame.",
-        pipe_table(heads, rows["t2i"], "ll"),
-    ]
-    if rows["i2t"]:
-        table = pipe_table(
-            ["image", "result", "first five captions"], rows["i2t"], "lll"
-        )
-        parts = [
-            "Image to captions. Captions of the image are **bold**.",
-            table,
-            *parts,
-        ]
+        images = retrieved["t2i"][query][:SHOWN]
+        is_own = split.group_of_image[images] == split.group_of_caption[query]
+        file = f"{split.caption_rows[query]:06d}-{name}"
+        shown = _thumbnails(inputs, place, Thumbnails(file, name, images, is_own))
+        by_caption.append([f"{texts_C[query]}<br>{result}", shown])
+    whose = "The caption's own image has" if by_image else "Images of its person have"
+    parts = []
+    if by_image:
+        parts.append("Image to captions. Captions of the image are **bold**.")
+        heads = ["image", "result", "first five captions"]
+        parts.append(pipe_table(heads, by_image, "lll"))
+    parts.append(f"Caption to images. {whose} a green frame.")
+    parts.append(pipe_table(["caption", "first five images"], by_caption, "ll"))
     return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Thumbnails:
+    """Images of the test split that stand side by side in one file."""
+
+    file: str
+    gallery: str  # name of the figure that they belong to
+    images: Sequence[int]
+    is_right: Sequence[bool]  # those in a green frame
+
+
+def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) -> str:
+    """Markdown of thumbnails, with the first caption of each image as alternative
+    text; saves the file unless another gallery did."""
+    data, split = inputs.data, inputs.data.split("test")
+    path = place.figures.folder / place.thumbnails / f"{shown.file}.png"
+    if path not in place.figures.written:
+        framed = []
+        files = data.images["file"].iloc[split.image_rows[shown.images]]
+        for file, is_right in zip(files, shown.is_right, strict=True):
+            small = inputs.open_image(file).convert("RGB")
+            small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
+            colour = GREEN if is_right else "white"
+            framed.append(ImageOps.expand(small, FRAME, colour))
+        drawn = Image.new("RGB", (sum(image.width for image in framed), SIDE), "white")
+        x = 0
+        for image in framed:
+            drawn.paste(image, (x, 0))
+            x += image.width
+        with atomic(path) as part:
+            drawn.save(part, format="PNG")
+    captions = []
+    for image in shown.images:
+        first = np.flatnonzero(split.image_of_caption == image)[0]
+        captions.append(data.captions["text"].iloc[split.caption_rows[first]])
+    link = place.figures.added(path, shown.gallery, place.page)
+    return picture(f"image: {'; '.join(captions)}", link)
 
 
 def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:
@@ -171,8 +176,10 @@ def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:
     A hit has rank 0. Both kinds are evenly spaced over the queries, and not picked by
     hand.
     """
-    hits, misses = (evenly(np.flatnonzero(of), each) for of in (ranks == 0, ranks > 0))
-    return [(n, "hit") for n in hits] + [(n, f"miss: {ranks[n] + 1}") for n in misses]
+    hits = evenly(np.flatnonzero(ranks == 0), each)
+    misses = evenly(np.flatnonzero(ranks > 0), each)
+    results = [(query, "hit") for query in hits]
+    return results + [(query, f"miss: {ranks[query] + 1}") for query in misses]
 
 
 def evenly(rows: Sequence[int], count: int) -> list[int]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+import pandas as pd
+
 from benchmark.boards import claims, comparisons, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.papers.printed_tables import Paper, is_time
@@ -16,7 +18,6 @@ from benchmark.report.pages.result_tables import interval_of, status
 from benchmark.report.tables import ARROW, DAGGER, Number, Table, three_digits
 from benchmark.scoring import METRICS
 
-YES = "yes"
 MOST = 7  # metrics of a table on a page: more do not fit
 # where more do not
 RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]
@@ -33,8 +34,7 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
         measured = board.row(row.preset) if row.preset else None
         comparable, remark = None, row.note or row.unplayed
         if measured and measured.played:
-            reasons = obstacles(paper, board, measured, place)
-            comparable = f"no: {', '.join(reasons)}" if reasons else YES
+            comparable = _comparable(obstacles(paper, board, measured, place))
         elif measured:
             remark = f"{status(measured.record)}: {measured.record.reason}"
         elif row.preset:
@@ -42,90 +42,117 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
         line = {"row": row.label, "setting": row.setting}
         for column, value in printed.numbers(row, place).items():
             form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
-            cell = Number(printed=Number(value=value, form=form))
-            metric = claims.metric_at(board, place, column)
-            # the papers' is of both directions
+            reference = Number(value=value, form=form)
+            cell = Number()
+            # the papers' rsum is of both directions
             is_half = column == "rsum" and len(board.ways) == 1
-            values = (
-                comparisons.values(measured, metric) if measured and not is_half else []
-            )
-            if values and is_time(metric):
-                cell = replace(three_digits(median(values)), printed=cell.printed)
-            elif values:
-                form = f".{max(1, METRICS[metric].decimals)}f"
-                ends = interval_of(board, measured, metric) or Number()
-                cell = replace(
-                    ends, value=fmean(values), form=form, printed=cell.printed
-                )
-            line[METRICS[column].heading] = cell
-        lines.append(line | {"comparable": comparable, "remark": remark or None})
+            if measured and not is_half:
+                metric = claims.metric_at(board, place, column)
+                cell = measured_cell(board, measured, metric)
+            line[METRICS[column].heading] = replace(cell, printed=reference)
+        line |= {"comparable": comparable, "remark": remark or None}
+        lines.append(line)
         ids.append(row.preset or "")
     title = f"Table {number}: {printed.title}, {place} {ARROW} {board.title}"
     return Table.of(title, lines, ids)
 
 
-def shown_tables(paper: Paper, board: Board) -> list[Table]:
-    """For a page: of the tables with a measured row all rows of the paper's own, and
-    the columns that have a measured number. The places are those of the board's
-    dataset, or all that are printed. A dagger that all of its numbers have stands once,
-    in the title."""
-    shown, lacks = [], unmeasured(paper, [board])
+def measured_cell(board: Board, row: Row, metric: str) -> Number:
+    """The mean over the trainings of a row with its interval, of a time the median;
+    empty where it has none."""
+    values = comparisons.values(row, metric)
+    if not values:
+        return Number()
+    if is_time(metric):
+        return three_digits(median(values))
+    interval = interval_of(board, row, metric) or Number()
+    decimals = max(1, METRICS[metric].decimals)
+    return replace(interval, value=fmean(values), form=f".{decimals}f")
+
+
+def shown_tables(paper: Paper, board: Board) -> dict[str, list[Table]]:
+    """For a page, by number: of the tables with a measured row all rows of the paper's
+    own, and the columns that have a measured number. The places are those of the
+    board's dataset, or all that are printed."""
+    shown: dict[str, list[Table]] = {}
+    lacks = unmeasured(paper, [board])
     for number, printed in paper.tables.items():
+        if number in lacks:
+            continue
         alike = [place for place in printed.places if claims.is_dataset(board, place)]
-        for place in () if number in lacks else alike or printed.places:
+        for place in alike or printed.places:
             table = paper_table(paper, number, place, board)
             rows = [row for row in printed.rows if place in row.numbers]
-            frame = table.frame[[bool(row.preset or row.unplayed) for row in rows]]
-            if frame.empty:
-                continue
-            columns = list(frame.columns[2:-2])
-            heads = [
-                h for h in columns if any(c.value is not None for c in frame[h])
-            ] or columns
-            if len(heads) > MOST:
-                heads = [h for h in heads if h in RECALLS or "R@" not in h][:MOST]
-            cells, title = frame[heads], table.title
-            if {c.note for h in heads for c in frame[h] if c.low is not None} == {
-                DAGGER
-            }:
-                cells, title = (
-                    cells.map(lambda c: replace(c, note="")),
-                    f"{title} {DAGGER}",
-                )
-            twice, differs = Counter(frame["row"]), frame["comparable"].nunique() > 1
-            labels = []
-            for label, setting, answer in frame[
-                ["row", "setting", "comparable"]
-            ].to_numpy():
-                labels.append(
-                    f"{label}, {setting}" if twice[label] > 1 and setting else label
-                )
-                if differs and answer:  # a column of its own would not fit
-                    labels[-1] += f"; comparable: {answer.replace(':', ',')}"
-            shown.append(Table(title, cells.assign(row=labels)[["row", *heads]]))
+            is_own = [bool(row.preset or row.unplayed) for row in rows]
+            if any(is_own):
+                narrow = _narrow(Table(table.title, table.frame[is_own]))
+                shown.setdefault(number, []).append(narrow)
     return shown
 
 
-def answers(paper: Paper, board: Board) -> set[str]:
-    """Whether the measured rows can be compared with what is printed, or why not."""
-    return {
-        f"no: {', '.join(reasons)}" if reasons else YES
-        for table in paper.tables.values()
-        for printed in table.rows
-        for row in [board.row(printed.preset) if printed.preset else None]
-        for place in (printed.numbers if row and row.played else ())
-        for reasons in [obstacles(paper, board, row, place)]
-    }
+def _comparable(reasons: Sequence[str]) -> str:
+    return f"no: {', '.join(reasons)}" if reasons else "yes"
+
+
+def _narrow(table: Table) -> Table:
+    """A table of a paper that fits a page. A dagger that all of its numbers have stands
+    once, in the title; whether a row is comparable, in its label, if rows differ."""
+    frame = table.frame
+    heads = _shown_heads(frame)
+    cells, title = frame[heads], table.title
+    intervals = [cell for cell in cells.to_numpy().flat if cell.low is not None]
+    if {cell.note for cell in intervals} == {DAGGER}:
+        cells = cells.map(lambda cell: replace(cell, note=""))
+        title = f"{title} {DAGGER}"
+    counts = Counter(frame["row"])
+    differs = frame["comparable"].nunique() > 1
+    labels = []
+    for _, line in frame.iterrows():
+        label = line["row"]
+        if counts[label] > 1 and line["setting"]:
+            label = f"{label}, {line['setting']}"
+        if differs and line["comparable"]:
+            label += f"; comparable: {line['comparable'].replace(':', ',')}"
+        labels.append(label)
+    return Table(title, cells.assign(row=labels)[["row", *heads]])
+
+
+def _shown_heads(frame: pd.DataFrame) -> list[str]:
+    """The metrics with a measured number, or all of them, up to MOST."""
+    metrics = list(frame.columns[2:-2])  # between row, setting and comparable, remark
+    heads = []
+    for head in metrics:
+        if any(cell.value is not None for cell in frame[head]):
+            heads.append(head)
+    heads = heads or metrics
+    if len(heads) > MOST:
+        heads = [head for head in heads if head in RECALLS or "R@" not in head]
+    return heads[:MOST]
+
+
+def answers(paper: Paper, board: Board) -> set[tuple[str, ...]]:
+    """The obstacles to comparing measured rows with what is printed; an empty one of
+    those that can be compared."""
+    reasons = set()
+    for table in paper.tables.values():
+        for printed in table.rows:
+            row = board.row(printed.preset) if printed.preset else None
+            if row and row.played:
+                for place in printed.numbers:
+                    reasons.add(tuple(obstacles(paper, board, row, place)))
+    return reasons
 
 
 def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
     """The numbers of the tables of which nothing was measured."""
-    played = {row.preset for board in boards for row in board.ranked}
-    return [
-        number
-        for number, table in paper.tables.items()
-        if played.isdisjoint(row.preset for row in table.rows)
-    ]
+    played: set[str] = set()
+    for board in boards:
+        played.update(row.preset for row in board.ranked)
+    numbers = []
+    for number, table in paper.tables.items():
+        if played.isdisjoint(row.preset for row in table.rows):
+            numbers.append(number)
+    return numbers
 
 
 def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:

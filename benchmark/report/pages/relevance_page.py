@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from benchmark.boards.board_layers import BoardLayer
-from benchmark.boards.boards import Board
+from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import statement
 from benchmark.report.tables import Number, Table, mean, signed
@@ -20,116 +20,137 @@ def relevance_page(board: Board, layers: Sequence[BoardLayer]) -> str:
     """The page of a dataset with such layers as Markdown."""
     shown = []
     for way in board.ways:
-        if of := [layer for layer in layers if way in layer.pairs]:
-            tables = {
-                "pairs": pairs(of, way),
-                "order": order(of, way),
-                "cuts": cuts(of, way),
+        of_way = [layer for layer in layers if way in layer.pairs]
+        if of_way:
+            section = {
+                "way": way,
+                "layers": of_way,
+                "rises": {layer.name: _rises(layer, way) for layer in of_way},
+                "recalls": [recall(of_way, way, k) for k in SUMMED_K],
+                "pairs": pairs(of_way, way),
+                "order": order(of_way, way),
+                "cuts": cuts(of_way, way),
             }
-            recalls = [recall(of, way, k) for k in SUMMED_K]
-            # Of R@1 of each row.
-            rises = {
-                x.name: sorted(here - own for _, own, here in x.recalls(way))
-                for x in of
-            }
-            shown.append(
-                {"way": way, "layers": of, "rises": rises, "recalls": recalls} | tables
-            )
-    facts = {
-        "verdicts": verdicts(layers),
-        "is_partial": any(of.card["partial"] for of in layers),
-    }
-    return filled("relevance.md.j2", board=board, layers=layers, shown=shown, **facts)
+            shown.append(section)
+    return filled(
+        "relevance.md.j2",
+        board=board,
+        layers=layers,
+        shown=shown,
+        verdicts=verdicts(layers),
+        is_partial=any(layer.card["partial"] for layer in layers),
+    )
 
 
-def pairs(of: Sequence[BoardLayer], way: str) -> Table:
+def _rises(layer: BoardLayer, way: str) -> list[float]:
+    """How much higher R@1 of each row is by the layer, rising."""
+    return sorted(of_row.here - of_row.own for of_row in layer.recalls(way))
+
+
+def pairs(layers: Sequence[BoardLayer], way: str) -> Table:
     """What the layers are: rule, queries, pairs, and how many first answers were
     judged."""
     lines = []
-    for layer in of:
-        pairs, is_partial = layer.pairs[way], layer.card["partial"]
+    for layer in layers:
+        pairs = layer.pairs[way]
+        share = layer.share_judged(way) if layer.card["partial"] else None
         line = {
             "layer": layer.name,
             "right": layer.card["rule"],
             "queries": len(pairs.queries),
+            "right pairs": len(pairs.right),
+            "judged pairs": pairs.said.nnz,
+            "first answers judged (%)": Number(value=share),
         }
-        line |= {"right pairs": len(pairs.right), "judged pairs": pairs.said.nnz}
-        judged = Number(value=layer.share_judged(way) if is_partial else None)
-        lines.append(line | {"first answers judged (%)": judged})
+        lines.append(line)
     return Table.of("Layers", lines)
 
 
-def recall(of: Sequence[BoardLayer], way: str, k: int) -> Table:
+def recall(layers: Sequence[BoardLayer], way: str, k: int) -> Table:
     """R@K of every row by each layer with its bounds, and by `own` on its queries, once
     where they are the same; the best by `own` first."""
-    metric, first = f"{way}_r{k}", of[0]
-    rows = sorted(
-        first.here.rows, key=lambda row: -first.own.row(row.preset).mean(metric)
-    )
-    columns: dict[str, list] = {"preset": [row.title for row in rows]}
-    asked: list[np.ndarray] = []
-    for layer in of:
-        own, here = (
-            [each.row(row.preset) for row in rows] for each in (layer.own, layer.here)
-        )
+    metric, first = f"{way}_r{k}", layers[0]
+    presets = [row.preset for row in first.here.rows]
+    presets.sort(key=lambda preset: -first.own.row(preset).mean(metric))
+    titles = [first.here.row(preset).title for preset in presets]
+    columns: dict[str, list] = {"preset": titles}
+    shown: list[np.ndarray] = []  # sets of queries
+    for layer in layers:
         queries = layer.pairs[way].queries
-        if not any(np.array_equal(queries, other) for other in asked):
-            name = f"own, queries of {layer.name}" if asked else "own"
-            columns[name] = [mean(row.values(metric), 1) for row in own]
-            asked.append(queries)
-        columns[layer.name] = [mean(row.values(metric), 1) for row in here]
+        if not any(np.array_equal(queries, other) for other in shown):
+            name = f"own, queries of {layer.name}" if shown else "own"
+            columns[name] = _means(layer.own, presets, metric)
+            shown.append(queries)
+        columns[layer.name] = _means(layer.here, presets, metric)
         if layer.card["partial"]:
-            columns[layer.name] = []
-            for wrong, *others in (layer.bounds(row, way, k) for row in here):
-                note = ", ".join(f"{end:.1f}" for end in others if end is not None)
-                columns[layer.name].append(Number(value=wrong, note=f"({note})"))
-    return Table.of(METRICS[metric].heading, columns, [row.preset for row in rows])
+            rows = map(layer.here.row, presets)
+            columns[layer.name] = [_bounded(layer, row, way, k) for row in rows]
+    return Table.of(METRICS[metric].heading, columns, presets)
 
 
-def order(of: Sequence[BoardLayer], way: str) -> Table:
+def _means(board: Board, presets: Sequence[str], metric: str) -> list[Number | None]:
+    return [mean(board.row(preset).values(metric), 1) for preset in presets]
+
+
+def _bounded(layer: BoardLayer, row: Row, way: str, k: int) -> Number:
+    """R@K with unjudged answers counted as wrong; then left out, if known, and counted
+    as right."""
+    bounds = layer.bounds(row, way, k)
+    note = f"({bounds.right:.1f})"
+    if bounds.left_out is not None:
+        note = f"({bounds.left_out:.1f}, {bounds.right:.1f})"
+    return Number(value=bounds.wrong, note=note)
+
+
+def order(layers: Sequence[BoardLayer], way: str) -> Table:
     """The pairs of rows in another order, those that differ most by the layer first."""
     lines = []
-    for layer in of:
-        for first, second, own, here in layer.changes(way):
-            pair = {"ahead by own": first.title, "ahead by the layer": second.title}
-            steps = {"own": signed(own, 1), "difference by it": signed(-here, 1)}
-            lines.append({"layer": layer.name} | pair | steps)
+    for layer in layers:
+        for change in layer.changes(way):
+            line = {
+                "layer": layer.name,
+                "ahead by own": change.first.title,
+                "ahead by the layer": change.second.title,
+                "own": signed(change.own, 1),
+                "difference by it": signed(-change.here, 1),
+            }
+            lines.append(line)
     return Table.of("Another order", lines)
 
 
-def cuts(of: Sequence[BoardLayer], way: str) -> Table:
+def cuts(layers: Sequence[BoardLayer], way: str) -> Table:
     """What other least scores of a right pair change: R@1, mean over rows, and their
     order."""
     lines = []
-    for layer in of:
-        for cut, right, board in layer.other_cuts(way):
-            values = [row.mean(f"{way}_r1") for row in board.rows]
-            line = {"layer": layer.name, "least score": Number(value=cut, form=".2g")}
-            line |= {
-                "right pairs": right,
-                f"{way} R@1, mean of rows": Number(value=fmean(values)),
+    for layer in layers:
+        for cut in layer.other_cuts(way):
+            level = fmean(row.mean(f"{way}_r1") for row in cut.board.rows)
+            line = {
+                "layer": layer.name,
+                "least score": Number(value=cut.least, form=".2g"),
+                "right pairs": cut.right_pairs,
+                f"{way} R@1, mean of rows": Number(value=level),
             }
             lines.append(line)
     return Table.of("Other cuts", lines)
 
 
-def verdicts(of: Sequence[BoardLayer]) -> Table:
+def verdicts(layers: Sequence[BoardLayer]) -> Table:
     """The claims that the layers tell, with the verdict by `own` on the queries of the
     layer, and by it where that is another one; those that change first."""
     lines: dict[tuple[str, str], dict] = {}
-    for layer in of:
-        for claim, (own, here, steps) in layer.judged_claims.items():
-            line = lines.setdefault(
-                claim, {"claim": statement(own), "own": own.conclusion}
-            )
+    for layer in layers:
+        for claim, judged in layer.judged_claims.items():
+            own, here = judged.own.conclusion, judged.here.conclusion
+            new = {"claim": statement(judged.own), "own": own}
+            line = lines.setdefault(claim, new)
             line[layer.name] = SAME
-            if own.conclusion != here.conclusion:
-                moved = ", ".join(f"[{low:+.1f}, {high:+.1f}]" for low, high in steps)
-                line[layer.name] = (
-                    f"{here.conclusion}; own {own.conclusion}; adds {moved}"
-                )
-    names = [layer.name for layer in of]
-    ordered = sorted(
-        lines.values(), key=lambda line: all(line.get(n) == SAME for n in names)
-    )
-    return Table.of("Verdicts", ordered)
+            if own != here:
+                moves = [f"[{low:+.1f}, {high:+.1f}]" for low, high in judged.steps]
+                line[layer.name] = f"{here}; own {own}; adds {', '.join(moves)}"
+    names = [layer.name for layer in layers]
+
+    def is_same(line: dict) -> bool:
+        return all(line.get(name) == SAME for name in names)
+
+    return Table.of("Verdicts", sorted(lines.values(), key=is_same))

@@ -49,57 +49,63 @@ def leaderboard(board: Board) -> Table:
     with its interval, two beside it, the ranks of the rows that do not differ, seeds,
     and the flags that not all rows have."""
     task = board.rows[0].task if board.rows else "retrieval"
-    metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
-    metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
-    main, *others = columns = metric_cells(board, board.ranked, metrics)
-    is_compared, lines = comparisons.is_compared(board), []
-    of_all = shared_flags(board)
-    cells = zip(board.ranked, comparisons.rivals(board), *columns.values(), strict=True)
-    for rank, (row, rivals, level, *beside) in enumerate(cells, 1):
-        letters = [
-            of for of in flags.letters(flags.row_flags(board, row)) if of not in of_all
-        ]
-        line = {"rank": rank, "preset": row.title, main: level}
-        line["95% interval"] = interval_of(board, row, metrics[0])
-        line |= dict(zip(others, beside, strict=True))
-        line |= {
-            "rivals": in_runs(rivals) if is_compared else None,
-            "seeds": seeds(row),
+    metrics = _leaderboard_metrics(board, task)
+    columns = metric_cells(board, board.ranked, metrics)
+    main = METRICS[metrics[0]].heading
+    is_compared, of_all = comparisons.is_compared(board), shared_flags(board)
+    lines, ids = [], []
+    for index, (row, rivals) in enumerate(
+        zip(board.ranked, comparisons.rivals(board), strict=True)
+    ):
+        own = [letter for letter in _letters(board, row) if letter not in of_all]
+        line = {
+            "rank": index + 1,
+            "preset": row.title,
+            main: columns[main][index],
+            "95% interval": interval_of(board, row, metrics[0]),
         }
-        lines.append(line | {"flags": Code("".join(letters)) if letters else None})
-    lost = [row for row in board.rows if not row.played]
-    for of in lost:
-        lines.append(
-            {
-                "preset": of.title,
-                main: Number(note=status(of.record)),
-                "seeds": seeds(of),
-            }
-        )
-    ids = [row.preset for row in [*board.ranked, *lost]]
+        for heading, cells in columns.items():
+            line[heading] = cells[index]
+        line["rivals"] = in_runs(rivals) if is_compared else None
+        line["seeds"] = seeds(row)
+        line["flags"] = Code("".join(own)) if own else None
+        lines.append(line)
+        ids.append(row.preset)
+    for row in board.rows:
+        if not row.played:
+            level = Number(note=status(row.record))
+            lines.append({"preset": row.title, main: level, "seeds": seeds(row)})
+            ids.append(row.preset)
     return Table.of(f"{board.title}: {task}", lines, ids)
+
+
+def _leaderboard_metrics(board: Board, task: str) -> list[str]:
+    """That which ranks, then those beside it, of the directions of the board."""
+    names = [RANKED_BY[task]]
+    for name in BESIDE[task]:
+        if task == "localisation" or name.partition("_")[0] in board.ways:
+            names.append(name)
+    return names
+
+
+def _letters(board: Board, row: Row) -> str:
+    return flags.letters(flags.row_flags(board, row))
 
 
 def first_page(board: Board) -> Table:
     """Rows of the leaderboard with their ranks: the best of each method, then the next
     best ones, up to SHOWN, the last of them for the best own method; and all external
     ones."""
-    table, best = (
-        leaderboard(board),
-        {row.method: row for row in reversed(board.ranked)},
-    )
+    table = leaderboard(board)
+    best = {row.method: row for row in reversed(board.ranked)}
     ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
-    shown, own = (
-        ordered[:SHOWN],
-        next((row for row in board.ranked if row.is_own), None),
-    )
-    if own and own not in shown:
-        shown[-1] = own
-    kept = {*shown, *(row for row in board.ranked if row.is_external)}
+    shown, own = ordered[:SHOWN], [row for row in board.ranked if row.is_own]
+    if own and own[0] not in shown:
+        shown[-1] = own[0]
+    shown += [row for row in board.ranked if row.is_external]
+    kept = {row.preset for row in shown}
     frame = table.frame.drop(columns=["rivals", "seeds"], errors="ignore")
-    return Table(
-        table.title, frame[[board.row(preset) in kept for preset in frame.index]]
-    )
+    return Table(table.title, frame[[preset in kept for preset in frame.index]])
 
 
 def of_direction(board: Board, way: str) -> Table:
@@ -114,35 +120,40 @@ def of_all_items(board: Board, way: str) -> Table:
     """The metrics of all relevant items of a direction, of the rows whose ranks tell
     them; no rows where each query has one such item."""
     metrics = [f"{way}_{metric.name}" for metric in ALL_RANKS]
-    rows = [row for row in board.ranked if comparisons.usable(row, metrics[1])]
-    key = RankKey(way)
-    rows = [row for row in rows if (row.played[0].scores.ranks[key].counts > 1).any()]
-    columns = {
-        METRICS[metric].heading: [
-            mean(comparisons.values(row, metric), 1) for row in rows
-        ]
-        for metric in metrics
-    }
+    rows = []
+    for row in board.ranked:
+        if comparisons.usable(row, metrics[1]):
+            counts = row.played[0].scores.ranks[RankKey(way)].counts
+            if (counts > 1).any():
+                rows.append(row)
+    columns = {}
+    for metric in metrics:
+        cells = [mean(comparisons.values(row, metric), 1) for row in rows]
+        columns[METRICS[metric].heading] = cells
     return _of_rows(f"{board.title}: {way}, all relevant items", rows, columns)
 
 
 def folds(board: Board) -> Table:
     """Means over the folds of the test split with their spread; no rows for a single
     fold."""
-    names = [name for way in board.ways for name in table_metrics(way, folds=True)] + [
-        "fold_rsum"
-    ]
-    rows = [row for row in board.ranked if board.folds > 1 and row.values("fold_rsum")]
-    rows = sorted(rows, key=lambda row: -row.mean("fold_rsum"))
+    rows = []
+    if board.folds > 1:
+        rows = [row for row in board.ranked if row.values("fold_rsum")]
+    rows.sort(key=lambda row: -row.mean("fold_rsum"))
+    names = []
+    for way in board.ways:
+        names += table_metrics(way, folds=True)
     columns = {}
-    for name in names:
-        own = name.removeprefix("fold_")
-        of_folds = [map(fmean, zip(*row.by_fold(own), strict=True)) for row in rows]
-        columns[METRICS[own].heading] = [mean(list(values), 1) for values in of_folds]
+    for name in (*names, "fold_rsum"):
+        metric = name.removeprefix("fold_")
+        cells = []
+        for row in rows:
+            by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
+            cells.append(mean(list(map(fmean, by_fold)), 1))
+        columns[METRICS[metric].heading] = cells
     columns["95% of rsum"] = [interval_of(board, row, "fold_rsum") for row in rows]
-    return _of_rows(
-        f"{board.title}: means of {board.folds} folds of test", rows, columns
-    )
+    title = f"{board.title}: means of {board.folds} folds of test"
+    return _of_rows(title, rows, columns)
 
 
 def overlaps(board: Board) -> Table:
@@ -151,8 +162,10 @@ def overlaps(board: Board) -> Table:
     rows = [row for row in board.ranked if row.has_scores]
     columns = metric_cells(board, rows, OF_SCORES)
     columns["95% of S"] = [interval_of(board, row, S, decimals=3) for row in rows]
-    ranges = [list(zip(*row.values("overlap_range"), strict=True)) for row in rows]
-    columns["range"] = [f"{min(low):.3g} to {max(high):.3g}" for low, high in ranges]
+    columns["range"] = []
+    for row in rows:
+        low, high = zip(*row.values("overlap_range"), strict=True)
+        columns["range"].append(f"{min(low):.3g} to {max(high):.3g}")
     return _of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
@@ -167,39 +180,54 @@ def _of_rows(
 def costs(board: Board) -> Table:
     """What the presets cost, those of external scores left out; settings, where there
     are several, by their numbers on the page of the records."""
-    known, lines = settings_of(board.whole or board), []
-    times = {"per_image": ("encode an image (ms)", 1e3)}
-    times["per_caption"] = ("encode a caption (ms)", 1e3)
-    # of localisation with encoding both
-    times["per_pair"] = (METRICS["per_pair"].heading, 1e6)
+    known = settings_of(board.whole or board)
     rows = [row for row in board.ranked if not row.is_external]
+    lines = []
     for row in rows:
-        memories = [
-            t.peak_device_memory_mib or 0 for o in row.played for t in o.trainings
-        ]
-        memory = max(memories, default=0)
-        epochs = sorted({len(o.history) for o in row.played if o.history is not None})
+        memory = _memory(row)
         numbers = [str(known.index(setting) + 1) for setting in time_settings(row)]
         line = {
             "preset": row.title,
             "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
             "training (s)": Number(value=training_seconds(board, row)),
-            "epochs": " to ".join(map(str, sorted({*epochs[:1], *epochs[-1:]})))
-            or None,
+            "epochs": _epochs(row),
             "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
             "setting": " and ".join(numbers) if len(known) > 1 else None,
         }
-        for name, (heading, unit) in times.items():
-            if row.task == "retrieval" or name == "per_pair":
-                of = [
-                    o.scoring.seconds[name]
-                    for o in row.played
-                    if name in o.scoring.seconds
-                ]
-                line[heading] = three_digits(unit * median(of)) if of else None
+        if row.task == "retrieval":
+            line["encode an image (ms)"] = _median_time(row, "per_image", 1e3)
+            line["encode a caption (ms)"] = _median_time(row, "per_caption", 1e3)
+        # of localisation with encoding both
+        line[METRICS["per_pair"].heading] = _median_time(row, "per_pair", 1e6)
         lines.append(line)
     table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
     return Table(table.title, table.frame.dropna(axis="columns", how="all"))
+
+
+def _memory(row: Row) -> float:
+    """The most that a training of a row took of the GPU's, in MiB; 0 without one."""
+    most = 0
+    for outcome in row.played:
+        for training in outcome.trainings:
+            most = max(most, training.peak_device_memory_mib or 0)
+    return most
+
+
+def _epochs(row: Row) -> str | None:
+    """Of the shortest to those of the longest training; None where nothing was
+    trained."""
+    epochs = {len(o.history) for o in row.played if o.history is not None}
+    if not epochs:
+        return None
+    ends = sorted({min(epochs), max(epochs)})
+    return " to ".join(map(str, ends))
+
+
+def _median_time(row: Row, name: str, unit: float) -> Number | None:
+    """Over the seeds that measured it, in parts of a second of which `unit` are one."""
+    seconds = [outcome.scoring.seconds.get(name) for outcome in row.played]
+    measured = [value for value in seconds if value is not None]
+    return three_digits(unit * median(measured)) if measured else None
 
 
 def training_seconds(board: Board, row: Row) -> float:
@@ -216,27 +244,30 @@ def query_seconds(row: Row) -> float:
     The query is an image among all captions or, on datasets without image queries, a
     caption among all images. Median over the seeds.
     """
-    record, all_seconds = row.played[0].record, [o.scoring.seconds for o in row.played]
-    encoding, items = ("per_caption", record.images)
+    record = row.played[0].record
+    encoding, items = "per_caption", record.images
     if "i2t_r1" in record.metrics:
-        encoding, items = ("per_image", record.captions)
-    return median(
-        seconds[encoding] + items * seconds["per_pair"] for seconds in all_seconds
-    )
+        encoding, items = "per_image", record.captions
+    times = []
+    for outcome in row.played:
+        seconds = outcome.scoring.seconds
+        times.append(seconds[encoding] + items * seconds["per_pair"])
+    return median(times)
 
 
 def failures(board: Board) -> Table:
     """Every cell without a result, with the reason."""
-    lost = [(row, o.record) for row in board.rows for o in row.outcomes if not o.is_ok]
-    lines = [
-        {
-            "preset": row.title,
-            "seed": of.seed,
-            "status": status(of),
-            "reason": of.reason,
-        }
-        for row, of in lost
-    ]
+    lines = []
+    for row in board.rows:
+        for outcome in row.outcomes:
+            if not outcome.is_ok:
+                line = {
+                    "preset": row.title,
+                    "seed": outcome.record.seed,
+                    "status": status(outcome.record),
+                    "reason": outcome.record.reason,
+                }
+                lines.append(line)
     return Table.of(f"{board.title}: cells without a result", lines)
 
 
@@ -244,96 +275,89 @@ def of_each_row(board: Board) -> Table:
     """Against which rows nothing is concluded, the other flags of a row but those that
     all rows have, and how many options a season scaled, of a fusion those of its
     members."""
-    rows, lines = sorted(board.ranked, key=lambda row: row.title), []
-    of_all = set(shared_flags(board))
-    are_mixed = any(
-        flags.has_flag(board, row, flags.OTHER_TEXT_ENCODER) for row in rows
-    )
-    for row in rows:
-        letters = flags.letters(flags.row_flags(board, row))
+    of_all, lines = set(shared_flags(board)), []
+    other_encoder = flags.OTHER_TEXT_ENCODER
+    are_mixed = any(flags.has_flag(board, row, other_encoder) for row in board.ranked)
+    for row in sorted(board.ranked, key=lambda row: row.title):
+        letters = _letters(board, row)
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
-        against = {
-            of: f"any row ({flags.NAMES[of]})" for of in ("ND" if is_known else "NDS")
-        }
-        against["G"] = "rows with the paper's text encoder"
-        blocking = [against[of] for of in letters if of in against]
+        obstacles = {}  # letter of a flag -> rows that it keeps from a verdict
+        for letter in "ND" if is_known else "NDS":
+            obstacles[letter] = f"any row ({flags.NAMES[letter]})"
+        obstacles["G"] = "rows with the paper's text encoder"
+        blocking, warnings = [], []
+        for letter in letters:
+            if letter in obstacles:
+                blocking.append(obstacles[letter])
+            elif letter not in of_all:
+                warnings.append(flags.NAMES[letter])
         if are_mixed and row.has_paper and "G" not in letters:
             blocking.append("rows with another text encoder")
-        others = [
-            flags.NAMES[of] for of in letters if of not in against and of not in of_all
-        ]
-        trained = [
-            comparisons.known(board, name)
-            for name in comparisons.trainings_of(board, row)
-        ]
-        scaled = {
-            x
-            for of in trained
-            if of
-            for x in of.record.scaled
-            if x in of.record.options
+        line = {
+            "row": row.title,
+            "no verdict against": ", ".join(blocking),
+            "warns": ", ".join(warnings),
+            "options changed": len(_scaled(board, row)),
         }
-        line = {"row": row.title, "no verdict against": ", ".join(blocking)}
-        lines.append(
-            line | {"warns": ", ".join(others), "options changed": len(scaled)}
-        )
+        lines.append(line)
     return Table.of(f"{board.title}: flags", lines)
+
+
+def _scaled(board: Board, row: Row) -> set[str]:
+    """The options that a season scaled, of all trainings of a row."""
+    scaled: set[str] = set()
+    for name in comparisons.trainings_of(board, row):
+        training = comparisons.known(board, name)
+        if training:
+            options = training.record.options
+            scaled.update(name for name in training.record.scaled if name in options)
+    return scaled
 
 
 def shared_flags(board: Board) -> list[str]:
     """The letters of the flags that all rows of a dataset have, and that block no
     verdict."""
-    rows = (board.whole or board).ranked
-    of_rows = [set(flags.letters(flags.row_flags(board, row))) for row in rows]
-    return [
-        of
-        for of in flags.NAMES
-        if of not in flags.BLOCKING and all(of in x for x in of_rows)
-    ]
+    shared = [letter for letter in flags.NAMES if letter not in flags.BLOCKING]
+    for row in (board.whole or board).ranked:
+        of_row = _letters(board, row)
+        shared = [letter for letter in shared if letter in of_row]
+    return shared
 
 
 def remarks(board: Board) -> Table:
     """What differs from the papers, and for which presets; what is said of the same
     presets shares a row."""
     heads = ["kind", "what", "presets"]
-    said = [
-        [*remark, row.title] for row in board.rows for remark in _remarks(board, row)
-    ]
-    whose = (
-        pd.DataFrame(said, columns=heads).groupby(heads[:2])["presets"].agg("; ".join)
-    )
-    whose = whose.replace(
-        "; ".join(row.title for row in board.rows), "all"
-    ).reset_index()
-    what = whose.groupby(["kind", "presets"], as_index=False)["what"].agg("; ".join)
-    return Table(
-        f"{board.title}: what differs from the papers", what[heads].astype(object)
-    )
+    lines = []
+    for row in board.rows:
+        lines += [(*remark, row.title) for remark in _remarks(board, row)]
+    frame = pd.DataFrame(lines, columns=heads)
+    by_remark = frame.groupby(heads[:2])["presets"].agg("; ".join)
+    every = "; ".join(row.title for row in board.rows)
+    presets = by_remark.replace(every, "all").reset_index()
+    by_presets = presets.groupby(["kind", "presets"], as_index=False)
+    what = by_presets["what"].agg("; ".join)
+    title = f"{board.title}: what differs from the papers"
+    return Table(title, what[heads].astype(object))
 
 
 def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. The options of a fusion are those of its members."""
     record, declared = row.record, row.declared
-    scaled = [name for name in record.scaled if name in record.options]
-    pairs = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
+    pairs = []
+    for name in record.scaled:
+        if name in record.options:
+            pairs.append(("scaled", f"{name} = {record.options[name]}"))
     if declared.fuse:
         members = " and ".join(declared.fuse.of)
-        how = CORRECTIONS.get(declared.fuse.how, declared.fuse.how)
-        pairs.append(("fusion", f"{how} of {members}, options as theirs"))
+        way = CORRECTIONS.get(declared.fuse.how, declared.fuse.how)
+        pairs.append(("fusion", f"{way} of {members}, options as theirs"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in row.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
-        pairs.append(
-            ("fusion", f"weight of the second score: {weights}, chosen on validation")
-        )
-    told = [outcome.record.metrics.get("correction", {}) for outcome in row.played]
-    told = [
-        ", ".join(f"{way} {spelt(of[way])}" for way in QUERIES if way in of)
-        for of in told
-    ]
-    pairs += [
-        ("correction", parameters) for parameters in dict.fromkeys(filter(None, told))
-    ]
+        text = f"weight of the second score: {weights}, chosen on validation"
+        pairs.append(("fusion", text))
+    pairs += [("correction", each) for each in _corrections(row)]
     if declared.start:
         pairs.append(("start", f"continues from {declared.start}"))
     if not row.is_own:
@@ -343,11 +367,24 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
         files = [f"{name}, sha256 {digest[:12]}" for name, digest in digests]
         given = record.options["given"]
         pairs.append(("external", f"{given}, not trained here: {', '.join(files)}"))
-    own = [
-        flag for flag in flags.row_flags(board, row) if flag.letter not in IN_OTHER_ROWS
-    ]
-    pairs += [(flags.NAMES[flag.letter], flag.sentence) for flag in own]
-    return [*pairs, ("note", declared.note)] if declared.note else pairs
+    for flag in flags.row_flags(board, row):
+        if flag.letter not in IN_OTHER_ROWS:
+            pairs.append((flags.NAMES[flag.letter], flag.sentence))
+    if declared.note:
+        pairs.append(("note", declared.note))
+    return pairs
+
+
+def _corrections(row: Row) -> list[str]:
+    """The parameters of the correction of scores that trainings chose, by direction."""
+    sentences = {}
+    for outcome in row.played:
+        correction = outcome.record.metrics.get("correction", {})
+        ways = [way for way in QUERIES if way in correction]
+        if ways:
+            spelled = ", ".join(f"{way} {spelt(correction[way])}" for way in ways)
+            sentences[spelled] = None
+    return list(sentences)
 
 
 def metric_cells(
@@ -363,30 +400,42 @@ def metric_cells(
     columns = {}
     for metric in metrics:
         declared = METRICS[metric]
-        # of papers, but one at least for a mean
+        # as papers print it, but one at least for a mean
         decimals = min(max(declared.decimals, 1), 3)
-        cells = []
-        for row in rows:
-            values = row.values(metric)
-            first, *others = (outcome.record.metrics for outcome in row.played)
-            # nothing is drawn at random
-            if all(measured == first for measured in others):
-                values = values[:1]
-            is_coarse = metric in BINNED and comparisons.is_coarse(row)
-            cells.append(mean(values, decimals, COARSE * is_coarse))
-        is_ranked = (
-            len(rows) > 1
-            and declared.unit != "score"
-            and not board.is_small(rows[0].task)
-        )
-        fine = [cell for cell in cells if cell and not cell.note] if is_ranked else []
-        printed = {id(cell): round(cell.value, decimals) for cell in fine}
-        best = (min if declared.less_is_better else max)(printed.values(), default=None)
-        for place, cell in enumerate(cells):
-            if id(cell) in printed and printed[id(cell)] == best:
-                cells[place] = replace(cell, is_best=True)
+        cells = [_metric_cell(row, metric, decimals) for row in rows]
+        is_small = bool(rows) and board.is_small(rows[0].task)
+        if len(rows) > 1 and declared.unit != "score" and not is_small:
+            cells = _best_marked(cells, decimals, declared.less_is_better)
         columns[declared.heading] = cells
     return columns
+
+
+def _metric_cell(row: Row, metric: str, decimals: int) -> Number | None:
+    values = row.values(metric)
+    first, *others = [outcome.record.metrics for outcome in row.played]
+    # nothing is drawn at random
+    if all(measured == first for measured in others):
+        values = values[:1]
+    is_coarse = metric in BINNED and comparisons.is_coarse(row)
+    return mean(values, decimals, COARSE if is_coarse else "")
+
+
+def _best_marked(
+    cells: Sequence[Number | None], decimals: int, less_is_better: bool
+) -> list[Number | None]:
+    """Cells with the best marked, and all that print alike; those with a note are never
+    the best."""
+    printed = []  # None: is not ranked
+    for cell in cells:
+        is_ranked = cell is not None and not cell.note
+        printed.append(round(cell.value, decimals) if is_ranked else None)
+    ranked = [number for number in printed if number is not None]
+    best = (min if less_is_better else max)(ranked, default=None)
+    marked = []
+    for cell, number in zip(cells, printed, strict=True):
+        is_best = number is not None and number == best
+        marked.append(replace(cell, is_best=True) if is_best else cell)
+    return marked
 
 
 def interval_of(

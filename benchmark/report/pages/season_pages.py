@@ -4,6 +4,8 @@ Each is a template filled from boards. Knows no torch.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 from benchmark.boards import flags
 from benchmark.boards.board_layers import board_layers
@@ -12,14 +14,16 @@ from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
+from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.relevance_page import relevance_page
+from benchmark.report.tables import Table
 from benchmark.season.parameters import Params
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import ALPHA
 
-UP = "../"  # from papers/ to the folder of the report
+FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # of the claims that a sentence names
     "Claims that hold": (Conclusion.HOLDS,),
     "Claims that do not hold": (
@@ -31,27 +35,47 @@ HEADS = {  # of the claims that a sentence names
 }
 
 
+@dataclass(frozen=True)
+class SeasonPages:
+    """The Markdown of the pages by their paths, and what they show of the papers."""
+
+    texts: dict[str, str]
+    contents: SeasonContents
+
+
 def season_pages(
     params: Params, boards: Sequence[Board], figures: FigureFolder
-) -> dict[str, str]:
-    """The Markdown of every page by its path; saves the figures that the pages show. A
-    paper of which nothing was measured has no page."""
-    measured = [
-        name
-        for name, paper in papers().items()
-        if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables)
-    ]
-    pages = {
+) -> SeasonPages:
+    """All pages; saves the figures that they show. A paper of which nothing was
+    measured has no page."""
+    measured = []
+    for name, paper in papers().items():
+        if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables):
+            measured.append(name)
+    texts = {
         "README.md": _readme(params, boards, measured, figures),
         "claims.md": _claims(boards, figures),
     }
+    tables: dict[str, dict[str, list[str]]] = {}  # page -> paper -> numbers
     for name in measured:
-        pages[f"papers/{name}.md"] = _paper(name, boards, figures)
+        page = f"papers/{name}.md"
+        of_boards = [paper_tables.shown_tables(papers()[name], b) for b in boards]
+        texts[page] = _paper(name, boards, of_boards, figures)
+        shown = set().union(*of_boards)
+        tables[page] = {name: [n for n in papers()[name].tables if n in shown]}
     for board in boards:
-        pages[f"datasets/{board.dataset}.md"] = dataset_page(params, board, figures)
-        if of := board_layers(board):
-            pages[f"datasets/{board.dataset}-relevance.md"] = relevance_page(board, of)
-    return pages
+        page = f"datasets/{board.dataset}.md"
+        texts[page] = dataset_page(params, board, figures)
+        layers = board_layers(board)
+        if layers:
+            page = f"datasets/{board.dataset}-relevance.md"
+            texts[page] = relevance_page(board, layers)
+    pages = []
+    for page in sorted(texts):
+        shown = {"tables": tables.get(page, {}), "figures": figures.shown.get(page, [])}
+        if page not in FRONT and any(shown.values()):
+            pages.append(PageContents(path=page, **shown))
+    return SeasonPages(texts, SeasonContents(season=params.season, pages=pages))
 
 
 def _readme(
@@ -62,23 +86,30 @@ def _readme(
 ) -> str:
     """The first page: of each dataset and task a figure, who leads, and what was found
     in short; of the one with most rows before everything else."""
-    shown: list[dict] = []
-    tasks = [
-        of
-        for board in boards
-        for of in (board.retrieval, board.localisation)
-        if of.rows
-    ]
-    for board in sorted(tasks, key=lambda of: -len(of.ranked)):
+    tasks = []
+    for board in boards:
+        for of_task in (board.retrieval, board.localisation):
+            if of_task.rows:
+                tasks.append(of_task)
+    tasks.sort(key=lambda board: -len(board.ranked))
+    shown, summed_up = [], set()
+    for board in tasks:
         task, table = board.rows[0].task, result_tables.first_page(board)
-        drawn = figures.section(
-            "first", FigureInputs(board=board), f"{board.dataset}-{task}"
-        )
-        is_told = board.dataset in [of["board"].dataset for of in shown]
-        said = "" if is_told else summary(board.whole, claim_tests_on(board.whole))
-        shared = result_tables.shared_flags(board)
-        of_task = {"board": board, "task": task, "table": table, "figures": drawn}
-        shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
+        stem = f"{board.dataset}-{task}"
+        section = {
+            "board": board,
+            "task": task,
+            "table": table,
+            "figures": figures.section(
+                "first", FigureInputs(board=board), stem, "README.md"
+            ),
+            "summary": "",
+            "legend": legend([table], result_tables.shared_flags(board)),
+        }
+        if board.dataset not in summed_up:
+            section["summary"] = summary(board.whole, claim_tests_on(board.whole))
+            summed_up.add(board.dataset)
+        shown.append(section)
     return filled(
         "season.md.j2",
         params=params,
@@ -92,49 +123,55 @@ def _readme(
 def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     """Every claim that was run with its verdict, and why a verdict against a paper may
     be our fault."""
-    shown = []
+    shown, tables = [], []
     for board in boards:
-        # The season's own claims first, then the papers'; of each those that are
-        # decided first.
-        ordered = sorted(
-            claim_tests_on(board),
-            key=lambda claim_test: (
-                claim_test.paper != OWN,
-                claim_test.conclusion == Conclusion.UNDECIDED,
-            ),
-        )
+        ordered = sorted(claim_tests_on(board), key=_order_of_claims)
         inputs = FigureInputs(board=board, claim_tests=ordered)
-        of_board = {
+        table = claim_tables.verdict_table(board.title, ordered)
+        section = {
             "board": board,
             "tally": claim_tables.tally(ordered),
-            "figures": figures.section("claims", inputs, board.dataset),
-            "table": claim_tables.verdict_table(board.title, ordered),
+            "figures": figures.section("claims", inputs, board.dataset, "claims.md"),
+            "table": table,
             "against": claim_tables.against_papers(board, ordered),
-            "not_run": sum(not claim_test.verdicts for claim_test in ordered),
+            "not_run": sum(not test.verdicts for test in ordered),
         }
-        shown.append(of_board)
+        shown.append(section)
+        tables.append(table)
     return filled(
         "claims.md.j2",
         shown=shown,
         claim_tables=claim_tables,
         said=flags.said,
         alpha=ALPHA,
-        legend=legend(of_board["table"] for of_board in shown),
+        legend=legend(tables),
     )
 
 
-def _paper(name: str, boards: Sequence[Board], figures: FigureFolder) -> str:
-    """A paper: what became of its headlines, and its tables, printed and measured."""
-    paper, shown = papers()[name], []
-    for board in boards:
-        section, inputs = f"papers/{name}", FigureInputs(board=board.retrieval)
-        of_board = {
+def _order_of_claims(test: ClaimTest) -> tuple[bool, bool]:
+    """The season's own claims first, then the papers'; of each those that are decided
+    first."""
+    return test.paper != OWN, test.conclusion == Conclusion.UNDECIDED
+
+
+def _paper(
+    name: str,
+    boards: Sequence[Board],
+    tables: Sequence[dict[str, list[Table]]],
+    figures: FigureFolder,
+) -> str:
+    """A paper: what became of its headlines, and its tables, printed and measured, by
+    number for each board."""
+    paper, page, shown = papers()[name], f"papers/{name}.md", []
+    for board, by_number in zip(boards, tables, strict=True):
+        stem, inputs = f"{board.dataset}-{name}", FigureInputs(board=board.retrieval)
+        section = {
             "title": board.title,
-            "tables": paper_tables.shown_tables(paper, board),
-            "answers": sorted(paper_tables.answers(paper, board)),
-            "figures": figures.section(section, inputs, f"{board.dataset}-{name}", UP),
+            "tables": list(chain.from_iterable(by_number.values())),
+            "answers": list(paper_tables.answers(paper, board)),
+            "figures": figures.section(f"papers/{name}", inputs, stem, page),
         }
-        shown.append(of_board)
+        shown.append(section)
     return filled(
         "paper.md.j2",
         paper=paper.paper,
@@ -148,35 +185,35 @@ def _paper(name: str, boards: Sequence[Board], figures: FigureFolder) -> str:
     )
 
 
-def summary(board: Board, claim_tests: Sequence[ClaimTest]) -> str:
+def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     """Who leads, which claims hold, what is missing: the most important first."""
-    tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
-    counted = [claim_test for claim_test in claim_tests if claim_test.is_counted]
-    counted.sort(key=lambda claim_test: not claim_test.claim.headline)
-    phrases = board.localisation.ranked
+    leaders = []
+    for of_task in (board.retrieval, board.localisation):
+        if of_task.ranked and not board.is_small(of_task.ranked[0].task):
+            leaders.append(leader(of_task))
+    counted = [test for test in tests if test.is_counted]
+    counted.sort(key=lambda test: not test.claim.headline)
+    claims: dict[str, list[str]] = {head: [] for head in HEADS}
+    for head, conclusions in HEADS.items():
+        for test in counted:
+            if test.conclusion in conclusions:
+                claims[head].append(test.claim.statement.rstrip("."))
+    bounds = []
+    if board.localisation.ranked:
+        best = board.localisation.ranked[0]
+        bounds = [f"{best.mean(limit):.1f}" for limit in result_tables.LIMITS]
+    is_any_run = any(test.verdicts for test in tests)
     return filled(
         "summary.md.j2",
         board=board,
         few_queries=few_queries(board),
         min_queries=MIN_TEST_QUERIES,
-        leaders=[leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
+        leaders=leaders,
         level=claim_tables.level,
-        bounds=[
-            f"{row.mean(x):.1f}" for row in phrases[:1] for x in result_tables.LIMITS
-        ],
-        tally=claim_tables.tally(claim_tests)
-        if any(test.verdicts for test in claim_tests)
-        else "",
-        claims={
-            head: [
-                v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds
-            ]
-            for head, kinds in HEADS.items()
-        },
-        comparable=any(
-            paper_tables.YES in paper_tables.answers(paper, board)
-            for paper in papers().values()
-        ),
+        bounds=bounds,
+        tally=claim_tables.tally(tests) if is_any_run else "",
+        claims=claims,
+        comparable=any(() in paper_tables.answers(p, board) for p in papers().values()),
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )
