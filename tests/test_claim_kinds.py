@@ -1,0 +1,63 @@
+"""Kinds of claims: what is true of a difference, and how much counts as none."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.stats.claim_kinds import (
+    ALIKE,
+    FAR,
+    KINDS,
+    NOT_BETTER,
+    ORDERED,
+    SIGNS,
+    Conclusion,
+    Effect,
+)
+
+EFFECT = Effect(difference=4.0, points=6.0, share=0.1, level=300.0, most=30.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "true"),
+    [
+        (ORDERED, {5.0: True, 0.5: False, -5.0: False}),
+        (FAR, {5.0: True, 0.5: False, -5.0: False}),
+        (ALIKE, {5.0: False, 0.5: True, -5.0: False}),
+        (NOT_BETTER, {5.0: False, 0.5: True, -5.0: True}),
+    ],
+    ids=KINDS,
+)
+def test_what_is_true_of_a_difference(kind, true):
+    assert {d: kind.is_true_of(d, margin=1.0) for d in true} == true
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "margin"),
+    [
+        (ORDERED, {}, 2.0),  # half of what is printed
+        (ORDERED, {"difference": 40.0}, 6.0),  # at most a point a recall
+        (ORDERED, {"difference": 0.0}, 6.0),
+        (ORDERED, {"most": 1.0}, 1.0),
+        (FAR, {}, 15.0),  # half of the share, of the level here
+        (ALIKE, {}, 8.0),  # twice what is printed
+        (ALIKE, {"difference": -4.0}, 8.0),
+        (ALIKE, {"difference": 1.0}, 6.0),
+        (NOT_BETTER, {"difference": -4.0}, 6.0),  # a loss is none that is denied
+        (NOT_BETTER, {"difference": 40.0}, 30.0),
+    ],
+)
+def test_how_much_counts_as_no_difference(kind, facts, margin):
+    assert kind.margin(replace(EFFECT, **facts)) == pytest.approx(margin)
+
+
+def test_what_lies_within_the_margin_holds_where_a_difference_is_denied():
+    within = {kind.name: kind.within for kind in KINDS.values()}
+    none = Conclusion.NO_DIFFERENCE
+    assert (within["ordered"], within["far"]) == (none, none)
+    assert {within["alike"], within["not_better"]} == {Conclusion.HOLDS}
+
+
+def test_a_claim_of_judge_has_a_sign_of_its_own():
+    assert [*SIGNS] == [">", "=", "not better than"]
+    assert all(KINDS[kind.name] is kind for kind in SIGNS.values())
