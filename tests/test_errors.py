@@ -47,7 +47,7 @@ def test_commands_tell_which_name_or_verb_may_be_meant(capsys, tmp_path, monkeyp
         assert f"(did you mean {meant}?)" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["seasn"])
-    assert "no verb 'seasn': did you mean season?" in capsys.readouterr().err
+    assert "'seasn': did you mean season?" in capsys.readouterr().err
 
 
 def test_the_valid_keys_are_those_of_the_place():
