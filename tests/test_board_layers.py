@@ -19,8 +19,9 @@ from scipy.stats import kendalltau
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.board_layers import Judged, board_layers
-from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.boards import Board
 from benchmark.boards.claim_ledger import ClaimEntry, SeasonClaims
+from benchmark.boards.season_boards import read_boards
 from benchmark.core.files import read_json
 from benchmark.data import results
 from benchmark.data.rank_keys import RankKey

@@ -33,6 +33,7 @@ from benchmark.papers.printed_tables import (
     quantity,
 )
 from benchmark.season.plugins import presets
+from benchmark.season.tuning import Trial
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import Doubt, SeedPart
 
@@ -697,8 +698,9 @@ def said(verdict: ClaimTest, letter: str) -> list[str]:
     return [flag.sentence for flag in verdict.flags if flag.letter == letter]
 
 
-RATE = [frozenset({"rate"})]  # the options of one trial
-BOTH = [frozenset({"rate", "epochs"})]
+TRIED = {"dataset": "made", "preset": "a", "epoch": 1, "val_rsum": 100.0}
+RATE = [Trial(options={"rate": 1}, **TRIED)]
+BOTH = [Trial(options={"rate": 1, "epochs": 3}, **TRIED)]
 HAD_NONE = "{} had no trials on validation, its opponent had"
 
 

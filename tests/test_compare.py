@@ -11,7 +11,7 @@ from refusals import check, refusal
 from report_seasons import CAPTIONS, IMAGES, enter_played_season
 
 from benchmark.__main__ import main
-from benchmark.boards.boards import read_boards
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import compare
 from benchmark.data import prepared_tables, results
 

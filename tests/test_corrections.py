@@ -16,7 +16,7 @@ from oracles import ranking
 from tiny_cells import cell_of, enter, evaluated, fusion_of, scored, train_cell
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import read_boards
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import judged_results
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record

@@ -21,7 +21,7 @@ from report_seasons import (
 )
 
 from benchmark.__main__ import main
-from benchmark.boards.boards import read_boards
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import export, judge
 from benchmark.core.files import read_json, write_json
 from benchmark.report.pages.result_tables import interval_of

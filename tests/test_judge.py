@@ -19,7 +19,7 @@ from simulated_results import SETTINGS, judged
 
 from benchmark.__main__ import main
 from benchmark.boards import claims
-from benchmark.boards.boards import read_boards
+from benchmark.boards.season_boards import read_boards
 from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers

@@ -10,7 +10,7 @@ from report_seasons import enter_played_season
 from tiny_cells import OWN_METHODS
 
 from benchmark.boards import claims
-from benchmark.boards.boards import read_boards
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import tasks
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import OWN

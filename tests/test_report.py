@@ -46,7 +46,7 @@ from report_seasons import (
     write_drawn_report,
 )
 
-from benchmark.boards import boards, claim_ledger, claims
+from benchmark.boards import boards, claim_ledger, claims, season_boards
 from benchmark.commands.ledger import write_ledger
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Claim, Entry, Paper, Row
@@ -354,7 +354,7 @@ def test_a_cell_that_was_not_run_is_named_and_the_rest_is_shown(played, capsys):
     assert row["seeds"].split()[0] == "1" and "failed" not in row.values()
     shutil.rmtree("results/try/gated")  # a fusion is left out with what it fuses
     lose_record("open", "scan_i2t_lse", 1)
-    (board,) = boards.read_boards(played)
+    (board,) = season_boards.read_boards(played)
     assert f"open-{FUSION}-1" in board.missing and len(board.missing) == 3
     shutil.rmtree("results/try/open")
     with refused("/0", found="nothing", do="run: rematch play try"):

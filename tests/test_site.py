@@ -12,8 +12,8 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.boards import claim_entries, claim_ledger, claims, comparisons
-from benchmark.boards.boards import read_boards
 from benchmark.boards.flags import NAMES, row_flags
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import site
 from benchmark.report.pages.ledger_pages import anchor
 

@@ -1,59 +1,40 @@
-"""From the records of a season to outcomes, rows and boards.
+"""What a report is about, made of the records of a season.
 
 outcome    one declared cell, (dataset, preset, seed), with its record
 row        one preset on a dataset, with the outcomes of all its seeds
 board      one dataset, with the rows of all presets that are run on it
 
-A season declares its cells. Every declared cell is read, and no other; those without a
-record are named, and the rest is shown; a record of other data or another protocol is
-an error that names the command to run.
-
-What was tried on validation stands in seasons/<season>/tuning.csv. One row per trial,
-which `rematch tune` writes: the dataset, the preset, the options that were tried, the
-epoch whose weights validation chose (1 is the first), and its rsum (0 to 600).
+`season_boards` reads them.
 """
 
-import fcntl
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
-from benchmark.core.errors import UserError, corrected_by
-from benchmark.core.files import read_csv, write_text
 from benchmark.core.records import Provenance, Record
-from benchmark.data import prepared_tables, results
+from benchmark.data import prepared_tables
 from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import (
-    COSTS,
-    EXTERNAL,
-    RECORDS,
-    RESULTS,
     RETRIEVED,
     SAMPLES,
     CellResult,
     Ranks,
     Scores,
 )
-from benchmark.papers.printed_tables import Paper, own_claims
-from benchmark.scoring import VERSION
+from benchmark.papers.printed_tables import Paper
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
 from benchmark.scoring.relevance import LayerPairs, layers_of
-from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
-from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
+from benchmark.season.parameters import BROUGHT
+from benchmark.season.plugins import Preset
+from benchmark.season.tuning import Trial
 
 RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
 TASKS = tuple(RANKED_BY)
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
-NAMED = 5  # of the cells that were not run
-OWN_IMAGES = "folder"  # module of datasets/
-COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]  # of tuning.csv
-LOCK = Path(".scratch/tuning.lock")
 # direction -> what is counted
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}
 
@@ -120,14 +101,13 @@ class Outcome:
         answers to each query, which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
         for way, pairs in layer.items():
-            found = self.scores.ranks.get(RankKey(way, kept_as))
-            if found is None or not np.array_equal(
-                found.counts, pairs.counts[pairs.queries]
-            ):
-                if way not in self.retrieved:  # and what is kept is of other judgements
+            kept = self.scores.ranks.get(RankKey(way, kept_as))
+            if kept is None or not _are_of(pairs, kept):
+                if way not in self.retrieved:
                     return None
-                found, is_whole = pairs.first_right(self.retrieved[way]), False
-            ranks[way] = found
+                kept = pairs.first_right(self.retrieved[way])
+                is_whole = False
+            ranks[way] = kept
         return self._with(ranks, () if is_whole else (*rsum_terms(ranks), "rsum"))
 
     def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
@@ -144,11 +124,17 @@ class Outcome:
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
         """With the metrics that follow from other ranks, or those that are known of
         them."""
-        found = retrieval_metrics(ranks)
-        found = {name: found[name] for name in known or found}
-        record = self.record.model_copy(update={"metrics": found})
-        by_key = {RankKey(way): of_way for way, of_way in ranks.items()}
+        metrics = retrieval_metrics(ranks)
+        if known:
+            metrics = {name: metrics[name] for name in known}
+        record = self.record.model_copy(update={"metrics": metrics})
+        by_key = {RankKey(way): ranks[way] for way in ranks}
         return replace(self, record=record, of_layer=Scores(ranks=by_key))
+
+
+def _are_of(pairs: LayerPairs, ranks: Ranks) -> bool:
+    """Whether kept ranks are of these judgements, not of others of the same name."""
+    return np.array_equal(ranks.counts, pairs.counts[pairs.queries])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -283,8 +269,8 @@ class Board:
     rows: list[Row]
     # those of the season file
     own_claims: dict[str, Paper] = field(default_factory=dict)
-    # names of the options that each trial set, by preset
-    tried: dict[str, list[frozenset[str]]] = field(default_factory=dict)
+    # trials on validation, by preset
+    tried: dict[str, list[Trial]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
@@ -379,192 +365,3 @@ class Board:
             rows,
             key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])),
         )
-
-
-def read_boards(params: Params) -> list[Board]:
-    """One board per dataset with a cell that was run; the others are named on stderr.
-    Raises UserError where none was run, and for one that was run with other data or
-    another protocol."""
-    cells = params.cells | params.fusions | params.brought
-    with corrected_by(f"rematch play {params.season}"):
-        kept = {
-            name: results.read_kept(params.season, name) for name in params.datasets
-        }
-    missing = [
-        key for key, cell in cells.items() if not _was_run(cell, kept[cell.dataset])
-    ]
-    do = f"rematch play {params.season}"
-    if missing and len(missing) == len(cells):
-        first = cells[missing[0]]
-        where = f"{RESULTS / params.season / first.dataset / RECORDS}: {first.name}"
-        raise UserError(where, "a record", "nothing", f"run: {do}")
-    if missing:
-        some = ", ".join(missing[:NAMED])
-        if len(missing) > NAMED:
-            some += ", ..."
-        told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
-        print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
-    boards, known, trials = (
-        [],
-        presets() | own_presets(params.methods),
-        read_trials(params.season),
-    )
-    known |= corrected_presets(params.corrections, known)
-    for dataset in params.datasets:
-        of_dataset = {
-            key: cell for key, cell in cells.items() if cell.dataset == dataset
-        }
-        if of_dataset.keys() <= set(missing):
-            continue
-        card = prepared_tables.read_card(dataset)
-        if card["reader"] == OWN_IMAGES:  # all such folders have the same title
-            card["title"] = dataset
-        outcomes_of: dict[str, list[Outcome]] = {}
-        for key, cell in of_dataset.items():
-            if key not in missing:
-                outcome = _outcome(params, cell, card, kept[dataset])
-                outcomes_of.setdefault(cell.preset, []).append(outcome)
-        rows = []
-        for preset, outcomes in outcomes_of.items():
-            declared = known[preset][1] if preset in known else Preset(title=preset)
-            if outcomes[0].record.family == BROUGHT:
-                declared = Preset(title=f"{preset} (external)")
-            rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
-        here = trials[trials["dataset"] == dataset]
-        tried = {
-            preset: [option_names(options) for options in trials_of]
-            for preset, trials_of in here.groupby("preset")["options"]
-        }
-        facts = {"own_claims": own_claims(params), "tried": tried}
-        facts["missing"] = tuple(key for key in of_dataset if key in missing)
-        boards.append(Board(dataset=dataset, card=card, rows=rows, **facts))
-    titles = [board.title for board in boards]
-    for board in boards:
-        if titles.count(board.title) > 1:  # splits or partitions of one dataset
-            board.card["title"] = f"{board.title} ({board.dataset})"
-    return boards
-
-
-def _was_run(cell: Cell | Fusion | Brought, kept: Mapping[str, CellResult]) -> bool:
-    """Whether the cell, and what it is a fusion of, have records."""
-    return {cell.name, *_members(cell)} <= kept.keys()
-
-
-def _members(cell: Cell | Fusion | Brought) -> list[str]:
-    """What the results of the dataset call the cells that a fusion is of; of others
-    none."""
-    folders = dict.fromkeys(cell.members) if isinstance(cell, Fusion) else ()
-    return ["/".join(Path(folder).parts[-2:]) for folder in folders]
-
-
-def _outcome(
-    params: Params,
-    cell: Cell | Fusion | Brought,
-    card: dict,
-    kept: Mapping[str, CellResult],
-) -> Outcome:
-    """Numbers of different splits, files or protocols never share a table."""
-    where, counted = RESULTS / params.season / cell.dataset, card["counts"]["test"]
-    where /= RECORDS if type(cell) is not Brought else Path(EXTERNAL, RECORDS)
-    do = f"rematch play {params.season}"
-    if type(cell) is Brought:  # Cell and Fusion are of its kind
-        do = f"rematch score --season {params.season} --dataset {cell.dataset} --name {cell.preset}"
-    with corrected_by(do):
-        result = kept[cell.name]
-        record = result.record
-        expected = {
-            "protocol_version": VERSION,
-            "season": params.season,
-            "dataset": cell.dataset,
-            "preset": cell.preset,
-            "seed": cell.seed,
-            "split": f"{card['split']}/test",
-            "images": counted["images"],
-            "captions": counted["captions"],
-        }
-        if record.manifest_sha256 != card["manifest"]:
-            wanted = f"results of the raw files that data/prepared/{cell.dataset} was read from"
-            found = "those of other files, as of another release: other images give other numbers"
-            raise UserError(f"{where}: {cell.name}", wanted, found)
-        if record.task == "localisation" and record.status == "ok":
-            expected["phrases"] = counted.get("phrases", 0)
-        for name, value in expected.items():
-            if (found := getattr(record, name)) != value:
-                raise UserError(
-                    f"{where}: {cell.name}: {name}", repr(value), repr(found)
-                )
-        if result.costs is None:
-            raise UserError(
-                where.with_name(COSTS), f"the costs of {cell.name}", "nothing"
-            )
-    trained = [kept[member] for member in _members(cell)] or [result]
-    costs = [each.costs.training for each in trained if each.costs]
-    trainings = tuple(filter(None, costs))
-    return Outcome(kept=result, record=record, trainings=trainings)
-
-
-# Trials on validation -----------------------------------------------------------------
-
-
-def trials_file(season: str) -> Path:
-    return Path("seasons") / season / "tuning.csv"
-
-
-def read_trials(season: str) -> pd.DataFrame:
-    """The trials of a season, in the order of the file; none where there is no file.
-    Raises UserError for a damaged file and for other columns."""
-    file = trials_file(season)
-    if not file.is_file():
-        return pd.DataFrame(columns=COLUMNS)
-    trials = read_csv(file, str).fillna("")
-    if list(trials.columns) != COLUMNS:
-        expected = f"the columns {', '.join(COLUMNS)}"
-        raise UserError(
-            file, expected, ", ".join(trials.columns), "correct its first line"
-        )
-    try:
-        return trials.astype({"epoch": int, "val_rsum": float})
-    except ValueError as error:
-        raise UserError(
-            file, "numbers as epoch and val_rsum", error, "correct the row"
-        ) from error
-
-
-def add_trial(season: str, trial: dict) -> None:
-    """Write one more row; rows are kept in the order of their presets, one of those
-    that were tried twice. Trials that end together wait for each other."""
-    LOCK.parent.mkdir(parents=True, exist_ok=True)
-    with LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        trials = pd.concat(
-            [read_trials(season), pd.DataFrame([trial], columns=COLUMNS)]
-        )
-        trials = trials.drop_duplicates(["dataset", "preset", "options"])
-        trials = trials.sort_values(["dataset", "preset"], kind="stable")
-        write_text(trials_file(season), trials.to_csv(index=False, lineterminator="\n"))
-
-
-def spelt(options: dict[str, Option]) -> str:
-    """Options as they stand in a row: "epochs=20 learning_rate=0.0005"."""
-    return " ".join(f"{key}={options[key]}" for key in sorted(options))
-
-
-def option_names(options: str) -> frozenset[str]:
-    """Which options a trial set."""
-    return frozenset(word.partition("=")[0] for word in options.split())
-
-
-def is_taken(options: str, cell: Cell | Record) -> bool:
-    """Whether a cell is trained with the options of a trial, in any order and in one
-    spelling: 1e-05 may stand in the row as 0.00001, True as true."""
-    words = [word.partition("=") for word in options.split()]
-    return all(
-        _value(text) == _value(str(cell.options.get(key))) for key, _, text in words
-    )
-
-
-def _value(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return {"true": "True", "false": "False", "null": "None"}.get(text, text)

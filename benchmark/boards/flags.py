@@ -22,6 +22,7 @@ from benchmark.boards.training_curves import is_early, is_rising
 from benchmark.core.departures import Aspect, sentence
 from benchmark.papers.printed_tables import is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
+from benchmark.season.tuning import Trial
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Verdict
 
@@ -321,13 +322,14 @@ def _trials_of(board: Board, row: Row) -> str:
     trials = _tried(board, row)
     if not trials:
         return "no trials"
-    names = {name for trial in trials for name in trial}
+    names = set()
+    for trial in trials:
+        names |= trial.options.keys()
     return f"{len(trials)} trials ({', '.join(sorted(names))})"
 
 
-def _tried(board: Board, row: Row) -> list[frozenset[str]]:
-    """The options that each trial of a row's method set; what they gave holds for all
-    its presets."""
+def _tried(board: Board, row: Row) -> list[Trial]:
+    """The trials of a row's method; what they gave holds for all its presets."""
     trials = []
     for other in board.rows:
         if other.method == row.method:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards.boards import Board, Row, read_boards
+from benchmark.boards.boards import Board, Row
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import judge
 from benchmark.commands.judged_results import Question, of_season
 from benchmark.core.errors import UserError, entry, printable

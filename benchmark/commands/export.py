@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.boards import Board
 from benchmark.boards.eee_export import write_eee
+from benchmark.boards.season_boards import read_boards
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic

@@ -33,8 +33,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.boards import Board
 from benchmark.boards.claim_entries import DIGITS
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import conventions
 from benchmark.commands.judged_results import (
     BoardAndRow,

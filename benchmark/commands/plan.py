@@ -25,8 +25,9 @@ from math import ceil, inf, isfinite
 from statistics import fmean, median
 
 from benchmark.boards import comparisons
-from benchmark.boards.boards import MIN_TEST_QUERIES, read_boards
+from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
+from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, entry, suggested
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
 
-from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
+from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import read_json
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed

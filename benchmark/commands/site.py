@@ -23,7 +23,7 @@ from jinja2 import Template
 from PIL import ImageOps
 
 from benchmark.boards import claim_entries, claims
-from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row, read_boards
+from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.boards.claim_ledger import (
     ClaimEntry,
     Leader,
@@ -33,6 +33,7 @@ from benchmark.boards.claim_ledger import (
 )
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.flags import IDENTICAL
+from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
 from benchmark.core.errors import UserError

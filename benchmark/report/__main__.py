@@ -16,7 +16,8 @@ import pandas as pd
 
 from benchmark.boards import claim_entries, claim_ledger, claims
 from benchmark.boards.board_layers import board_layers
-from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.boards import Board
+from benchmark.boards.season_boards import read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import write_json, write_text
 from benchmark.papers.printed_tables import papers

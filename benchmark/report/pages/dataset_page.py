@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import isinf
 
-from benchmark.boards import boards, comparisons, flags
+from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
@@ -13,6 +13,7 @@ from benchmark.report.pages.examples import example_sections
 from benchmark.report.tables import Number, Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params
+from benchmark.season.tuning import read_trials, written
 from benchmark.stats.comparisons import CARRIES
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
@@ -133,14 +134,16 @@ def spread_of(board: Board) -> dict:
 
 def tuning(params: Params, board: Board) -> Table:
     """What was tried on validation, a row per trial."""
-    trials, lines = boards.read_trials(params.season), []
-    for trial in trials[trials["dataset"] == board.dataset].itertuples():
+    lines = []
+    for trial in read_trials(params.season):
+        if trial.dataset != board.dataset:
+            continue
         row = board.row(trial.preset)
-        is_taken = row is not None and boards.is_taken(trial.options, row.record)
+        is_taken = row is not None and trial.is_taken(row.record.options)
         line = {
             "preset": title_of(trial.preset),
-            "options": trial.options,
-            "epoch kept": int(trial.epoch),
+            "options": written(trial.options),
+            "epoch kept": trial.epoch,
             "rsum": Number(value=trial.val_rsum),
             "taken": "yes" if is_taken else "",
         }

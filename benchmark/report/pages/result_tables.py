@@ -11,7 +11,7 @@ from statistics import fmean, median
 import pandas as pd
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
+from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.timing import settings_of, time_settings
 from benchmark.core.departures import sentence
 from benchmark.core.records import Record
@@ -28,6 +28,7 @@ from benchmark.report.tables import (
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
 from benchmark.season.parameters import CORRECTIONS
+from benchmark.season.tuning import written
 
 COARSE = "*"
 S = "overlap_s"
@@ -382,7 +383,7 @@ def _corrections(row: Row) -> list[str]:
         correction = outcome.record.metrics.get("correction", {})
         ways = [way for way in QUERIES if way in correction]
         if ways:
-            spelled = ", ".join(f"{way} {spelt(correction[way])}" for way in ways)
+            spelled = ", ".join(f"{way} {written(correction[way])}" for way in ways)
             sentences[spelled] = None
     return list(sentences)
 
