@@ -213,7 +213,7 @@ def _annotations(raw: Path, options: Options) -> Annotations:
         raise UserError(name, "at least one image", "none", CORRECT)
     entries = _with_equal_images_joined(raw, entries)
     _check_lines(entries)
-    annotations.notes += folder_layouts.unread_tables(raw, files)
+    folder_layouts.note_unread_tables(raw, files, annotations)
     annotations.entries = _moved(raw, entries, annotations.notes)
     return annotations
 
@@ -271,13 +271,16 @@ def _check_lines(entries: list[Entry]) -> None:
     for entry in entries:
         for caption in entry.captions:
             for line in text_tables.lines_of(caption.text)[1:]:
-                start, *rest = SEPARATOR.split(line, maxsplit=1)
-                if rest and start.strip().strip("\"'").strip() in names:
+                if _is_row(line, names):
+                    where = f"{entry.where}: caption"
                     expected = "a caption without rows of a table in it"
-                    actual = f"the line {line!r:.60}"
-                    raise UserError(
-                        f"{entry.where}: caption", expected, actual, CORRECT
-                    )
+                    raise UserError(where, expected, f"the line {line!r:.60}", CORRECT)
+
+
+def _is_row(line: str, names: text_tables.Names) -> bool:
+    """Whether a line begins with one of the names and a separator."""
+    start, *rest = SEPARATOR.split(line, maxsplit=1)
+    return bool(rest) and start.strip().strip("\"'").strip() in names
 
 
 def _check_endings(entries: list[Entry]) -> None:

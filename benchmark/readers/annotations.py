@@ -128,6 +128,12 @@ class Annotations:
             read |= self.ids.keys()
         return [key for key in self.keys if key not in read]
 
+    def note(self, names: list[str], what: str) -> None:
+        """Note what is true of some files or items; nothing without any."""
+        if names:
+            listed = reader_notes.listed(names)
+            self.notes.append(f"{len(names)} {what}: {listed}.")
+
 
 # Images -------------------------------------------------------------------------------
 

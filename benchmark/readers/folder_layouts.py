@@ -164,9 +164,8 @@ def _undecided(raw: Path, names: list[str], count: str) -> UserError:
     return UserError(raw, ANNOTATION_FILE, actual, advice)
 
 
-def unread_tables(raw: Path, files: list[str]) -> list[str]:
-    """A note on further tables of the kind that is read, which look like no
-    annotations."""
+def note_unread_tables(raw: Path, files: list[str], seen: Annotations) -> None:
+    """Note further tables of the kind that is read, which look like no annotations."""
     kind = PurePosixPath(files[0]).suffix.lower()
     others = []
     if kind == ".parquet":
@@ -176,13 +175,7 @@ def unread_tables(raw: Path, files: list[str]) -> list[str]:
         for path in sorted(raw.glob("[!.]*")):
             if path.suffix.lower() == kind and not is_annotation(path):
                 others.append(path.name)
-    what = "tables without columns of images and captions are not read"
-    return _counted(others, what)
-
-
-def _counted(names: list[str], what: str) -> list[str]:
-    """A note on some files; none without any."""
-    return [f"{len(names)} {what}: {reader_notes.listed(names)}."] if names else []
+    seen.note(others, "tables without columns of images and captions are not read")
 
 
 # One annotation file, or one of each split --------------------------------------------
@@ -205,7 +198,7 @@ def of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]
             yield replace(entry, file=str(folder / entry.file))
     others = [name for name in _metadata_files(raw) if name not in files]
     what = "files of metadata are in a folder that names no split, and are not read"
-    seen.notes += _counted(others, what)
+    seen.note(others, what)
 
 
 def _split_files(raw: Path) -> list[str]:
@@ -355,7 +348,7 @@ def of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator[
     for name in filter(folder_files.is_image, folder_files.below(raw)):
         if name not in described:
             alone.append(name)
-    seen.notes += _counted(alone, "images have no .txt beside them and are left out")
+    seen.note(alone, "images have no .txt beside them and are left out")
 
 
 def _texts_beside(raw: Path) -> dict[str, str]:

@@ -95,13 +95,8 @@ def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
         name = group[0] if len(group) > 1 else None
         yield replace(item, captions=dealt[image], split=split, group=name)
     idle = [caption for caption, owners in links.images_of.items() if not owners]
-    _note(seen, idle, "captions have no image in qrels and are left out")
-    _note(seen, unjudged, "images have no caption in qrels: unused")
-
-
-def _note(seen: Annotations, names: list[str], what: str) -> None:
-    if names:
-        seen.notes.append(f"{len(names)} {what}: {reader_notes.listed(names)}.")
+    seen.note(idle, "captions have no image in qrels and are left out")
+    seen.note(unjudged, "images have no caption in qrels: unused")
 
 
 # Judgements ---------------------------------------------------------------------------
