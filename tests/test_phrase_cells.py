@@ -14,7 +14,7 @@ import torch
 from refusals import refused
 from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_cell
 
-from benchmark.boards import boards
+from benchmark.boards import season_boards
 from benchmark.contracts.methods import Captions, NotApplicableError
 from benchmark.core.departures import Aspect
 from benchmark.core.errors import UserError
@@ -424,10 +424,10 @@ def test_a_board_refuses_a_record_of_other_phrases():
     params = params_of(cells={cell.folder: cell})
     costs = Costs(scoring=builders.cost())
     kept = {cell.name: replace(tiny_cells.result_in(cell.folder), costs=costs)}
-    assert boards._outcome(params, cell, card, kept).record == record
+    assert season_boards._outcome(params, cell, card, kept).record == record
     counted["phrases"] = 17
     with pytest.raises(UserError, match="phrases: expected 17, found 18"):
-        boards._outcome(params, cell, card, kept)
+        season_boards._outcome(params, cell, card, kept)
 
 
 # Whole images and regions together ----------------------------------------------------
