@@ -1,0 +1,33 @@
+"""Quality beside cost."""
+
+import numpy as np
+import pytest
+from made_boards import IMAGES, board, enter_made, points, row
+
+from benchmark.report.figures import cost
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    enter_made(tmp_path, monkeypatch)
+
+
+def test_costs_stand_at_their_times_and_rsum():
+    made = board(row("a", 0.5, 0.7, training=[10.0]), row("b", 0.9, training=[]))
+    left, right = cost.quality_and_cost(made, made.rows).axes
+    a, b = (each.mean("rsum") for each in made.rows)
+    assert points(left, "o") == [[10, a]]
+    milliseconds = 1000 * (1e-3 + IMAGES * 1e-5)
+    assert points(right, "o") == [[milliseconds, a], [milliseconds, b]]
+    assert (
+        left.get_xscale() == right.get_xscale() == "log"
+        and left.get_ylim() == right.get_ylim()
+    )
+    # The front is what no other beats in both.
+    made = list(map(tuple, np.random.default_rng(0).integers(1, 9, (40, 2)).tolist()))
+    best = {
+        x
+        for x in made
+        if not any(y[0] <= x[0] and y[1] >= x[1] and y != x for y in made)
+    }
+    assert cost.front(made) == sorted(best)
