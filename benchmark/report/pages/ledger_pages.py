@@ -19,7 +19,7 @@ from benchmark.boards.claim_ledger import (
     Leader,
     LedgerRow,
     Measured,
-    Place,
+    RowEntry,
     SeasonClaims,
     VerdictEntry,
     judged_again,
@@ -263,7 +263,7 @@ class BestRow:
     season: SeasonClaims
     data: Measured
     leader: Leader
-    place: Place
+    place: RowEntry
 
     @property
     def is_drawn(self) -> bool:
@@ -271,7 +271,7 @@ class BestRow:
         return self.data.split == DRAWN
 
     @property
-    def alike(self) -> list[Place]:
+    def alike(self) -> list[RowEntry]:
         """The rows that are not significantly different."""
         return self.leader.like(self.place)
 
