@@ -49,6 +49,7 @@ def step(model: nn.Module, batch: Batch | RegionBatch, name: str) -> dict[str, T
         for group in run.optimiser.param_groups:
             group["lr"] = 1e-4 * group["factor"]
         torch.manual_seed(3)
+        run._precision = partial(Run._precision, run)
         terms |= Run.step(run, batch, phase)
     with torch.autocast(device.type, torch.bfloat16):
         rounded = model.loss(batch)

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pandas as pd
 
-from benchmark.boards.boards import OWN_IMAGES
+from benchmark.boards.season_boards import OWN_IMAGES
 from benchmark.commands.external_scores import SPLIT
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Layer, Tables
