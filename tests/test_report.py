@@ -46,7 +46,7 @@ from report_seasons import (
     write_drawn_report,
 )
 
-from benchmark.boards import boards, claim_ledger, claims, season_boards
+from benchmark.boards import claim_ledger, claims, season_boards
 from benchmark.commands.ledger import write_ledger
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Claim, Entry, Paper, Row
@@ -226,7 +226,7 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
         update={"title": HOSTILE, "note": HOSTILE}
     )
     monkeypatch.setattr(
-        boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)}
+        season_boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)}
     )
     for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
         monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
@@ -369,7 +369,7 @@ def test_without_prepared_data_boards_say_what_they_lack(played):
         report.write_report(played)
     shutil.rmtree("data/cards/open")
     with refused(
-        "open/card.json", "the image of each query", do="rematch fetch open, then"
+        "open/card.json", "the card of the prepared", do="rematch fetch open, then"
     ):
         report.write_report(played)
 
