@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
     own: ClaimTest
     here: ClaimTest
-    # of each part: what the layer adds to its difference, 95%
+    # of each part: what the layer adds to its difference: its interval
     steps: list[tuple[float, float]]
 
     @property
@@ -200,7 +200,7 @@ class BoardLayer:
         return judged
 
     def _step(self, pair: Verdict) -> tuple[float, float]:
-        """95% interval of what the layer adds to the difference of a part."""
+        """Interval of what the layer adds to the difference of a part."""
         metric, samples = pair.comparison.metric, {}
         for row in self.here.rows:
             own = comparisons.sample_of(self.own, self.own.row(row.preset), metric)

@@ -53,7 +53,7 @@ class VerdictEntry(Strict):
     metric: str  # heading
     decimals: int
     difference: float  # positive: the first is better
-    low: float | None  # ends of the 95% interval; None: there is none
+    low: float | None  # ends of the interval; None: there is none
     high: float | None
     p: float | None  # after Holm's adjustment, of a conclusion that rests on it
     is_of_these_trainings: bool  # the interval says nothing of other trainings
@@ -138,7 +138,7 @@ class RowEntry(Strict):
     title: str
     mean: float  # of the metric that ranks
     rivals: list[int]  # ranks, from 1, of the rows that are not significantly different
-    low: float | None = None  # ends of the 95% interval; None: there is none
+    low: float | None = None  # ends of the interval; None: there is none
     high: float | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings
     flags: dict[str, str] = {}  # name -> sentence

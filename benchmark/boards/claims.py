@@ -38,7 +38,7 @@ from benchmark.papers.printed_tables import (
 )
 from benchmark.scoring import METRICS
 from benchmark.stats import verdicts as rules
-from benchmark.stats.claim_kinds import FAR, KINDS, Conclusion, Effect
+from benchmark.stats.claim_kinds import KINDS, Conclusion, Effect
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import WORST_FIRST, Flag, Rule, Verdict
 
@@ -206,7 +206,8 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Verdict:
         share = abs(1 - printed[0] / printed[1])
         margin = share / 2 * fmean(comparison.seconds)
     else:
-        known = of_paper if part.kind == FAR.name else printed
+        kind = KINDS[part.kind]
+        known = of_paper if kind.needs_printed else printed
         margin = margin_of(part, known, is_half, _level(comparison, part.metric))
     return Verdict(
         comparison=comparison,

@@ -81,7 +81,7 @@ def is_coarse(row: Row) -> bool:
 
 
 def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
-    """95% interval of a row: of the mean of its trainings, for other images and
+    """Interval of a row: of the mean of its trainings, for other images and
     trainings.
 
     None where nothing is known of other trainings, and where there is no
@@ -100,7 +100,7 @@ def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
 def interval_over_images(
     board: Board, row: Row, metric: str
 ) -> tuple[float, float] | None:
-    """95% interval of the mean of these very trainings, had other images been drawn.
+    """Interval of the mean of these very trainings, had other images been drawn.
 
     None where the metric was not measured, or varies with its trainings only.
     """

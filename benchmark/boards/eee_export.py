@@ -5,7 +5,7 @@ of its seeds.
 
 The name is made of the content, so that equal results give one name.
 `score_details.details` has the value of every seed, `uncertainty.confidence_interval`
-the 95% interval of the mean; `method` says for what it is. What a metric's range does
+the interval of the mean; `method` says for what it is. What a metric's range does
 not bound is "Infinity", as the schema has it.
 """
 

@@ -25,7 +25,7 @@ from benchmark.features import embedding_files
 from benchmark.features.embedding_files import TABLES
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
-    SUMMED_K,
+    RECALLED_K,
     rank_metrics,
     retrieval_metrics,
     rsum_terms,
@@ -266,7 +266,7 @@ def of_lists(
 
 def _unknown_metrics(way: str, ranks: Ranks, depth: int) -> set[str]:
     """The metrics that hang on ranks from `depth`."""
-    unknown = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
+    unknown = {f"{way}_r{k}" for k in RECALLED_K if k > depth}
     unknown.add(f"{way}_meanr")
     median = f"{way}_medr"
     if rank_metrics(way, ranks)[median] > depth:

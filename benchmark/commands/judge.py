@@ -56,6 +56,7 @@ from benchmark.commands.result_files import (
 )
 from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
+from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, printable, short
 from benchmark.core.files import is_file, write_json, write_text
 from benchmark.features.embedding_files import TABLES
@@ -387,7 +388,7 @@ def lines(facts: dict) -> list[str]:
     sentences = [f"{claimed} by {facts['metric']}: {facts['conclusion']}"]
     numbers = [f"difference {facts['difference']:+.4g}"]
     if facts["low"] is not None:
-        numbers.append(f"95% interval [{facts['low']:.4g}, {facts['high']:.4g}]")
+        numbers.append(f"{PERCENT} interval [{facts['low']:.4g}, {facts['high']:.4g}]")
     numbers.append(f"margin {facts['margin']:.4g}")
     if facts["p"] is not None:
         numbers.append(f"p {two_digits_of(facts['p'])}")

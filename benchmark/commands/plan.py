@@ -28,14 +28,15 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
+from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, suggested
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
-from benchmark.stats.claim_kinds import FAR, KINDS, ORDERED, ClaimKind
+from benchmark.stats.claim_kinds import KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
-from benchmark.stats.significance import Doubt, SeedPart
+from benchmark.stats.significance import Doubt, SeedPart, Z
 from benchmark.stats.verdicts import MOST_SEEDS, Rule, power, two_digits
 
 SEEDS = (1, 2, 3, 5, 10)
@@ -95,8 +96,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     deviation = "standard deviation of a row's trainings"
     add("--sd-seeds", type=float, metavar="SD", help=deviation)
     error = (
-        "standard error over images of the difference of two trainings; its 95%% "
-        "interval is 1.96 SE to each side"
+        "standard error over images of the difference of two trainings; its "
+        f"{PERCENT}% interval is {Z:.2f} SE to each side"
     )
     add("--se-images", type=float, metavar="SE", help=error)
     add("--of-images", type=int, metavar="N", help="how many images gave SE")
@@ -229,7 +230,7 @@ def rule_of(
     if metric not in METRICS:
         found = f"unknown metric {suggested(metric, METRICS)}"
         raise UserError("--metric", "a metric of records", found, "correct it")
-    if margin is None and kind == FAR:
+    if margin is None and kind.needs_printed:
         raise UserError("--margin", "what the first is better by", "nothing", "give it")
     if margin is None:
         printed = None if kind.denies else (difference or 0.0, 0.0)

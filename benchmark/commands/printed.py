@@ -5,7 +5,7 @@ rematch printed scan             rows of a paper, those with a preset; scan/4: o
 rematch printed scan_t2i_avg     the rows of a preset; "VSE++": those of a label, or of a part of it
 
 Below the first row of each preset and place stand the means over the seeds of each
-season in reports/, with their 95% intervals where the prepared data that these need are
+season in reports/, with their intervals where the prepared data that these need are
 there.
 """
 

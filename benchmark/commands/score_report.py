@@ -18,7 +18,7 @@ from benchmark.scoring.metrics import (
     ALL_RANKS,
     METRICS,
     RANK_METRICS,
-    SUMMED_K,
+    RECALLED_K,
     TIE_GAP,
     Metric,
     rsum_terms,
@@ -28,7 +28,7 @@ from benchmark.stats.comparisons import sample_of_queries
 from benchmark.stats.significance import score_interval
 
 SURE = f"{LEVEL:.0%}"
-CUTS = {f"r{k}": k for k in SUMMED_K}  # recall, as declared -> its K
+CUTS = {f"r{k}": k for k in RECALLED_K}  # recall, as declared -> its K
 SHOWN = (*rsum_terms(("i2t", "t2i")), "rsum")  # columns of the table of recalls
 # what to check where scores are as random ones
 ORDER_HINTS = {

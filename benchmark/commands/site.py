@@ -36,6 +36,7 @@ from benchmark.boards.flags import IDENTICAL
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
+from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
 from benchmark.data import prepared_tables
@@ -122,6 +123,7 @@ def write_season(
         "season": params.season,
         "title": params.title,
         "front": has_front,
+        "level": PERCENT,
         "headings": {name: metric.heading for name, metric in METRICS.items()},
         "boards": [*boards_by_task(boards), *boards_by_layer(boards)],
         "claims": claims_data(params, boards),

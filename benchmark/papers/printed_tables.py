@@ -35,7 +35,7 @@ from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import Preset, presets, shown
-from benchmark.stats.claim_kinds import FAR, KINDS, ORDERED
+from benchmark.stats.claim_kinds import KINDS, ORDERED
 
 FOLDER = Path(__file__).parent
 # the name of a season's own claims, where papers have those of their files
@@ -226,7 +226,7 @@ class Part(Strict):
         if len(self.presets) == 1 and not is_single:
             raise ValueError(f"a single preset cannot be {self.kind}")
         is_share = MINUS not in self.metric and quantity(self.metric).unit == "%"
-        if self.kind == FAR.name and not is_share:
+        if KINDS[self.kind].needs_printed and not is_share:
             raise ValueError("far: expected a recall or rsum")
         if len(self.printed) == 1:
             raise ValueError("printed: expected two values, of both sides")
@@ -328,7 +328,9 @@ class Paper(Strict):
             named = [part.table for part in claim.parts if part.table]
             _check_names(f"claim {claim.id}: table", named, self.tables)
             far = [
-                part for part in claim.parts if part.kind == FAR.name and part.presets
+                part
+                for part in claim.parts
+                if KINDS[part.kind].needs_printed and part.presets
             ]
             if not all(effects(self, part) for part in far):
                 raise ValueError(f"claim {claim.id}: far: expected printed values")

@@ -1,4 +1,4 @@
-"""The one figure of numbers with their 95% intervals: a line per thing that is
+"""The one figure of numbers with their intervals: a line per thing that is
 measured.
 
 Rankings, overlaps, the claims of a season and the ledger of all claims are drawn by it.
@@ -16,9 +16,10 @@ from matplotlib.patches import Patch
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
+from benchmark.core.confidence import PERCENT
 from benchmark.report.figure_style import WIDTH, drawing, legend_below, shown
 
-THESE_TRAININGS = "95% over test images, of these trainings only"
+THESE_TRAININGS = f"{PERCENT} over test images, of these trainings only"
 LABEL, TITLE = 58, 75  # characters of a line
 # inches: a line of text, between lines, of a panel
 TEXT_LINE, GAP, AROUND = 0.15, 0.09, 0.65
@@ -48,7 +49,7 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A number, perhaps with its 95% interval."""
+    """A number, perhaps with its interval."""
 
     value: float
     look: Look

@@ -23,6 +23,7 @@ from benchmark.boards.claim_ledger import (
     LedgerRow,
     judged_again,
 )
+from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
@@ -75,9 +76,9 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
         yield ReportFigure(
             name="ledger",
             figure=ledger_figure(rows),
-            alt=f"The ledger of claims, {_counted(rows)}: each tested claim is a line with a 95% "
-            "interval per test, from the opposite of what is printed over no effect to twice as "
-            "printed.",
+            alt=f"The ledger of claims, {_counted(rows)}: each tested claim is a line with a "
+            f"{PERCENT} interval per test, from the opposite of what is printed over no "
+            "effect to twice as printed.",
         )
     again = judged_again(rows)
     if again:
@@ -85,7 +86,7 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
             name="features",
             figure=features_figure(again),
             alt=f"{len(again)} claims on weaker and on stronger features of the same photographs, "
-            "each with its 95% intervals, by what becomes of the verdict.",
+            f"each with its {PERCENT} intervals, by what becomes of the verdict.",
         )
 
 

@@ -24,6 +24,7 @@ VERSION = 1  # of relevance, ties, galleries and formulas; others never share a 
 INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
 MICRO = "\N{MICRO SIGN}s"
 SUMMED_K = (1, 5, 10)  # the R@K that rsum adds up
+RECALLED_K = SUMMED_K  # the R@K of leaderboards
 SUMMED_DIRECTIONS = ("i2t", "t2i", "p2r")  # rsum adds up those that a record has
 # directions that are ranked within folds of the test split, too
 FOLDED = ("i2t", "t2i")
@@ -201,7 +202,7 @@ DISTANCE = (
 MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
 
 RANK_METRICS = (  # compute(ranks)
-    *map(_recall, SUMMED_K),
+    *map(_recall, RECALLED_K),
     Metric(
         "medr",
         "MedR",
@@ -339,7 +340,7 @@ def _by_name() -> dict[str, Metric]:
 
 METRICS = _by_name()  # every metric by its key in the record
 RSUMS = (RSUM.name, f"{FOLDS}{RSUM.name}")
-LARGEST_K = max(SUMMED_K)
+LARGEST_K = max(RECALLED_K)
 
 
 def table_metrics(direction: str, folds: bool = False) -> tuple[str, ...]:

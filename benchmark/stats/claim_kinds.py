@@ -54,6 +54,7 @@ class ClaimKind:
     sign: str  # in `rematch judge --claim`; "": such claims need printed values
     denies: bool  # whether it claims that there is no difference beyond the margin
     is_one_sided: bool  # whether only a difference in favour of the first counts
+    needs_printed: bool  # whether its margin is a share of what a paper prints
     from_zero: bool  # whether it asserts any difference; False: one beyond the margin
     above: Conclusion  # where the interval lies above the bound
     below: Conclusion  # where it lies below
@@ -67,6 +68,18 @@ class ClaimKind:
     def bound(self, margin: float) -> float:
         """Beyond it lies what a conclusion with a star asserts."""
         return 0.0 if self.from_zero else margin
+
+    def in_words(self) -> list[tuple[str, str]]:
+        """What is concluded, and if the interval does what; without its p."""
+        ends = [self.above] if self.is_one_sided else [self.above, self.below]
+        asserted = "; ".join(ends)
+        if self.is_one_sided:
+            within, beyond = "does not reach above the margin", "lies above the margin"
+        else:
+            within, beyond = "lies within the margin", "lies above the margin; below it"
+        if self.from_zero:
+            beyond = "else lies above zero; below zero"
+        return [(self.within, within), (asserted, beyond)]
 
     def is_true_of(self, difference: float, margin: float) -> bool:
         """Whether a claim of this kind holds of a true difference."""
@@ -108,6 +121,7 @@ ORDERED = ClaimKind(
     sign=">",
     denies=False,
     is_one_sided=False,
+    needs_printed=False,
     from_zero=True,
     above=Conclusion.HOLDS,
     below=Conclusion.REVERSED,
@@ -119,6 +133,7 @@ FAR = ClaimKind(
     sign="",
     denies=False,
     is_one_sided=True,
+    needs_printed=True,
     from_zero=False,
     above=Conclusion.HOLDS,
     below=Conclusion.HOLDS,
@@ -130,6 +145,7 @@ ALIKE = ClaimKind(
     sign="=",
     denies=True,
     is_one_sided=False,
+    needs_printed=False,
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,
@@ -141,6 +157,7 @@ NOT_BETTER = ClaimKind(
     sign="not better than",
     denies=True,
     is_one_sided=True,
+    needs_printed=False,
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,

@@ -133,7 +133,7 @@ function leaderboard() {
   const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "rank", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "rivals", "method"];
+  const heads = ["preset", "rank", main, `${season.level} interval`, ...others.map((name) => season.headings[name]), "S", "seeds", "rivals", "method"];
   const rows = played().map((each, at) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = endsOf(each.place);
@@ -193,7 +193,7 @@ function claims() {
     { shown: claim.identical ? "identical" : number(claim.part.difference, claim.part.decimals), sort: claim.part.difference }, claim.identical ? DASH : between(endsOf(claim.part), claim.part.decimals),
     make("span", { class: "wide" }, `${claim.reason}. `, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), claim.where),
   ]);
-  const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
+  const heads = ["claim", "paper", "verdict", "on this test set", "difference", `${season.level} interval`, "why, and where the paper says so"];
   const grid = interactive(table(`Claims on ${board.title}`, heads, rows));
   filters.append(chooser(grid, "Verdict", "verdict", 2, [...new Set(run.map((claim) => claim.conclusion))].sort()));
   if (others.length) $("page").append(folded(`${others.length} claims that were not run`, table("Why", ["claim", "paper", "reason"], others.map((claim) => [claim.statement, claim.paper, claim.reason]))));

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
 from benchmark.boards.claims import ClaimTest
+from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
@@ -36,8 +37,8 @@ def leaderboard(inputs: FigureInputs) -> Iterator[ReportFigure]:
         yield ReportFigure(
             name="ranking",
             figure=intervals(lines, band="not significantly different from the best"),
-            alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with its 95% "
-            f"interval, from {lines[0].label} to {lines[-1].label}",
+            alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with its "
+            f"{PERCENT} interval, from {lines[0].label} to {lines[-1].label}",
         )
 
 
@@ -70,7 +71,7 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
             name="claims",
             figure=intervals(lines, verticals=[0]),
             alt=f"{inputs.board.title}: {len(lines)} comparisons of the claims, each with the "
-            "difference, its 95% interval and the printed one",
+            f"difference, its {PERCENT} interval and the printed one",
         )
 
 

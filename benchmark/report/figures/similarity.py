@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from benchmark.core.confidence import PERCENT
 from benchmark.data.results import Histograms
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import (
@@ -67,7 +68,7 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     yield ReportFigure(
         name="overlaps",
         figure=intervals(lines),
-        alt=f"{inputs.board.title}: S of {len(rows)} rows with its 95% interval, at half and "
+        alt=f"{inputs.board.title}: S of {len(rows)} rows with its {PERCENT} interval, at half and "
         "double the bins, and 1 - KS",
     )
 

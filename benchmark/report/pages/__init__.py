@@ -5,6 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from benchmark.core.confidence import PERCENT
 from benchmark.report.markdown import code, escaped, inside
 from benchmark.report.tables import as_markdown
 
@@ -23,6 +24,7 @@ ENVIRONMENT.filters |= {
     "code": code,
     "table": as_markdown,
 }
+ENVIRONMENT.globals["PERCENT"] = PERCENT
 ENVIRONMENT.filters["folded"] = (
     "<details>\n<summary>{1}</summary>\n\n{0}</details>\n\n".format
 )

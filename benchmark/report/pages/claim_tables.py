@@ -6,6 +6,7 @@ from benchmark.boards import flags
 from benchmark.boards.boards import Board
 from benchmark.boards.claim_ledger import FAILED, RowEntry
 from benchmark.boards.claims import ClaimTest, counts
+from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
 from benchmark.stats.claim_kinds import KINDS
@@ -26,7 +27,7 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
             "metric": None,
-            "difference, 95% interval": None,
+            f"difference, {PERCENT} interval": None,
             "printed": None,
             "would decide it": None,
             "flags": Code(letters) if letters else None,
@@ -46,7 +47,7 @@ def _measured(verdict: Verdict) -> dict:
     """A comparison for pages."""
     return {
         "metric": heading(verdict),
-        "difference, 95% interval": difference(verdict),
+        f"difference, {PERCENT} interval": difference(verdict),
         "printed": printed_difference(verdict),
         "would decide it": limited(verdict.limit) if verdict.limit else "",
     }

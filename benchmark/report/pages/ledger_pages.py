@@ -25,6 +25,7 @@ from benchmark.boards.claim_ledger import (
     judged_again,
     untested_for,
 )
+from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
 from benchmark.report.page_contents import PageContents, SeasonContents
@@ -312,7 +313,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "rows": len(leader.places),
             "best row": place.title,
             "metric": leader.metric,
-            "level, 95% interval": level(place),
+            f"level, {PERCENT} interval": level(place),
             "not significantly different": None,
             "flags": ", ".join(known),
         }
@@ -350,7 +351,7 @@ def _test_line(
         "test": test,
         "verdict": verdict,
         "metric": part and part.metric,
-        "difference, 95% interval": part and difference(part),
+        f"difference, {PERCENT} interval": part and difference(part),
         "printed": part and signed(part.printed, part.decimals),
         "would decide it": needs,
     }

@@ -13,6 +13,7 @@ import pandas as pd
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.timing import settings_of, time_settings
+from benchmark.core.confidence import PERCENT
 from benchmark.core.departures import sentence
 from benchmark.core.records import Record
 from benchmark.data.rank_keys import RankKey
@@ -63,7 +64,7 @@ def leaderboard(board: Board) -> Table:
             "rank": index + 1,
             "preset": row.title,
             main: columns[main][index],
-            "95% interval": interval_of(board, row, metrics[0]),
+            f"{PERCENT} interval": interval_of(board, row, metrics[0]),
         }
         for heading, cells in columns.items():
             line[heading] = cells[index]
@@ -152,7 +153,9 @@ def folds(board: Board) -> Table:
             by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
             cells.append(mean(list(map(fmean, by_fold)), 1))
         columns[METRICS[metric].heading] = cells
-    columns["95% of rsum"] = [interval_of(board, row, "fold_rsum") for row in rows]
+    columns[f"{PERCENT} of rsum"] = [
+        interval_of(board, row, "fold_rsum") for row in rows
+    ]
     title = f"{board.title}: means of {board.folds} folds of test"
     return _of_rows(title, rows, columns)
 
@@ -162,7 +165,9 @@ def overlaps(board: Board) -> Table:
     range."""
     rows = [row for row in board.ranked if row.has_scores]
     columns = metric_cells(board, rows, OF_SCORES)
-    columns["95% of S"] = [interval_of(board, row, S, decimals=3) for row in rows]
+    columns[f"{PERCENT} of S"] = [
+        interval_of(board, row, S, decimals=3) for row in rows
+    ]
     columns["range"] = []
     for row in rows:
         low, high = zip(*row.values("overlap_range"), strict=True)
@@ -442,7 +447,7 @@ def _best_marked(
 def interval_of(
     board: Board, row: Row, metric: str, decimals: int = 1
 ) -> Number | None:
-    """The 95% interval of a row for other images and other trainings. Where nothing is
+    """The interval of a row for other images and other trainings. Where nothing is
     known of other trainings it is over the test images only, and has a dagger."""
     ends, note = comparisons.interval(board, row, metric), ""
     if ends is None:

@@ -20,7 +20,7 @@ from benchmark.report.pages.dataset_page import dataset_page, few_queries, legen
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Params
-from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.claim_kinds import KINDS, Conclusion
 from benchmark.stats.significance import ALPHA
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
@@ -144,6 +144,7 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
         claim_tables=claim_tables,
         said=flags.said,
         alpha=ALPHA,
+        kinds=KINDS.values(),
         legend=legend(tables),
     )
 
