@@ -302,12 +302,13 @@ def test_rsum_of_ranks_by_naive_loops():
     # of which rsum knows nothing
     pd.concat([tables[0], *more]).to_csv("a.csv", index=False)
     assert judge("a.csv", "b.csv") == found
-    pd.concat([tables[1], *(of.assign(rank=10) for of in more)]).to_csv(
-        "b.csv", index=False
-    )
+    # that each is known to a depth says that 9 is no mark of what was not found
+    of_9 = [of.assign(rank=9) for of in more]
+    pd.concat([tables[1], *of_9]).assign(depth=1000).to_csv("b.csv", index=False)
     folds = judge("a.csv", "b.csv", "--metric", "fold_rsum")
     assert folds["difference"] == pytest.approx(
-        2 * 100 * sum((tables[0]["rank"] < k).mean() for k in (1, 5, 10)), rel=1e-5
+        2 * 100 * sum((tables[0]["rank"] < k).mean() - (k > 9) for k in (1, 5, 10)),
+        rel=1e-5,
     )
     for path, table in zip(("a.csv", "b.csv"), tables, strict=True):
         table[table["direction"] == "t2i"].to_csv(path, index=False)

@@ -86,6 +86,17 @@ def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(
         assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_stage_of_ones_own_is_named_and_left_to_dvc(season, capsys):
+    FILE.write_text(yaml.safe_dump(SEASON))
+    pipeline = yaml.safe_load(Path("dvc.yaml").read_text())
+    pipeline["stages"]["mine"] = {"cmd": "exit 1"}
+    Path("dvc.yaml").write_text(yaml.safe_dump(pipeline))
+    assert main(["play", "--jobs", "1"]) == 0
+    assert "dvc.yaml: mine: " in capsys.readouterr().out
+
+
 def test_another_folder_wrong_names_and_a_second_one_are_refused(
     tmp_path, monkeypatch, capsys
 ):

@@ -256,6 +256,25 @@ class LedgerRow:
     # why it was not -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
 
+    def add(self, finding: ClaimEntry, season: SeasonClaims, data: Measured) -> None:
+        """Add what a dataset of a season says."""
+        if not finding.parts:
+            lacking = self.lacks.setdefault(finding.reason, [])
+            if season.season not in lacking:
+                lacking.append(season.season)
+            return
+        levels = [
+            leader.best.mean for leader in data.leaders if leader.task == "retrieval"
+        ]
+        where = {
+            "place": f"{data.title} ({season.season})",
+            "is_drawn": data.split == DRAWN,
+            "title": data.title,
+            "level": max(levels, default=0.0),
+        }
+        findings = self.alike if finding.is_elsewhere else self.findings
+        findings.append(finding.model_copy(update=where))
+
     @cached_property
     def photographs(self) -> list[ClaimEntry]:
         """What tests on photographs found, those on the strongest features first."""
@@ -320,32 +339,16 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
     """A row for every claim of every paper, by group, then in the order of the papers;
     a season's own claims are left out. Tests on photographs come first, then those on
     the strongest features: their strength is the level of the best row on them."""
-    rows = {
-        (name, claim.id): LedgerRow(paper=name, claim=claim)
-        for name, paper in papers().items()
-        for claim in paper.claims
-    }
+    rows = {}
+    for name, paper in papers().items():
+        for claim in paper.claims:
+            rows[name, claim.id] = LedgerRow(paper=name, claim=claim)
     for season in seasons:
         for data in season.datasets:
-            where = {
-                "place": f"{data.title} ({season.season})",
-                "is_drawn": data.split == DRAWN,
-            }
-            levels = [
-                leader.best.mean
-                for leader in data.leaders
-                if leader.task == "retrieval"
-            ]
-            where |= {"title": data.title, "level": max(levels, default=0.0)}
             for finding in data.claims:
                 row = rows.get((finding.paper, finding.id))
-                if row and finding.parts:
-                    findings = row.alike if finding.is_elsewhere else row.findings
-                    findings.append(finding.model_copy(update=where))
-                elif row and season.season not in row.lacks.setdefault(
-                    finding.reason, []
-                ):
-                    row.lacks[finding.reason].append(season.season)
+                if row:
+                    row.add(finding, season, data)
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
     order = list(Group)

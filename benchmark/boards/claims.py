@@ -63,7 +63,8 @@ class ClaimTest:
     claim: Claim
     # the sentence names another dataset: this is the same comparison here
     is_elsewhere: bool
-    # of each part that was run; none: not run
+    # those that were run, and the verdict on each; none: not run
+    parts: list[Part] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
@@ -134,10 +135,9 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
         elif test.verdicts:
             (verdicts,) = rules.judge([test.verdicts])
         if name != OWN:
-            parts = _parts_run(board, test.claim)
             verdicts = [
                 _controlled(board, paper, test.claim, part, verdict)
-                for part, verdict in zip(parts, verdicts, strict=True)
+                for part, verdict in zip(test.parts, verdicts, strict=True)
             ]
         blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
         all_flags = [*dict.fromkeys(blocking), *test.flags]
@@ -147,10 +147,15 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
 
 def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """A claim as it is put to the rules: its comparisons without their conclusions."""
-    parts = _parts_run(board, claim)
+    parts, lacks = [], []
+    for part in claim.parts:
+        lack = not_run(board, claim, _here(board, part))
+        if lack is None:
+            parts.append(part)
+        else:
+            lacks.append(lack)
     verdicts = [_asked(board, paper, part, claim.unfair) for part in parts]
-    lacks = [not_run(board, claim, _here(board, part)) for part in claim.parts]
-    missing = list(dict.fromkeys(lack for lack in lacks if lack))
+    missing = list(dict.fromkeys(lacks))
     if verdicts:
         missing = [
             Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
@@ -162,6 +167,7 @@ def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
         paper=name,
         claim=claim,
         is_elsewhere=_is_elsewhere(board, claim),
+        parts=parts,
         verdicts=verdicts,
         flags=[*missing, *flags.claim_flags(board, presets, verdicts)],
     )
@@ -170,15 +176,6 @@ def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
 def _is_elsewhere(board: Board, claim: Claim) -> bool:
     """Whether the sentence names another dataset."""
     return claim.only_there and not is_dataset(board, claim.place or "")
-
-
-def _parts_run(board: Board, claim: Claim) -> list[Part]:
-    """The parts of a claim that were run."""
-    return [
-        part
-        for part in claim.parts
-        if not_run(board, claim, _here(board, part)) is None
-    ]
 
 
 def _here(board: Board, part: Part) -> Part:

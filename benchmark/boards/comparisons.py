@@ -81,8 +81,7 @@ def is_coarse(row: Row) -> bool:
 
 
 def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
-    """Interval of a row: of the mean of its trainings, for other images and
-    trainings.
+    """Interval of the mean of a row's trainings, for other images and trainings.
 
     None where nothing is known of other trainings, and where there is no
     `interval_over_images`.
@@ -157,16 +156,15 @@ def compare(
 def usable(row: Row, metric: str) -> dict[int, Outcome]:
     """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over
     queries."""
-    return {
-        outcome.record.seed: outcome
-        for outcome in row.played
-        if measure(outcome, metric) is not None
-        and all(
-            t.ranks in outcome.scores.ranks
-            for s in sides(metric)
-            for t in _terms(outcome, s)
-        )
-    }
+    usable = {}
+    for outcome in row.played:
+        terms = []
+        for side in sides(metric):
+            terms += _terms(outcome, side)
+        has_ranks = all(term.ranks in outcome.scores.ranks for term in terms)
+        if has_ranks and measure(outcome, metric) is not None:
+            usable[outcome.record.seed] = outcome
+    return usable
 
 
 @lru_cache(maxsize=4096)  # of each pair of rows that is compared
@@ -242,11 +240,10 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
     if _is_of_its_own(metric):
-        several = {p: sample for p, sample in samples.items() if len(sample.values) > 1}
-        own = {
-            preset: comparisons.variance_of(sample)
-            for preset, sample in several.items()
-        }
+        own = {}
+        for preset, sample in samples.items():
+            if len(sample.values) > 1:
+                own[preset] = comparisons.variance_of(sample)
         return Spread(pooled=None, own=own)
     trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
     return comparisons.spread(samples, trained)
@@ -277,10 +274,11 @@ def trainings_of(board: Board, row: Row) -> frozenset[str]:
         members = {declared.start}
     else:
         return frozenset({_alike(board, row)})
-    rows = {member: known(board, member) for member in members}
-    return frozenset(
-        t for m, of in rows.items() for t in (trainings_of(board, of) if of else {m})
-    )
+    trainings: set[str] = set()
+    for member in members:
+        member_row = known(board, member)
+        trainings |= trainings_of(board, member_row) if member_row else {member}
+    return frozenset(trainings)
 
 
 def known(board: Board, preset: str) -> Row | None:
@@ -293,9 +291,15 @@ def _alike(board: Board, row: Row) -> str:
     """Of the presets whose trainings are the same the one with the most of them, the
     first on ties."""
     training = _training(row)
-    same_task = [of for of in board.rows if of.task == row.task and of.played]
-    alike = [of for of in same_task if training and _training(of) == training]
-    return max(alike, key=lambda of: len(of.played)).preset if alike else row.preset
+    if not training:
+        return row.preset
+    best = None
+    for other in board.rows:
+        if other.task != row.task or not other.played or _training(other) != training:
+            continue
+        if best is None or len(other.played) > len(best.played):
+            best = other
+    return best.preset if best else row.preset
 
 
 @lru_cache(maxsize=1024)
@@ -321,18 +325,23 @@ def rivals(board: Board) -> list[list[int]]:
     nothing is known of other trainings, and not where the test queries are too few for
     any conclusion.
     """
-    ranked, p_values = board.ranked, []
-    for first, second in combinations(ranked, 2):
-        is_small = board.is_small(first.task)
-        of = None if is_small else compare(board, first, second, RANKED_BY[first.task])
-        is_told = (
-            of and of.estimate and of.difference > 0 and not of.is_of_these_trainings
-        )
-        p_values.append(of.estimate.p() if is_told else 1.0)
-    alike_RR = ~significance.apart(p_values, len(ranked)) & ~np.eye(
-        len(ranked), dtype=bool
-    )
+    ranked = board.ranked
+    p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]
+    alike_RR = ~significance.apart(p_values, len(ranked))
+    np.fill_diagonal(alike_RR, False)
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
+
+
+def _p_apart(board: Board, first: Row, second: Row) -> float:
+    """p of the difference by which the first stands before the second."""
+    if board.is_small(first.task):
+        return 1.0
+    comparison = compare(board, first, second, RANKED_BY[first.task])
+    if comparison is None or comparison.is_of_these_trainings:
+        return 1.0
+    if not comparison.estimate or comparison.difference <= 0:
+        return 1.0
+    return comparison.estimate.p()
 
 
 def is_compared(board: Board) -> bool:
@@ -349,8 +358,11 @@ def named_twins(card: dict) -> frozenset[str]:
     """Files of the test images that the card names as twins of one in another split: of
     those of the nearest pairs."""
     leakage = card.get("leakage", {})
-    near = [names[:2] for names in leakage.get("near_pictures", [])]
-    names = [name for names in (*leakage.get("pictures", []), *near) for name in names]
+    names = []
+    for alike in leakage.get("pictures", []):
+        names += alike
+    for alike in leakage.get("near_pictures", []):
+        names += alike[:2]
     return frozenset(name.removeprefix(TEST) for name in names if name.startswith(TEST))
 
 
@@ -368,18 +380,16 @@ def without_twins(board: Board, row: Row, metric: str) -> float | None:
     is_kept, images_of, values = _without_twin(board), board.groups.image_of_query, []
     for outcome in row.played:
         terms = query_terms(metric, outcome.record.metrics)
-        kept = [is_kept[images_of[term.direction]] for term in terms]
-        if not terms or not all(of_term.any() for of_term in kept):
+        if not terms:
             return None
-        ranks = [
-            outcome.scores.ranks[t.ranks].at(of)
-            for t, of in zip(terms, kept, strict=True)
-        ]
-        values.append(
-            sum(
-                float(t.of_queries(r).mean()) for t, r in zip(terms, ranks, strict=True)
-            )
-        )
+        value = 0.0
+        for term in terms:
+            kept_Q = is_kept[images_of[term.direction]]
+            if not kept_Q.any():
+                return None
+            ranks = outcome.scores.ranks[term.ranks].at(kept_Q)
+            value += float(term.of_queries(ranks).mean())
+        values.append(value)
     return fmean(values)
 
 

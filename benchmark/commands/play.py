@@ -5,7 +5,7 @@
     rematch play --dry                    list the stages that would run; write nothing
     rematch play --gpus 0,1 --jobs 4      two cells on each GPU
 
-It runs what `dvc repro` would, and afterwards DVC finds everything up to date. A stage
+It runs what `dvc repro` would of a season, and afterwards DVC finds everything up to date. A stage
 that fails stops those that need it, and no others. A training that was killed resumes
 where it was; Ctrl-C ends all that runs. What a stage prints is in .scratch/log/. The
 exit status is 1 if a stage failed, or a cell that was evaluated now.
@@ -38,6 +38,7 @@ from benchmark.season.stages import Kind
 
 LOCK = Path(".scratch/play.lock")
 EVERYTHING = "*"  # cells
+ROOT_PIPELINE = "dvc.yaml"
 # seconds between two writings of lock files, each of which takes seconds
 FLUSH_AFTER = 60
 
@@ -73,6 +74,8 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(LOCK, "play"):
         pipeline.write_pipelines(params)  # of the season file as it is now
         with opened(params.season, last) as records:
+            for name in records.left_out:
+                print(f"dvc.yaml: {name}: not of a season, left to: dvc repro {name}")
             named = tasks_of(params, records)
             failures = tasks.run_all(named, jobs, gpus, records.is_stale, records.ended)
         if not is_whole:  # else a stage did
@@ -163,6 +166,14 @@ class Records:
         index = Index.from_indexes(repo, _indexes(repo, season))
         self.graph = index.graph  # from a stage to those that it needs
         needed = {stage for stage in index.stages if stage.name in last}
+        # a user's own stages, which `dvc repro` runs with the active season
+        self.left_out = [
+            stage.name
+            for stage in index.stages
+            if pipeline.ACTIVE.name in last
+            and stage.path_in_repo == ROOT_PIPELINE
+            and stage not in needed
+        ]
         for stage in list(needed):
             needed |= networkx.descendants(self.graph, stage)
         ordered = networkx.topological_sort(self.graph.subgraph(needed).reverse())
@@ -221,7 +232,7 @@ class Records:
 def _indexes(repo: Repo, season: str) -> Iterator[Index]:
     """The pipelines that a season needs: to read those of all seasons takes longer than
     all else that is done here."""
-    for file in (Path("dvc.yaml"), *pipeline.files_of(season)):
+    for file in (Path(ROOT_PIPELINE), *pipeline.files_of(season)):
         if file.is_file():
             yield Index.from_file(repo, str(file.absolute()))
 

@@ -178,7 +178,7 @@ def season_of(arguments: argparse.Namespace) -> Params:
         if arguments.dataset not in datasets.names():
             raise
         advice = f"add --annotations FILE, which needs no season; or {error.do}"
-        raise UserError(error.where, error.expected, error.found, advice) from error
+        raise error.but(do=advice) from error
     return params
 
 

@@ -17,7 +17,7 @@ and training hyperparameters"). A season may scale a method down, but then all o
 rows alike.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
@@ -51,6 +51,7 @@ PLACES = (  # where the papers measured: dataset/split
     "flickr30k_entities/test",
 )
 MINUS = " - "
+SEASON_FILE = "season.yaml"
 LONGEST = 160  # characters: a note on fidelity has to fit a column of a table
 
 # What a claim can be about ------------------------------------------------------------
@@ -327,13 +328,11 @@ class Paper(Strict):
         for claim in self.claims:
             named = [part.table for part in claim.parts if part.table]
             _check_names(f"claim {claim.id}: table", named, self.tables)
-            far = [
-                part
-                for part in claim.parts
-                if KINDS[part.kind].needs_printed and part.presets
-            ]
-            if not all(effects(self, part) for part in far):
-                raise ValueError(f"claim {claim.id}: far: expected printed values")
+            for part in claim.parts:
+                is_needed = KINDS[part.kind].needs_printed and part.presets
+                if is_needed and not effects(self, part):
+                    where = f"claim {claim.id}: {part.kind}"
+                    raise ValueError(f"{where}: expected printed values")
         return self
 
 
@@ -367,68 +366,63 @@ def read_paper(path: Path, preset_names: Container[str]) -> Paper:
     """The paper in a file. Raises UserError, also for a preset that is not in
     `preset_names`."""
     paper = checked(Paper, read_yaml(path), shown(path))
-    rows = [
-        (number, row) for number, table in paper.tables.items() for row in table.rows
-    ]
-    named = [(f"table {number}, row {row.label!r}", row.preset) for number, row in rows]
-    parts = [
-        (f"claim {claim.id}", part) for claim in paper.claims for part in claim.parts
-    ]
-    named += [
-        (of, name)
-        for of, p in parts
-        for pair in (p.presets, *p.controls)
-        for name in pair
-    ]
-    for where, name in named:
-        if name is not None and name not in preset_names:
-            expected, do = (
-                "a preset of methods/*.yaml",
-                "choose one of: rematch list presets",
-            )
-            raise UserError(f"{shown(path)}: {where}", expected, repr(name), do)
+    for where, name in _presets_named(paper):
+        if name not in preset_names:
+            expected = "a preset of methods/*.yaml"
+            advice = "choose one of: rematch list presets"
+            raise UserError(f"{shown(path)}: {where}", expected, repr(name), advice)
     return paper
+
+
+def _presets_named(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Where a paper names presets, and their names."""
+    for number, table in paper.tables.items():
+        for row in table.rows:
+            if row.preset is not None:
+                yield f"table {number}, row {row.label!r}", row.preset
+    for claim in paper.claims:
+        for part in claim.parts:
+            for presets_of in (part.presets, *part.controls):
+                for name in presets_of:
+                    yield f"claim {claim.id}", name
 
 
 def own_claims(params: Params) -> dict[str, Paper]:
     """The claims of a season file, as a paper without tables; empty where it makes
     none."""
+    if not params.claims:
+        return {}
     claims = []
     for number, own in enumerate(params.claims, 1):
-        said = (
-            f"{own.better} is better than {own.than} in {METRICS[own.metric].heading}."
-        )
-        facts = {
-            "presets": [own.better, own.than],
-            "metric": own.metric,
-            "where": "season.yaml",
-        }
+        heading = METRICS[own.metric].heading
+        usual = f"{own.better} is better than {own.than} in {heading}."
         claims.append(
-            Claim(id=f"own_{number}", statement=own.statement or said, **facts)
+            Claim(
+                id=f"own_{number}",
+                statement=own.statement or usual,
+                where=SEASON_FILE,
+                presets=[own.better, own.than],
+                metric=own.metric,
+            )
         )
-    about = About(
-        title=params.title, authors="", year=0, venue="", source="season.yaml"
-    )
-    return {OWN: Paper(paper=about, tables={}, claims=claims)} if claims else {}
+    about = About(title=params.title, authors="", year=0, venue="", source=SEASON_FILE)
+    return {OWN: Paper(paper=about, tables={}, claims=claims)}
 
 
 def printed(preset: str = "") -> list[Printed]:
     """What the papers print, or for one preset, in their order; every row at every
     place. The rsum of what a row prints is among its numbers."""
-    return [
-        Printed(
-            f"{name}/{number}",
-            place,
-            row,
-            {m: n for m, n in of.items() if n is not None},
-        )
-        for name, paper in papers().items()
-        for number, table in paper.tables.items()
-        for row in table.rows
-        if not preset or row.preset == preset
-        for place in row.numbers
-        for of in [table.numbers(row, place)]
-    ]
+    rows = []
+    for name, paper in papers().items():
+        for number, table in paper.tables.items():
+            for row in table.rows:
+                if preset and row.preset != preset:
+                    continue
+                for place in row.numbers:
+                    numbers = table.numbers(row, place)
+                    known = {m: n for m, n in numbers.items() if n is not None}
+                    rows.append(Printed(f"{name}/{number}", place, row, known))
+    return rows
 
 
 def as_printed(value: float | None, metric: str) -> str:
@@ -459,11 +453,11 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         return None
     table, effects = paper.tables[part.table], []
     for preset in part.presets:
-        row = next(
-            (r for r in table.rows if r.preset == preset and part.place in r.numbers),
-            None,
-        )
-        numbers = table.numbers(row, part.place) if row else {}
+        numbers = {}
+        for row in table.rows:
+            if row.preset == preset and part.place in row.numbers:
+                numbers = table.numbers(row, part.place)
+                break
         values = [numbers.get(side) for side in sides(part.metric)]
         if None in values:
             return None

@@ -9,6 +9,7 @@ alphabetical order of their files.
 """
 
 import pkgutil
+import posixpath
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -114,8 +115,8 @@ class FigureFolder:
         names = self.shown.setdefault(page, [])
         if name not in names:
             names.append(name)
-        up = "../" * page.count("/")
-        return f"{up}{path.relative_to(self.folder.parent).as_posix()}"
+        file = path.relative_to(self.folder.parent).as_posix()
+        return posixpath.relpath(file, posixpath.dirname(page) or ".")
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:

@@ -1,0 +1,132 @@
+"""Tables and sentences of the ledger, from claims.json files made by hand."""
+
+from made_ledger import CLAIM, at_level, compared, judged, row, season
+
+from benchmark.boards.claim_ledger import ledger
+from benchmark.papers.printed_tables import papers
+from benchmark.report.markdown import inside
+from benchmark.report.page_contents import PageContents, SeasonContents
+from benchmark.report.pages.ledger_pages import (
+    anchor,
+    claim_table,
+    drawn_table,
+    findings,
+    gains,
+    leaders,
+    matrix,
+)
+from benchmark.stats.verdicts import Size
+
+
+def test_a_table_has_a_row_per_finding_part_and_control():
+    open_ = judged("undecided", seeds=3)
+    control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
+    parts = [
+        compared(low=None, high=None, conclusion="holds"),
+        compared(conclusion="reversed"),
+    ]
+    parts[1] = parts[1].model_copy(update={"controls": [control]})
+    several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
+    findings = row(open_, several).findings
+    first, head, *of_parts, last = claim_table(findings).frame.to_dict("records")
+    shown = first["difference, 95% interval"]
+    assert (shown.value, shown.low, shown.high) == (2.0, 1.0, 3.0)
+    assert (first["test"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
+    assert (first["would decide it"], first["verdict"]) == ("3 more seeds", "undecided")
+    assert (head["test"], head["verdict"]) == ("Data of s1 (s1)", "reversed")
+    assert [of["verdict"] for of in of_parts] == ["holds", "reversed"]
+    assert of_parts[0]["test"] == "– A over B"
+    assert of_parts[0]["difference, 95% interval"].low is None
+    assert (last["test"], last["verdict"]) == ("– control: C over D", "reversed")
+    part = compared(conclusion="undecided", withheld="reversed")
+    findings = row(judged("undecided").model_copy(update={"parts": [part]})).findings
+    (line,) = claim_table(findings).frame.to_dict("records")
+    assert line["verdict"] == "undecided; unconfirmed: reversed"
+
+
+def test_the_matrix_has_effects_by_place_and_drawings_apart():
+    told = [
+        at_level("weak", "undecided", 250.0),
+        at_level("strong", "holds", 290.0),
+        season("d1", judged("reversed", difference=-2.0), split="drawn"),
+        season("d2", judged("holds", size=Size.AS_PRINTED), split="drawn"),
+    ]
+    rows = [of for of in ledger(told) if of.findings]
+    text = matrix(rows, ["Photos (strong)", "Photos (weak)"])
+    (line,) = text.splitlines()[2:]
+    name, printed, *effects = [cell.strip() for cell in line.strip("|").split(" | ")]
+    assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
+    assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0° +2.0", "?° +2.0")
+    assert effects[2] == "\u2715° -2.0, \u25cf° +2.0"
+
+
+def test_the_leader_stands_with_its_interval_and_how_many_rivals():
+    told = season("s", judged("holds"))
+    (line,) = leaders([told]).frame.to_dict("records")
+    leader = told.datasets[0].leaders[0]
+    assert line["best row"] == leader.best.title and line["rows"] == len(leader.places)
+    assert line["not significantly different"] == len(leader.like(leader.best)) == 1
+    level = line["level, 95% interval"]
+    assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)
+    assert line["flags"] == "extra input, best early"
+    assert [of.title for of in leader.like(leader.best)] == ["B"]
+
+
+def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
+    """And no best row where every row knows more than a search would."""
+    claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
+    less = season("s0", judged("holds", claim))
+    full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
+    told = [full, less]
+    text = findings(told, ledger(told))
+    assert (
+        "(by less), rsum +2.0" in text and "+5.0" not in text and "Best row" not in text
+    )
+    alone = findings([full], ledger([full]))
+    assert "), rsum +5.0" in alone and "by less" not in alone
+
+
+def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
+    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
+    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
+    best = lines[0]
+    assert (best["weaker features"].value, best["stronger features"].value) == (
+        250.0,
+        290.0,
+    )
+    assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert not len(gains(told[:1]))
+
+
+def test_tables_and_figures_stand_with_the_pages_that_show_them():
+    """A figure by its name, a gallery by a row of it."""
+    pages = [
+        PageContents(
+            path="papers/cyclematch.md",
+            tables={"cyclematch": ["6.2"]},
+            figures=["spaces"],
+        ),
+        PageContents(path="papers/scan.md", tables={"scan": ["1"]}),
+        PageContents(path="datasets/d.md", figures=["vse-found", "words"]),
+    ]
+    gallery = PageContents(path="datasets/d.md", figures=["cyclematch_adaptive-found"])
+    seasons = [
+        SeasonContents(season="a", pages=pages),
+        SeasonContents(season="b", pages=[gallery]),
+    ]
+    table = drawn_table(seasons).splitlines()[2:]
+    lines = [line.strip("| ").split(" | ") for line in table]
+    found = {(paper, number): place for paper, number, _, place in lines}
+    assert len(found) == len(lines)
+    for paper in papers().values():
+        assert all(
+            any(number == f"table {n}" for _, number in found) for n in paper.tables
+        )
+    assert found["cyclematch", "table 6.2"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "table 6.3"] == "on no published page"
+    assert found["scan", "table 1"] == "[a](a/papers/scan.md)"
+    assert found["instance_loss", "table 1"] == "on no published page"
+    assert found["cyclematch", "figure 6.4"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "figure 6.8"] == "[b](b/datasets/d.md)"
+    assert found["instance_loss", "figure 11"] == "[a](a/datasets/d.md)"
+    assert found["cyclematch", "table 6.1"].endswith("no result")
