@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from benchmark.boards import chance, comparisons
+from benchmark.boards import comparisons
 from benchmark.boards.board_settings import settings_of_pair
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
 from benchmark.boards.encoders import is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
@@ -108,13 +109,13 @@ def _near_chance(board: Board, row: Row) -> str:
         (layer, *_) = board.asked.values()
         images *= len(layer.queries) / int(layer.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
-        images = chance.choices_of(board.groups.of_image)
-    if text := chance.near_chance(rsum, ways, images):
+        images = choices_of(board.groups.of_image)
+    if text := near_chance(rsum, ways, images):
         return text
     ends = comparisons.interval(board, row, "rsum")
-    if not ends or not chance.is_near_chance(ends[0], ways, images):
+    if not ends or not is_near_chance(ends[0], ways, images):
         return ""
-    below = f"reaches below {chance.TIMES} times random scores"
+    below = f"reaches below {TIMES} times random scores"
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
