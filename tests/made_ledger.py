@@ -1,6 +1,6 @@
 """What seasons said of claims, made up, for tests of the ledger."""
 
-from benchmark.boards import claim_ledger
+from benchmark.boards import claim_ledger, claims_file
 from benchmark.papers.printed_tables import papers
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.verdicts import Size
@@ -8,21 +8,21 @@ from benchmark.stats.verdicts import Size
 CLAIM = papers()["scan"].claims[0]
 
 
-def compared(**facts: object) -> claim_ledger.VerdictEntry:
+def compared(**facts: object) -> claims_file.VerdictEntry:
     """2 points of 4 that are printed."""
     known = {"first": "A", "second": "B", "metric": "rsum", "decimals": 1}
     known["conclusion"] = Conclusion.HOLDS
     known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
     known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
-    return claim_ledger.VerdictEntry(**(known | facts))
+    return claims_file.VerdictEntry(**(known | facts))
 
 
 def judged(
     conclusion: str, claim: str = CLAIM.id, /, **facts: object
-) -> claim_ledger.ClaimEntry:
+) -> claims_file.ClaimEntry:
     is_run = conclusion != Conclusion.NOT_RUN
     part = {"conclusion": Conclusion(conclusion)} | facts
-    return claim_ledger.ClaimEntry(
+    return claims_file.ClaimEntry(
         paper="scan",
         id=claim,
         conclusion=Conclusion(conclusion),
@@ -34,18 +34,18 @@ def judged(
     )
 
 
-def places(rows: dict[str, tuple[float, list[int]]]) -> list[claim_ledger.RowEntry]:
+def places(rows: dict[str, tuple[float, list[int]]]) -> list[claims_file.RowEntry]:
     """title -> mean and ranks of rivals; the interval is ten points to both sides."""
     facts = {"flags": {"extra input": "x", "best early": "y"}}
     return [
-        claim_ledger.RowEntry(
+        claims_file.RowEntry(
             title=title, mean=mean, rivals=own, low=mean - 10, high=mean + 10, **facts
         )
         for title, (mean, own) in rows.items()
     ]
 
 
-def made() -> claim_ledger.Made:
+def made() -> claims_file.Made:
     facts = {
         "trainings": 4,
         "epochs": [3, 9],
@@ -54,14 +54,14 @@ def made() -> claim_ledger.Made:
         "commits": ["abc+"],
     }
     facts |= {"seeds": [0, 1], "settings": ["a machine"]}
-    return claim_ledger.Made(**facts)
+    return claims_file.Made(**facts)
 
 
 def season(
-    name: str, *claims: claim_ledger.ClaimEntry, **facts: object
-) -> claim_ledger.SeasonClaims:
+    name: str, *claims: claims_file.ClaimEntry, **facts: object
+) -> claims_file.SeasonClaims:
     """Its dataset is its own unless the facts name one."""
-    leader = claim_ledger.Leader(
+    leader = claims_file.Leader(
         task="retrieval",
         metric="rsum",
         is_compared=True,
@@ -77,15 +77,15 @@ def season(
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"
     known["made"] = made()
-    measured = claim_ledger.Measured(
+    measured = claims_file.Measured(
         leaders=[leader], claims=list(claims), **(known | facts)
     )
-    return claim_ledger.SeasonClaims(
+    return claims_file.SeasonClaims(
         season=name, title=f"Season {name}", datasets=[measured]
     )
 
 
-def row(*claims: claim_ledger.ClaimEntry) -> claim_ledger.LedgerRow:
+def row(*claims: claims_file.ClaimEntry) -> claim_ledger.LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(
@@ -95,7 +95,7 @@ def row(*claims: claim_ledger.ClaimEntry) -> claim_ledger.LedgerRow:
     )
 
 
-def at_level(name: str, verdict: str, level: float) -> claim_ledger.SeasonClaims:
+def at_level(name: str, verdict: str, level: float) -> claims_file.SeasonClaims:
     """A season whose best row in retrieval has this level."""
     told = season(name, judged(verdict), title="Photos")
     (data,) = told.datasets

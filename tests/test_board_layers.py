@@ -20,7 +20,7 @@ from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.board_layers import Judged, board_layers
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import ClaimEntry, SeasonClaims
+from benchmark.boards.claims_file import ClaimEntry, SeasonClaims
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.files import read_json
 from benchmark.data import results

@@ -2,7 +2,7 @@
 
 from builders import outcome, standing
 
-from benchmark.boards.board_settings import settings_of_pair
+from benchmark.boards.board_settings import Unequal, settings_of_pair
 
 RATE = {"options": {"rate": 1.0, "epochs": 3}, "scaled": ["rate", "epochs"]}
 
@@ -15,7 +15,8 @@ def row(name: str, rate: float, in_paper: float = 0.1, **facts: object):
 
 def test_what_is_scaled_to_two_values_is_unequal():
     settings = settings_of_pair(row("a", 1.0), row("b", 2.0))
-    assert settings.unequal == ["rate 1.0 and 2.0"] and settings.evened == []
+    assert settings.unequal == [Unequal("rate", 1.0, 2.0)] and settings.evened == []
+    assert str(settings.unequal[0]) == "rate 1.0 and 2.0"
 
 
 def test_what_the_paper_has_different_and_the_season_has_not_is_evened():

@@ -13,6 +13,7 @@ from benchmark.stats.claim_kinds import (
     SIGNS,
     Conclusion,
     Effect,
+    Side,
 )
 
 EFFECT = Effect(difference=4.0, points=6.0, share=0.1, level=300.0, most=30.0)
@@ -61,3 +62,48 @@ def test_what_lies_within_the_margin_holds_where_a_difference_is_denied():
 def test_a_claim_of_judge_has_a_sign_of_its_own():
     assert [*SIGNS] == [">", "=", "not better than"]
     assert all(KINDS[kind.name] is kind for kind in SIGNS.values())
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_despite_a_bias_nothing_is_concluded_that_it_would_bring_about(kind):
+    """A bias adds to the difference: what stands must be true of a smaller one, too,
+    or of a larger one."""
+    for favoured, sign in ((Side.FIRST, -1), (Side.SECOND, 1)):
+        for conclusion in RANGES[kind.name]:
+            left = kind.despite(conclusion, favoured)
+            if left == Conclusion.UNDECIDED:
+                continue
+            low, high = RANGES[kind.name][left]
+            assert (low if sign < 0 else high) == sign * INFINITY, (kind.name, left)
+    assert {kind.despite(c, Side.UNKNOWN) for c in Conclusion} == {Conclusion.UNDECIDED}
+    assert kind.despite(kind.above, Side.SECOND) == kind.above
+
+
+INFINITY = float("inf")
+RANGES = {  # of the differences that a conclusion allows, with a margin of 1
+    "ordered": {
+        Conclusion.HOLDS: (0.0, INFINITY),
+        Conclusion.REVERSED: (-INFINITY, 0.0),
+        Conclusion.NO_DIFFERENCE: (-1.0, 1.0),
+        Conclusion.NOT_BETTER: (-INFINITY, 1.0),
+    },
+    "far": {
+        Conclusion.HOLDS: (1.0, INFINITY),
+        Conclusion.NO_DIFFERENCE: (-INFINITY, 1.0),
+    },
+    "alike": {
+        Conclusion.HOLDS: (-1.0, 1.0),
+        Conclusion.BETTER: (1.0, INFINITY),
+        Conclusion.WORSE: (-INFINITY, -1.0),
+    },
+    "not_better": {
+        Conclusion.HOLDS: (-INFINITY, 1.0),
+        Conclusion.BETTER: (1.0, INFINITY),
+    },
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_conclusion_that_a_kind_has_is_in_its_table(kind):
+    named = {name for line in kind.in_words() for name in line.name.split("; ")}
+    assert named == {*RANGES[kind.name]}

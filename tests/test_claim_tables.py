@@ -56,7 +56,6 @@ def pair(
         adjusted_p=facts.get("adjusted_p", 0.0456),
         size=facts.get("size"),
         limit=facts.get("limit"),
-        controls=facts.get("controls", ()),
     )
 
 
@@ -178,11 +177,11 @@ class TestExport:
             assert [row["compared"] for row in of_both] == [f"a {sign} b"] * 2
 
     def test_the_remark_says_what_would_decide_it_and_what_speaks_against(self):
-        open_ = pair("a", "b", "undecided", limit=Limit(3, 1234), size=Size.SMALLER)
+        open_ = pair("a", "b", "undecided", limit=Limit(3, 2), size=Size.SMALLER)
         of = verdict(open_, flags=[Flag("C", "1 of 3 trainings")])
         assert claim_tables.remark(of, open_) == (
-            "the reason; the difference is smaller than printed; 3 more seeds of each or about "
-            "1,300 images would decide it; not converged: 1 of 3 trainings"
+            "the reason; the difference is smaller than printed; 3 more seeds of each or "
+            "2 more folds of as many images would decide it; not converged: 1 of 3 trainings"
         )
 
 
@@ -190,10 +189,10 @@ class TestExport:
     ("limit", "words"),
     [
         (Limit(1, None), "1 more seed of each"),
-        (Limit(None, 52_001, 5), "about 53,000 images with 5 more seeds"),
+        (Limit(None, 1), "1 more fold of as many images"),
         (
             Limit(None, None),
-            "neither more seeds alone nor more images with ten more seeds",
+            "neither 20 more seeds nor 20 more folds: the difference lies too near to a bound",
         ),
     ],
 )

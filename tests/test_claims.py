@@ -2,7 +2,7 @@
 Student's t."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,8 +15,8 @@ from scipy import stats
 
 from benchmark.boards import boards, claim_entries, claims, comparisons
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import ClaimEntry
 from benchmark.boards.claims import ClaimTest, claim_tests, metric_at
+from benchmark.boards.claims_file import ClaimEntry
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
 from benchmark.core.departures import Aspect, Departure
@@ -34,8 +34,9 @@ from benchmark.papers.printed_tables import (
 )
 from benchmark.season.plugins import presets
 from benchmark.season.tuning import Trial
-from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.claim_kinds import Conclusion, Side
 from benchmark.stats.significance import Doubt, SeedPart
+from benchmark.stats.verdicts import Flag
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 # is better; images are not known, the margin of MORE is 1
@@ -119,7 +120,7 @@ def claimed(monkeypatch):
 
 @pytest.fixture
 def own(monkeypatch):
-    """As `claimed`, of a season's own claims, which need no control."""
+    """As `claimed`, of a season's own claims."""
     return partial(judge, monkeypatch, paper=OWN)
 
 
@@ -217,6 +218,7 @@ FELL = "{} ended worse than fine-tuning began"
 MANY = [played(name, around(5)) for name in "cde"]
 SMALL = scaled("b", 10, {"batch": 32})
 BATCHES = "unequal settings: batch 128 and 32"
+NOT_FAIR = {"because": "Not fair.", "favours": "unknown"}
 BLOCKS = [  # letter, board, facts of the claim, reason
     ("L", of_few(images=99), {}, FEW.format(99)),
     ("L", of_few(captions=24), {}, FEW.format(24)),
@@ -241,7 +243,7 @@ BLOCKS = [  # letter, board, facts of the claim, reason
     ("D", fine_tuned([110], [99, 150, 150]), {}, FELL.format("b")),
     ("U", board(scaled("a", 12, {"batch": 128}), SMALL), {}, BATCHES),
     ("U", of_times(32, 128), TIME, "unequal settings: batch 32 and 128"),
-    ("U", board(fed("a", 12), fed("b", 10)), {"unfair": "Not fair."}, "Not fair"),
+    ("U", board(fed("a", 12), fed("b", 10)), {"bias": NOT_FAIR}, "Not fair"),
     ("G", encoded("a"), {}, "a has another text encoder than in its paper"),
     ("G", encoded("b"), {}, "b has another text encoder than in its paper"),
     (
@@ -303,7 +305,7 @@ def test_what_does_not_block_is_decided(claimed, on, facts):
 
 
 def test_the_list_of_what_blocks_is_complete():
-    elsewhere = {"M", "H", "2"}  # identical results, trials and controls, below
+    elsewhere = {"M", "H"}  # identical results and trials, below
     assert {letter for letter, *_ in BLOCKS} | elsewhere == BLOCKING.keys()
 
 
@@ -326,7 +328,7 @@ def test_of_equal_ranks_nothing_is_concluded_and_more_seeds_would_not_help(
 def test_seeds_and_evened_settings_that_differ_are_said(claimed):
     rows = played("a", around(12)), played("b", [10.0]), played("c", around(9))
     (verdict,) = claimed(board(*rows), claim("a", "b"))
-    assert ("1", "seeds 0, 1 and 2 of a against seed 0 of b", False) in verdict.flags
+    assert Flag("1", "seeds 0, 1 and 2 of a against seed 0 of b") in verdict.flags
     evened = scaled("a", 12, {"batch": 32, "depth": 1}, options={"depth": 4})
     (verdict,) = claimed(board(evened, SMALL), claim("a", "b"))
     assert said(verdict, "Q") == ["depth"] and blocks(verdict) == ""
@@ -354,96 +356,25 @@ class TestSeveralParts:
         )
 
 
-class TestControls:
-    """Against its paper: a lies 2 below b; c below d, too, but e above f."""
-
-    LEVELS = {"a": 10, "b": 12, "c": 10, "d": 12, "e": 12, "f": 10}
-    LACKS = "against the paper (reversed), and no control of our set-up was run"
-    BETTER = "does not hold: better"
-
-    def board(self, **rows: boards.Row) -> Board:
-        made = {name: played(name, around(of)) for name, of in self.LEVELS.items()}
-        return board(*(made | rows).values())
-
-    @pytest.mark.parametrize(
-        ("pair", "controls", "facts", "conclusion", "reason"),
-        [
-            ("ab", "", {}, "undecided", LACKS),
-            ("ab", "xy", {}, "undecided", LACKS),
-            ("ab", "ay", {}, "undecided", LACKS),
-            ("ab", "cd", {}, "reversed", "the interval lies below zero"),
-            ("ab", "cd xy", {}, "reversed", "the interval lies below zero"),
-            ("ab", "cd ef", {}, "undecided", "but not in a control: e over f, holds"),
-            ("ab", "cd", {"unfair": "It is not fair."}, "undecided", "It is not fair"),
-            ("ba", "fe", {}, "holds", ""),
-            ("ba", "", {"kind": "alike"}, "undecided", f"against the paper ({BETTER})"),
-            ("ba", "ba", {"kind": "alike"}, BETTER, ""),
-            (
-                "ab",
-                "",
-                {"kind": "alike"},
-                "undecided",
-                "against the paper (does not hold: worse)",
-            ),
-            ("ab", "ab", {"kind": "alike"}, "does not hold: worse", ""),
-            (
-                "ba",
-                "",
-                {"kind": "not_better"},
-                "undecided",
-                f"against the paper ({BETTER})",
-            ),
-            ("ba", "ba", {"kind": "not_better"}, BETTER, ""),
-            (
-                "db",
-                "",
-                {},
-                "undecided",
-                "against the paper (no difference beyond the margin)",
-            ),
-            ("db", "db", {}, "no difference beyond the margin", ""),
-        ],
-    )
-    def test_what_is_against_its_paper_needs_one_that_is_so_too(
-        self, claimed, pair, controls, facts, conclusion, reason
-    ):
-        made = claim(
-            *pair, controls=[list(names) for names in controls.split()], **facts
-        )
-        (verdict,) = claimed(self.board(), made)
-        assert (verdict.conclusion, verdict.on_test_set) == (conclusion, conclusion)
-        letter = (
-            "" if conclusion != "undecided" else "U" if facts.get("unfair") else "2"
-        )
-        assert blocks(verdict) == letter and reason in verdict.reason
-
-    def test_a_control_of_which_nothing_is_concluded_is_not_against_it(self, claimed):
-        """One of its rows has another text encoder."""
-        encoded = {"text_features": {"encoder": "hglmm_1000"}, "method": "vse"}
-        results = self.board(c=fed("c", 10, {"sentence": "bilstm_max"}, **encoded))
-        (verdict,) = claimed(results, claim("a", "b", controls=[["c", "d"]]))
-        assert (verdict.conclusion, blocks(verdict)) == ("undecided", "2")
-        assert "but not in a control: c over d, undecided" in verdict.reason
-
-    def test_a_season_s_own_claim_needs_none(self, own):
-        assert own(self.board(), claim("a", "b"))[0].conclusion == "reversed"
-
-    def test_what_is_against_it_on_the_test_set_alone_needs_one_too(
-        self, claimed, monkeypatch
-    ):
-        def compare(on, first, second, metric) -> Comparison:
-            part = SeedPart((3, 3), 0.01, 0.0, 30, is_own=False)
-            doubt = Doubt(images=9.0, interaction=0.0, image_count=100, seeds=(part,))
-            return compared_as(first, second, metric, -2.0, doubt)
-
-        monkeypatch.setattr(comparisons, "compare", compare)
-        for controls in ([], [["e", "f"]]):
-            (verdict,) = claimed(self.board(), claim("a", "b", controls=controls))
-            assert (verdict.conclusion, verdict.on_test_set) == (
-                "undecided",
-                "undecided",
-            )
-            assert blocks(verdict) == "" and verdict.verdicts[0].limit is not None
+@pytest.mark.parametrize(
+    ("pair", "favours", "conclusion"),
+    [
+        ("ab", "first", "reversed"),
+        ("ab", "second", "undecided"),
+        ("ba", "second", "holds"),
+        ("ba", "first", "undecided"),
+    ],
+)
+def test_what_goes_against_a_bias_of_its_entry_stands(
+    claimed, pair, favours, conclusion
+):
+    results = board(played("a", around(10)), played("b", around(12)))
+    bias = {"because": "It is so.", "favours": favours}
+    (verdict,) = claimed(results, claim(*pair, bias=bias))
+    assert verdict.conclusion == conclusion
+    assert [(f.letter, f.sentence) for f in verdict.flags if f.favours] == [
+        ("U", "It is so")
+    ] * (1 if conclusion != "undecided" else 2)
 
 
 def compared_as(
@@ -518,7 +449,7 @@ def test_a_claim_about_trained_weights_is_not_tested_with_random_or_own_ones(cla
     assert needs.conclusion == "not run"
     assert needs.reason == "a was run with a random text encoder"
     these = "the interval is for other trainings only"
-    assert other.flags == [("T", "a", False), ("I", these, False)]
+    assert other.flags == [Flag("T", "a"), Flag("I", these)]
     own = {"departures": [Departure(aspect=Aspect.WORD_VECTORS, here="trained here")]}
     made = claim("a", "b", weights="word vectors of elsewhere")
     (verdict,) = claimed(board(fed("a", 12, **own), fed("b", 10)), made)
@@ -668,7 +599,7 @@ def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed)
     )
     assert needs(twice) == f"{seeds[2][1]} more seeds" and seeds[2][1] < seeds[2][0]
     assert twice.decisive == twice.verdicts[1]
-    assert needs(never).startswith("over 100 seeds") and None in seeds[3]
+    assert needs(never).startswith("over 20 seeds") and None in seeds[3]
 
 
 @pytest.mark.parametrize(
@@ -712,7 +643,6 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
         ("mm", {"a": RATE, "b": RATE}, "", "", ""),
         ("mm", {"c": RATE}, "", "", ""),
         ("mn", {"a": RATE}, "", "H", HAD_NONE.format("b")),
-        ("mn", {"b": RATE}, "", "H", HAD_NONE.format("a")),
         # those of any preset of a method
         ("mn", {"c": RATE}, "", "H", HAD_NONE.format("b")),
         # no epochs: needs none
@@ -845,18 +775,30 @@ class TestClaimsOfThePapers:
     ) -> Comparison:
         part = SeedPart((5, 5), error**2 * 2.5, 0.0, 30, is_own=False)
         doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,))
-        return compared_as(first, second, metric, difference, doubt)
+        compared = compared_as(first, second, metric, difference, doubt)
+        key = (first.preset, second.preset if second else "", metric)
+        levels = self.levels().get(key, (0.0, 0.0))
+        return replace(compared, firsts=[levels[0]], seconds=[levels[1]])
+
+    @staticmethod
+    @cache
+    def levels() -> dict[tuple[str, str, str], tuple[float, float]]:
+        """Both values that a paper prints for a pair."""
+        known = {}
+        for paper in papers().values():
+            for part in (part for made in paper.claims for part in made.parts):
+                values = effects(paper, part) if part.presets else None
+                if values:
+                    pair = (*part.presets, *[""] * (len(part.presets) == 1))
+                    known[(*pair, part.metric)] = values
+        return known
 
     def printed(self) -> dict[tuple[str, str, str], float]:
         """The difference that a paper prints for a pair."""
         differences = {}
-        for paper in papers().values():
-            for part in (part for made in paper.claims for part in made.parts):
-                sign = -1 if quantity(part.metric).less_is_better else 1
-                values = effects(paper, part) if part.presets else None
-                if values:
-                    pair = (*part.presets, *[""] * (len(part.presets) == 1))
-                    differences[(*pair, part.metric)] = sign * (values[0] - values[1])
+        for (*pair, metric), (first, second) in self.levels().items():
+            sign = -1 if quantity(metric).less_is_better else 1
+            differences[(*pair, metric)] = sign * (first - second)
         return differences
 
     @pytest.mark.parametrize("noise", [-1.0, 0.0, 1.0])
@@ -876,10 +818,48 @@ class TestClaimsOfThePapers:
                 t.printed is not None for t in verdict.verdicts
             )
             units = {quantity(pair.comparison.metric).unit for pair in verdict.verdicts}
-            if known and verdict.claim.unfair:
+            if known and verdict.claim.bias:
                 assert blocks(verdict) and verdict.conclusion == Conclusion.UNDECIDED
             elif known and units <= {"%", "share", "score"}:
                 tried += 1
                 assert verdict.conclusion == Conclusion.HOLDS, verdict.claim.id
                 assert {t.size for t in verdict.verdicts} <= {"as printed", None}
         assert tried > 50
+
+
+def test_a_method_without_trials_may_still_win(claimed):
+    """Its opponent, which was tried, is the one that is favoured."""
+    epochs = pd.DataFrame({"epoch": [1, 2]})
+    rows = [
+        fed("a", 12, method="m", history=epochs),
+        fed("b", 10, method="n", history=epochs),
+    ]
+    (won,) = claimed(replace(board(*rows), tried={"b": RATE}), claim("a", "b"))
+    assert (won.conclusion, blocks(won)) == ("holds", "")
+    (open_,) = claimed(replace(board(*rows), tried={"a": RATE}), claim("a", "b"))
+    assert (open_.conclusion, blocks(open_)) == ("undecided", "H")
+    (bias,) = won.verdicts[0].biases
+    assert (bias.sentence, bias.favours) == (HAD_NONE.format("a"), Side.SECOND)
+    assert bias in won.flags
+
+
+def test_an_option_favours_the_row_that_was_tried_with_it(claimed):
+    """Where both were, each has what its validation prefers."""
+    rows = scaled("a", 12, {"batch": 128}), scaled("b", 10, {"batch": 32})
+    batch = [Trial(dataset="d", preset="b", options={"batch": 64}, epoch=1, val_rsum=9)]
+    tried = {
+        "": {},
+        "a": {"a": batch},
+        "b": {"b": batch},
+        "ab": dict.fromkeys("ab", batch),
+    }
+    favoured = {}
+    for names, trials in tried.items():
+        (of_both,) = claimed(replace(board(*rows), tried=trials), claim("a", "b"))
+        favoured[names] = [bias.favours for bias in of_both.verdicts[0].biases]
+    assert favoured == {
+        "": [Side.UNKNOWN],
+        "a": [Side.FIRST],
+        "b": [Side.SECOND],
+        "ab": [],
+    }

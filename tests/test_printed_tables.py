@@ -339,12 +339,7 @@ UNPRINTED = PAPER["claims"][0] | {"kind": "far", "metric": "t2i_r1"}
         ((*CLAIM, "parts"), "dualmatch", "claims.0.parts: "),
         ((*CLAIM, "parts"), [{"metrc": "rsum"}], "claims.0.parts.0.metrc: "),
         ((*CLAIM, "parts"), [["dualmatch", "none"]], "claim better: .* found 'none'"),
-        (
-            (*CLAIM, "controls"),
-            [["dualmatch", "none"]],
-            "claim better: .* found 'none'",
-        ),
-        ((*CLAIM, "controls"), [["dualmatch"]], "controls: expected as many presets"),
+        ((*CLAIM, "bias"), {"because": "B."}, "claims.0.bias.favours: "),
         ((*CLAIM, "place"), "flickr31k/test", "unknown 'flickr31k/test'"),
         (CLAIM, MEDIAN, "far: expected a recall or rsum"),
         (CLAIM, UNPRINTED, "claim better: far: expected printed values"),

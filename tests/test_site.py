@@ -11,7 +11,13 @@ import report_seasons
 from refusals import check, refusal
 
 from benchmark.__main__ import main
-from benchmark.boards import claim_entries, claim_ledger, claims, comparisons
+from benchmark.boards import (
+    claim_entries,
+    claim_ledger,
+    claims,
+    claims_file,
+    comparisons,
+)
 from benchmark.boards.flags import NAMES, row_flags
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import site
@@ -150,7 +156,7 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
     )
 
     front = Path("bare/index.html").read_text()
-    for row in claim_ledger.ledger(claim_ledger.read_seasons(Path("reports"))):
+    for row in claim_ledger.ledger(claims_file.read_seasons(Path("reports"))):
         assert front.count(f'<a id="{anchor(row)}"></a>') == 1
         assert not row.findings or f'<a href="#{anchor(row)}">' in front
     links = re.findall(r'(?:href|src)="([^"#]+)', front)

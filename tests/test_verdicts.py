@@ -16,6 +16,7 @@ from benchmark.stats.claim_kinds import (
     NOT_BETTER,
     ORDERED,
     Conclusion,
+    Side,
 )
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, Estimate, SeedPart
@@ -26,10 +27,10 @@ from benchmark.stats.verdicts import (
     Size,
     Verdict,
     claim_p,
-    decisive,
+    favoured,
     judge,
+    log_odds_per_point,
     size_of,
-    withheld,
 )
 
 WITHOUT_MARGIN = Rule(kind=ORDERED, margin=0.0)
@@ -42,6 +43,7 @@ def estimate(value: float, error: float = 0.1, freedom: float = 1e6) -> Estimate
 
 NONE, ABOVE_ZERO = "no difference beyond the margin", "the interval lies above zero"
 NOT_ABOVE = "does not reach above the margin of 1"
+DENIED = "not better by the margin"
 CASES = [  # kind, value, error, conclusion, reason: margin 1
     ("ordered", 1.5, 0.1, "holds", ABOVE_ZERO),
     ("ordered", -1.5, 0.1, "reversed", "the interval lies below zero"),
@@ -50,6 +52,9 @@ CASES = [  # kind, value, error, conclusion, reason: margin 1
     ("ordered", -0.5, 0.1, NONE, "lies within 1 of zero"),
     ("ordered", 0.5, 0.4, "undecided", "the interval covers zero and reaches beyond 1"),
     ("ordered", 0.0, 2.0, "undecided", "the interval covers zero and reaches beyond 1"),
+    ("ordered", -0.5, 0.4, DENIED, NOT_ABOVE),
+    ("ordered", -3.0, 2.0, DENIED, NOT_ABOVE),
+    ("ordered", -2.9, 2.0, "undecided", "covers zero and reaches beyond 1"),
     ("far", 1.5, 0.1, "holds", "the interval lies above 1"),
     ("far", 0.5, 0.1, NONE, NOT_ABOVE),
     ("far", -9.0, 3.0, NONE, NOT_ABOVE),
@@ -100,6 +105,7 @@ def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
         Conclusion.NO_DIFFERENCE: (-inf if rule.kind == FAR else -m, m),
         Conclusion.BETTER: (m, inf),
         Conclusion.WORSE: (-inf, -m),
+        Conclusion.NOT_BETTER: (-inf, m),
     }.get(conclusion, (-inf, inf))
 
 
@@ -122,7 +128,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
             seen.add((kind, str(conclusion)))
             assert low <= made.interval[0] and made.interval[1] <= high
         assert max(low for low, _ in ranges) < min(high for _, high in ranges)
-    assert len(seen) == 4 + 3 + 4 + 3
+    assert len(seen) == 5 + 3 + 4 + 3
 
 
 @pytest.mark.parametrize(
@@ -183,23 +189,59 @@ def judged(
     return judge(asked)
 
 
-def test_what_is_withheld_keeps_its_numbers_and_says_why():
-    ((pair,),) = judged(at(-0.001))
-    why = Flag("2", "no control", blocks=True)
-    held = withheld(pair, why)
-    assert (held.conclusion, held.on_test_set, held.reason) == (
-        "undecided",
-        "undecided",
-        why[1],
-    )
-    assert held.blocked == why and held.withheld == "reversed"
-    assert (held.p, held.limit) == (pair.p, None)
-    assert (
-        pair.conclusion == "reversed"
-        and decisive([*judged(at(0.001))[0], held]) == held
-    )
-    open_one = judged(at(-0.3))[0][0]
-    assert open_one.conclusion == "undecided" and decisive([open_one, held]) == held
+def biased(value: float, *favours: Side) -> Verdict:
+    """The verdict on a difference with an error of 0.1 and a margin of 1."""
+    rule = Rule(kind=ORDERED, margin=1.0)
+    flags = [
+        Flag("U", f"bias {number}", favours=of) for number, of in enumerate(favours)
+    ]
+    asked = Verdict(comparison=made(estimate(value)), rule=rule, biases=tuple(flags))
+    return judge([[asked]])[0][0]
+
+
+@pytest.mark.parametrize(
+    ("value", "favours", "conclusion"),
+    [
+        (2.0, [], "holds"),
+        (2.0, [Side.SECOND], "holds"),
+        (2.0, [Side.SECOND, Side.SECOND], "holds"),
+        (2.0, [Side.FIRST], "undecided"),
+        (2.0, [Side.UNKNOWN], "undecided"),
+        (2.0, [Side.FIRST, Side.SECOND], "undecided"),
+        (-2.0, [Side.FIRST], "reversed"),
+        (-2.0, [Side.SECOND], "undecided"),
+        (0.2, [Side.FIRST], DENIED),
+        (0.2, [Side.SECOND], "undecided"),
+    ],
+)
+def test_what_goes_against_the_favoured_side_stands(value, favours, conclusion):
+    verdict = biased(value, *favours)
+    assert verdict.conclusion == conclusion
+    assert verdict.measured == biased(value).conclusion
+    if conclusion == "undecided":
+        assert verdict.blocked == Flag("U", "bias 0", True, favours[0])
+        assert (verdict.reason, verdict.limit) == ("bias 0", None)
+    else:
+        assert verdict.blocked is None
+
+
+def test_biases_favour_one_side_only_if_all_do():
+    flags = {side: Flag("U", "", favours=side) for side in Side}
+    assert favoured([]) is None
+    assert favoured([flags[Side.FIRST]] * 2) == Side.FIRST
+    assert favoured([flags[Side.FIRST], flags[Side.UNKNOWN]]) == Side.UNKNOWN
+
+
+def test_a_size_is_compared_where_a_point_is_worth_as_much():
+    """2 points at 20% are as many log odds as 3 at 50%, to a tenth."""
+    here = log_odds_per_point(22.0, 20.0, 100.0)
+    there = log_odds_per_point(53.0, 50.0, 100.0)
+    assert 2 * here == pytest.approx(3 * there, rel=0.05)
+    assert size_of((1.7, 2.3), 3.0) == Size.SMALLER
+    assert size_of((1.7, 2.3), 3.0, (here, there)) == Size.AS_PRINTED
+    equal = log_odds_per_point(20.0, 20.0, 100.0)
+    assert log_odds_per_point(20.01, 20.0, 100.0) == pytest.approx(equal, rel=1e-3)
+    assert np.isfinite(log_odds_per_point(100.0, 0.0, 100.0))
 
 
 class TestAdjustment:
@@ -225,10 +267,8 @@ class TestAdjustment:
         # Beside three other claims, what one pair denies has p times their number.
         claims = [at(0.2), at(0.3), at(0.4), at(-0.03, 0.001)]
         denied, lost = judged(*claims, blocked=Flag("N", "poor", blocks=True))[3]
-        assert (denied.conclusion, denied.adjusted_p) == (
-            "undecided",
-            pytest.approx(0.12),
-        )
+        assert denied.conclusion == DENIED
+        assert denied.adjusted_p == pytest.approx(0.12)
         assert (lost.conclusion, lost.p) == ("undecided", None)
 
     def test_p_of_a_bound_is_of_a_difference_on_the_margin(self):
@@ -261,7 +301,7 @@ class TestAdjustment:
         conclusions = [
             finding.conclusion for finding in judged(at(0.01, -0.02, -0.5))[0]
         ]
-        assert conclusions[1:] == ["undecided", "undecided"]
+        assert conclusions[1:] == [DENIED, "undecided"]
         assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
 
     def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
@@ -314,15 +354,16 @@ def made_doubt(
     )
 
 
-def power(
-    doubt: Doubt, gap: float, level: float, seeds: int, share: float = 1.0
-) -> float:
-    """Of finding the gap with so many trainings of each preset, by Student's t, by
-    hand."""
+def power(doubt: Doubt, gap: float, level: float, seeds: int, folds: int = 0) -> float:
+    """Of finding the gap with so many trainings of each preset on the test set at hand,
+    and one on each further fold, by Student's t, by hand."""
     (part,) = doubt.seeds
-    of_images = share * (doubt.images - doubt.interaction)
-    variance = of_images + 2 / seeds * (share * part.interaction + part.main)
-    freedom = variance**2 / max((2 / seeds * part.main) ** 2 / 40, 1e-12)
+    images = doubt.images - doubt.interaction
+    at_hand = images + 2 / seeds * (part.interaction + part.main)
+    further = images + 2 * (part.interaction + part.main)
+    variance = (at_hand + folds * further) / (folds + 1) ** 2
+    luck = (2 / seeds + folds * 2) / (folds + 1) ** 2 * part.main
+    freedom = variance**2 / max(luck**2 / 40, 1e-12)
     t = stats.t.ppf(1 - level / 2, min(freedom, 1e6))
     return float(stats.norm.cdf(gap / np.sqrt(variance) - t))
 
@@ -334,27 +375,29 @@ class TestLimits:
 
     RULE = Rule(kind=ORDERED, margin=6.0)
 
-    def test_related_presets_need_more_seeds_and_unrelated_ones_more_images(self):
+    def test_related_presets_need_seeds_and_unrelated_ones_folds(self):
         doubt = made_doubt(0.5**2, 2.85**2, 3)
         limit = self.RULE.limit(6.0, doubt, 17)
         assert limit.seeds == 1
         assert power(doubt, 6.0, 0.05 / 17, 4) >= 0.8 > power(doubt, 6.0, 0.05 / 17, 3)
         doubt = made_doubt(2.8**2, 2.85**2, 3)
         limit = self.RULE.limit(6.0, doubt, 17)
-        assert limit.seeds is None and limit.seeds_beside == 0
-        share = 1000 / limit.images
-        assert power(doubt, 6.0, 0.05 / 17, 3, share) >= 0.8
-        assert power(doubt, 6.0, 0.05 / 17, 3, 1.05 * share) < 0.8
+        assert limit.seeds is None and limit.folds > 1
+        assert power(doubt, 6.0, 0.05 / 17, 3, limit.folds) >= 0.8
+        assert power(doubt, 6.0, 0.05 / 17, 3, limit.folds - 1) < 0.8
         assert power(doubt, 6.0, 0.05 / 17, 1000) < 0.8
 
-    def test_where_seeds_dominate_or_images_are_not_known_seeds_are_all_there_is(self):
-        doubt = made_doubt(0.1, 0.1, 3, main=40.0)
-        limit = self.RULE.limit(6.0, doubt, 1)
-        assert limit.seeds is not None and limit.seeds_beside > 0
+    def test_where_images_are_not_known_seeds_are_all_there_is(self):
         part = SeedPart((3, 3), 20.0, 0.0, 40, is_own=False)
         doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,))
         limit = Rule(kind=ORDERED, margin=0.0).limit(6.0, doubt, 1)
-        assert limit.images is None and limit.seeds is not None
+        assert limit.folds is None and limit.seeds is not None
+
+    def test_a_difference_below_zero_is_denied_by_the_margin_above_it(self):
+        """No interval around -6 need lie within the margin."""
+        doubt = made_doubt(2.0, 6.0, 3)
+        assert self.RULE.limit(-5.9, doubt, 1) == Limit(1, 1)
+        assert Rule(kind=ALIKE, margin=6.0).limit(-5.9, doubt, 1) == Limit(None, None)
 
     def test_a_difference_within_the_margin_may_be_decided_as_none_and_one_on_it_never(
         self,

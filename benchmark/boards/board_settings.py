@@ -4,12 +4,25 @@ from typing import NamedTuple
 
 from benchmark.boards.boards import Row
 from benchmark.papers.printed_tables import unequal
+from benchmark.season.parameters import Option
+
+
+class Unequal(NamedTuple):
+    """An option of two rows that a season scaled to different values, which the paper
+    has not."""
+
+    name: str
+    first: Option
+    second: Option
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.first} and {self.second}"
 
 
 class SettingsOfPair(NamedTuple):
     """What differs between two rows of one method."""
 
-    unequal: list[str]  # scaled to different values, which the paper has not
+    unequal: list[Unequal]
     evened: list[str]  # different in the paper, equal here
 
 
@@ -22,7 +35,7 @@ def settings_of_pair(first: Row, second: Row) -> SettingsOfPair:
     records, presets = (first.record, second.record), (first.declared, second.declared)
     here, there = records[0].options, records[1].options
     differing = [
-        f"{name} {here.get(name)} and {there.get(name)}"
+        Unequal(name, here.get(name), there.get(name))
         for name in unequal(*records, *presets)
     ]
     evened = []

@@ -3,11 +3,18 @@
 Numbers have DIGITS significant digits.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board, Row
-from benchmark.boards.claim_ledger import (
+from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims_file import (
+    DRAWN,
     ClaimEntry,
     Leader,
     Made,
@@ -15,13 +22,15 @@ from benchmark.boards.claim_ledger import (
     RowEntry,
     SeasonClaims,
     VerdictEntry,
+    column,
 )
-from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.timing import settings_of
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Params
 from benchmark.stats.claim_kinds import Conclusion
-from benchmark.stats.verdicts import Limit, Verdict
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import Doubt
+from benchmark.stats.verdicts import Limit, Verdict, favoured
 
 DIGITS = 6  # significant ones
 
@@ -41,10 +50,44 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         title=board.title,
         split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
+        test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
         claims=[_claim_entry(test, layers) for test in claim_tests_on(board)],
     )
+
+
+def test_images(board: Board) -> str:
+    """A digest of which test images a board has, and of their order: that of the raw
+    files, of the split, and of the images of all queries."""
+    digest = hashlib.sha256()
+    digest.update(f"{board.card['manifest']} {board.card['split']}".encode())
+    groups = board.groups
+    for images in (groups.of_image, *groups.image_of_query.values()):
+        digest.update(np.ascontiguousarray(images, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def evidence(boards: Sequence[Board]) -> pd.DataFrame:
+    """What each test image, or group of them, does to the difference of each part of a
+    claim, on photographs: a row per image and dataset, a column per part (column). The
+    squares of a column add up to the variance over images. NaN where a part has fewer
+    terms, or is not known."""
+    tables = [pd.DataFrame({"dataset": pd.Series(dtype=str)})]
+    for board in boards:
+        if board.card["split"] == DRAWN:
+            continue
+        columns = {}
+        for test in claim_tests_on(board):
+            for index, verdict in zip(test.indices, test.verdicts, strict=True):
+                noise = verdict.comparison.noise
+                if noise is not None and test.is_counted:
+                    name = column(test.paper, test.claim.id, index)
+                    columns[name] = pd.Series(noise, dtype=np.float32)
+        table = pd.DataFrame(columns)
+        table.insert(0, "dataset", board.dataset)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
@@ -59,7 +102,10 @@ def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
         reason=test.reason,
         is_elsewhere=test.is_elsewhere,
         cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
-        parts=[verdict_entry(verdict) for verdict in test.verdicts],
+        parts=[
+            verdict_entry(verdict, index)
+            for index, verdict in zip(test.indices, test.verdicts, strict=True)
+        ],
         decisive=decisive,
         layers=_by_layers(test, layers),
     )
@@ -133,8 +179,8 @@ def _row_entry(board: Board, row: Row, metric: str, rivals: list[int]) -> RowEnt
     )
 
 
-def verdict_entry(verdict: Verdict) -> VerdictEntry:
-    """A part of a claim that was run, with its controls."""
+def verdict_entry(verdict: Verdict, index: int = 0) -> VerdictEntry:
+    """A part of a claim that was run; `index` is its place in the claim."""
     comparison = verdict.comparison
     metric = quantity(comparison.metric)
     low, high = comparison.interval or (None, None)
@@ -158,11 +204,41 @@ def verdict_entry(verdict: Verdict) -> VerdictEntry:
         margin=_rounded(verdict.margin),
         size=verdict.size,
         seeds=limit.seeds,
-        images=limit.images,
-        seeds_beside=limit.seeds_beside,
+        folds=limit.folds,
         remedy=flags.BLOCKING[verdict.blocked.letter] if verdict.blocked else "",
-        controls=[verdict_entry(control) for control in verdict.controls],
-        withheld=verdict.withheld,
+        part=index,
+        doubt=_rounded_doubt(comparison.doubt),
+        levels=_levels(comparison),
+        slopes=tuple(map(_rounded, verdict.slopes)),
+        favours=favoured(verdict.biases),
+        is_blocked=bool(verdict.blocked) and verdict.blocked.favours is None,
+        is_out_of_reach=_is_out_of_reach(verdict),
+    )
+
+
+def _levels(comparison: Comparison) -> tuple[float, float] | None:
+    if not comparison.firsts or not comparison.seconds:
+        return None
+    return _rounded(fmean(comparison.firsts)), _rounded(fmean(comparison.seconds))
+
+
+def _is_out_of_reach(verdict: Verdict) -> bool:
+    return bool(verdict.blocked) and verdict.blocked.letter in flags.OUT_OF_REACH
+
+
+def _rounded_doubt(doubt: Doubt) -> Doubt:
+    seeds = [
+        part._replace(
+            variance=_rounded(part.variance),
+            interaction=_rounded(part.interaction),
+            freedom=_rounded(part.freedom),
+        )
+        for part in doubt.seeds
+    ]
+    return doubt._replace(
+        images=_rounded(doubt.images),
+        interaction=_rounded(doubt.interaction),
+        seeds=tuple(seeds),
     )
 
 

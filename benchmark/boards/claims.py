@@ -6,11 +6,10 @@ compared (comparisons), and the interval and p say what is concluded (stats.verd
 twice: for other images and other trainings, which is the verdict, and for other
 trainings on this test set, which is what papers say. Holm's adjustment is over the
 claims of a paper that count on the dataset: a sentence about another dataset is shown,
-and neither counted nor adjusted with. A verdict against a paper stands if the controls
-of its part, the same comparison in another set-up, are against it, too; without one it
-is undecided. Why a claim is not run at all: see unrun_claims; why nothing is concluded
-from a comparison: see flags. What a season says on them all is written to
-reports/<season>/claims.json (claim_entries).
+and neither counted nor adjusted with. Of a comparison with a bias only what goes against
+it is concluded. Why a claim is not run at all: see unrun_claims; why nothing is
+concluded from a comparison, and what favours a side: see flags. What a season says on
+them all is written to reports/<season>/claims.json (claim_entries).
 """
 
 import math
@@ -21,12 +20,11 @@ from statistics import fmean
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import FAILED
 from benchmark.boards.unrun_claims import not_run
 from benchmark.papers.printed_tables import (
     MINUS,
-    OWN,
     RECALLS,
+    Bias,
     Claim,
     Paper,
     Part,
@@ -40,7 +38,13 @@ from benchmark.scoring import METRICS
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import KINDS, Conclusion, Effect
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import WORST_FIRST, Flag, Rule, Verdict
+from benchmark.stats.verdicts import (
+    WORST_FIRST,
+    Flag,
+    Rule,
+    Verdict,
+    log_odds_per_point,
+)
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -66,6 +70,7 @@ class ClaimTest:
     # those that were run, and the verdict on each; none: not run
     parts: list[Part] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)  # of these parts in the claim
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
@@ -134,27 +139,24 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
             verdicts = next(judged)
         elif test.verdicts:
             (verdicts,) = rules.judge([test.verdicts])
-        if name != OWN:
-            verdicts = [
-                _controlled(board, paper, test.claim, part, verdict)
-                for part, verdict in zip(test.parts, verdicts, strict=True)
-            ]
         blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
-        all_flags = [*dict.fromkeys(blocking), *test.flags]
+        biases = [bias for verdict in verdicts for bias in verdict.biases]
+        all_flags = [*dict.fromkeys(blocking + biases), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
 
 def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """A claim as it is put to the rules: its comparisons without their conclusions."""
-    parts, lacks = [], []
-    for part in claim.parts:
+    parts, indices, lacks = [], [], []
+    for index, part in enumerate(claim.parts):
         lack = not_run(board, claim, _here(board, part))
         if lack is None:
             parts.append(part)
+            indices.append(index)
         else:
             lacks.append(lack)
-    verdicts = [_asked(board, paper, part, claim.unfair) for part in parts]
+    verdicts = [_asked(board, paper, part, claim.bias) for part in parts]
     missing = list(dict.fromkeys(lacks))
     if verdicts:
         missing = [
@@ -169,6 +171,7 @@ def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
         is_elsewhere=_is_elsewhere(board, claim),
         parts=parts,
         verdicts=verdicts,
+        indices=indices,
         flags=[*missing, *flags.claim_flags(board, presets, verdicts)],
     )
 
@@ -183,7 +186,7 @@ def _here(board: Board, part: Part) -> Part:
     return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
 
 
-def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Verdict:
+def _asked(board: Board, paper: Paper, part: Part, bias: Bias | None) -> Verdict:
     """The comparison of a part, with what it says about it and what is printed, before
     anything is concluded."""
     first, second = [*map(board.row, part.presets), None][:2]
@@ -193,10 +196,11 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Verdict:
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
     printed = None if is_half else of_paper
-    difference = None
+    difference, slopes = None, (1.0, 1.0)
     if printed:
         difference = printed[0] - printed[1]
         difference = -difference if metric.less_is_better else difference
+        slopes = _slopes(comparison, part.metric, printed)
     if printed and is_time(part.metric):
         # Times of other machines are compared as shares: half of the printed share that
         # the first preset saves, of what the second takes here.
@@ -210,9 +214,23 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Verdict:
         comparison=comparison,
         rule=Rule(kind=KINDS[part.kind], margin=margin),
         printed=difference,
-        blocked=flags.obstacle(board, comparison, unfair),
+        blocked=flags.obstacle(board, comparison),
+        biases=flags.biases(board, comparison, bias),
         has_scale=metric.unit in ("%", "share"),
+        slopes=slopes,
     )
+
+
+def _slopes(
+    comparison: Comparison, metric: str, printed: Sequence[float]
+) -> tuple[float, float]:
+    """Log odds per point between the two levels here, and between the printed ones,
+    where they are of recalls or of sums of these; else 1: a point is a point."""
+    if _level(comparison, metric) is None:
+        return 1.0, 1.0
+    most = 100.0 * (len(RECALLS) if metric in ("rsum", "fold_rsum") else 1)
+    here = log_odds_per_point(fmean(comparison.firsts), fmean(comparison.seconds), most)
+    return here, log_odds_per_point(*printed, most)
 
 
 def _level(comparison: Comparison, metric: str) -> float | None:
@@ -221,36 +239,6 @@ def _level(comparison: Comparison, metric: str) -> float | None:
     if not comparison.second or is_difference or quantity(metric).unit != "%":
         return None
     return max(fmean(comparison.firsts), fmean(comparison.seconds))
-
-
-def _controlled(
-    board: Board, paper: Paper, claim: Claim, part: Part, verdict: Verdict
-) -> Verdict:
-    """A verdict that is against its paper, with its controls, which have the printed
-    numbers of the part; undecided where none was run, or one is not against the
-    paper."""
-    if verdict.conclusion not in FAILED and verdict.on_test_set not in FAILED:
-        return verdict
-    printed = effects(paper, part) or []
-    asked = []
-    for presets in part.controls:
-        control = part.model_copy(update={"printed": printed, "presets": presets})
-        if not not_run(board, claim, _here(board, control)):
-            asked.append([_asked(board, paper, control, claim.unfair)])
-    controls = tuple(judged for (judged,) in rules.judge(asked))
-    agreeing = [control for control in controls if control.conclusion in FAILED]
-    if controls and len(agreeing) == len(controls):
-        return replace(verdict, controls=controls)
-    if verdict.conclusion not in FAILED:  # it is on this test set alone
-        return replace(verdict, on_test_set=Conclusion.UNDECIDED)
-    why = f"against the paper ({verdict.conclusion})"
-    if controls:
-        other = next(each for each in controls if each.conclusion not in FAILED)
-        why += f", but not in a control: {other.comparison.names}, {other.conclusion}"
-    else:
-        why += ", and no control of our set-up was run"
-    unconfirmed = Flag(flags.UNCONFIRMED.letter, why, blocks=True)
-    return rules.withheld(replace(verdict, controls=controls), unconfirmed)
 
 
 def margin_of(

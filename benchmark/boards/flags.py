@@ -9,20 +9,21 @@ Nothing is concluded where a flag blocks. docs/statistics.md has a table of all 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from benchmark.boards import comparisons
-from benchmark.boards.board_settings import settings_of_pair
+from benchmark.boards.board_settings import Unequal, settings_of_pair
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
 from benchmark.boards.encoders import is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
 from benchmark.core.departures import Aspect, sentence
-from benchmark.papers.printed_tables import is_time, sides
+from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.season.tuning import Trial
+from benchmark.stats.claim_kinds import Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Verdict
 
@@ -38,7 +39,7 @@ class Compared:
     rows: list[Row]  # one or two
     comparison: Comparison
     verdict: Verdict | None = None  # None: not judged yet
-    unfair: str = ""  # what the entry of its claim says
+    declared: Bias | None = None  # what the entry of its claim says
 
     @property
     def is_of_times(self) -> bool:
@@ -65,6 +66,10 @@ def _nothing(*_: object) -> str:
     return ""
 
 
+def _no_bias(compared: Compared) -> Bias | None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlagKind:
     """A kind of flag. What finds it gives a sentence without its full stop, or "" where
@@ -78,6 +83,10 @@ class FlagKind:
     blocks_row: bool = False  # whether nothing is concluded against a row that has it
     # why nothing can be concluded from a comparison, whatever its numbers
     obstacle: Callable[[Compared], str] = _nothing
+    # whether no test here can decide what it stands in the way of
+    is_out_of_reach: bool = False
+    # what favours a side of a comparison, or may
+    bias: Callable[[Compared], Bias | None] = _no_bias
     # what speaks against trusting a verdict on a comparison
     caution: Callable[[Compared], str] = _nothing
     # whether it counts against a verdict on a row that has it
@@ -119,9 +128,19 @@ def _near_chance(board: Board, row: Row) -> str:
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
-def _barely_trained(compared: Compared) -> str:
+def _barely_trained(compared: Compared) -> Bias | None:
     poor = compared.with_flag(NEAR_CHANCE)
-    return f"{_titles(poor)} barely trained" if poor else ""
+    if not poor:
+        return None
+    because = f"{_titles(poor)} barely trained"
+    return Bias(because=because, favours=_favoured_against(compared, poor))
+
+
+def _favoured_against(compared: Compared, weak: Sequence[Row]) -> Side:
+    """The side that is favoured where some rows are worse than they could be."""
+    if len(compared.rows) < 2 or len(weak) != 1:
+        return Side.UNKNOWN
+    return Side.SECOND if weak[0] is compared.rows[0] else Side.FIRST
 
 
 NEAR_CHANCE = FlagKind(
@@ -130,7 +149,7 @@ NEAR_CHANCE = FlagKind(
     remedy="a row above chance",
     of_row=_near_chance,
     blocks_row=True,
-    obstacle=_barely_trained,
+    bias=_barely_trained,
     warns_of_verdicts=True,
 )
 
@@ -173,6 +192,7 @@ BELOW_ITS_START = FlagKind(
     remedy="fine-tuning that improves on its start",
     of_row=_below_its_start,
     obstacle=_fine_tuning_lost,
+    is_out_of_reach=True,
     warns_of_verdicts=True,
 )
 
@@ -234,6 +254,7 @@ OTHER_TEXT_ENCODER = FlagKind(
     remedy="the paper's text encoder",
     of_row=_other_text_encoder,
     obstacle=_one_has_another_encoder,
+    is_out_of_reach=True,
     warns_of_verdicts=True,
     needs_paper=True,
 )
@@ -268,37 +289,61 @@ IDENTICAL = FlagKind(
 )
 
 
-def _unequal_settings(compared: Compared) -> str:
-    if compared.unfair:
-        return compared.unfair.removesuffix(".")
+def _unequal_settings(compared: Compared) -> Bias | None:
+    """An option favours the row that was tried with it, where the other was not; where
+    both were, each has what its own validation prefers."""
+    if compared.declared:
+        return compared.declared
     if len(compared.rows) < 2:
-        return ""
-    unequal = settings_of_pair(*compared.rows).unequal
-    return f"unequal settings: {', '.join(unequal)}" if unequal else ""
+        return None
+    unequal, favoured = [], set()
+    for setting in settings_of_pair(*compared.rows).unequal:
+        was_tried = [_was_tried(compared.board, row, setting) for row in compared.rows]
+        if not all(was_tried):
+            unequal.append(str(setting))
+            favoured.add(_only(was_tried))
+    if not unequal:
+        return None
+    side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
+    return Bias(because=f"unequal settings: {', '.join(unequal)}", favours=side)
+
+
+def _was_tried(board: Board, row: Row, setting: Unequal) -> bool:
+    """Whether a trial of a row had another value of an option than the season."""
+    trials = board.tried.get(row.preset, ())
+    return any(setting.name in trial.options for trial in trials)
+
+
+def _only(was_tried: Sequence[bool]) -> Side:
+    """The side that was tried, of which at most one was."""
+    if was_tried[0]:
+        return Side.FIRST
+    return Side.SECOND if was_tried[1] else Side.UNKNOWN
 
 
 UNEQUAL_SETTINGS = FlagKind(
     letter="U",
     name="unequal settings",
     remedy="equal settings",
-    obstacle=_unequal_settings,
+    bias=_unequal_settings,
 )
 
 
-def _untried(compared: Compared) -> str:
+def _untried(compared: Compared) -> Bias | None:
     """One of two methods had no trial, and has epochs to be tried."""
     if len(compared.trained) < 2:
-        return ""
+        return None
     first, second = compared.rows
     if first.method == second.method:
-        return ""
+        return None
     untried = [row for row in (first, second) if not _tried(compared.board, row)]
     if len(untried) != 1:
-        return ""
+        return None
     (row,) = untried
     if not any(outcome.record.history for outcome in row.played):
-        return ""
-    return f"{row.title} had no trials on validation, its opponent had"
+        return None
+    because = f"{row.title} had no trials on validation, its opponent had"
+    return Bias(because=because, favours=_favoured_against(compared, untried))
 
 
 def _unlike_trials(compared: Compared) -> str:
@@ -341,7 +386,7 @@ UNLIKE_TRIALS = FlagKind(
     letter="H",
     name="unlike trials",
     remedy="equal trials",
-    obstacle=_untried,
+    bias=_untried,
     caution=_unlike_trials,
 )
 
@@ -390,9 +435,6 @@ NO_SPREAD = FlagKind(
     name="no spread",
     remedy="further seeds",
     obstacle=_no_spread,
-)
-UNCONFIRMED = FlagKind(  # found by the controls of a claim
-    letter="2", name="unconfirmed", remedy="a control that agrees"
 )
 
 # On rows, those that block nothing ----------------------------------------------------
@@ -663,7 +705,6 @@ FLAGS = (  # in the order of pages: those that may block a verdict first
     UNLIKE_MACHINES,
     COARSE_BINS,
     NO_SPREAD,
-    UNCONFIRMED,
     NEARLY_PERFECT,
     RANDOM_TEXT_ENCODER,
     EXTRA_INPUT,
@@ -687,19 +728,18 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
     FEW_QUERIES,
     IDENTICAL,
     UNLIKE_MACHINES,
-    NEAR_CHANCE,
     BELOW_ITS_START,
-    UNEQUAL_SETTINGS,
-    UNLIKE_TRIALS,
     OTHER_TEXT_ENCODER,
     COARSE_BINS,
     NO_SPREAD,
     FEW_SEEDS,
 )
+BIASES = (NEAR_CHANCE, UNEQUAL_SETTINGS, UNLIKE_TRIALS)
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
 CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
+OUT_OF_REACH = [kind.letter for kind in FLAGS if kind.is_out_of_reach]
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
 
 
@@ -730,16 +770,34 @@ def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
     return any(flag.letter == kind.letter for flag in row_flags(board, row))
 
 
-def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | None:
+def obstacle(board: Board, comparison: Comparison) -> Flag | None:
     """Why nothing can be concluded from a comparison, whatever its numbers; None: it
-    can. `unfair` is what the entry of its claim says."""
-    presets = (comparison.first, comparison.second)
-    rows = [board.row(preset) for preset in presets if preset]
-    compared = Compared(board=board, rows=rows, comparison=comparison, unfair=unfair)
+    can."""
+    compared = _compared(board, comparison)
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
             return Flag(kind.letter, text, blocks=True)
     return None
+
+
+def biases(
+    board: Board, comparison: Comparison, declared: Bias | None = None
+) -> tuple[Flag, ...]:
+    """What favours a side of a comparison, or may; `declared` is what the entry of its
+    claim says."""
+    compared = replace(_compared(board, comparison), declared=declared)
+    found = []
+    for kind in BIASES:
+        if bias := kind.bias(compared):
+            sentence = bias.because.removesuffix(".")
+            found.append(Flag(kind.letter, sentence, favours=bias.favours))
+    return tuple(found)
+
+
+def _compared(board: Board, comparison: Comparison) -> Compared:
+    presets = (comparison.first, comparison.second)
+    rows = [board.row(preset) for preset in presets if preset]
+    return Compared(board=board, rows=rows, comparison=comparison)
 
 
 def claim_flags(
@@ -754,12 +812,7 @@ def claim_flags(
         if titles:
             flags.append(Flag(kind.letter, "; ".join(titles)))
     for verdict in verdicts:
-        names = (verdict.comparison.first, verdict.comparison.second)
-        known = [board.row(name) for name in names]
-        rows = [row for row in known if row]
-        compared = Compared(
-            board=board, rows=rows, comparison=verdict.comparison, verdict=verdict
-        )
+        compared = replace(_compared(board, verdict.comparison), verdict=verdict)
         for kind in CAUTIONS:
             if text := kind.caution(compared):
                 flags.append(Flag(kind.letter, text))

@@ -89,6 +89,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         comparison=comparison,
         rule=_rule(question, metric, comparison, is_half),
         blocked=flags.obstacle(board, comparison),
+        biases=flags.biases(board, comparison),
     )
     cautions = flags.claim_flags(board, names, [verdict])
     return Judged(

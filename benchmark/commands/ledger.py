@@ -17,7 +17,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.boards.claim_ledger import FILE, SeasonClaims, ledger, read_seasons
+from benchmark.boards.claim_ledger import LedgerRow, ledger
+from benchmark.boards.claims_file import (
+    FILE,
+    SeasonClaims,
+    read_evidence,
+    read_seasons,
+)
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.report import figure_style
@@ -45,25 +51,33 @@ def main(_arguments: argparse.Namespace) -> None:
 def write_ledger() -> Path:
     """Write the pages and the figures; returns the first page."""
     seasons = read_seasons(ROOT)
-    write_text(ROOT / "README.md", page(seasons, ROOT))
+    rows = read_ledger(seasons, ROOT)
+    write_text(ROOT / "README.md", page(seasons, rows, ROOT))
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
     write_text(ROOT / "fidelity.md", fidelity_page(read_contents(ROOT)))
     if FRONT.is_file():
         before, start, rest = FRONT.read_text(encoding="utf-8").partition(START)
         if start:
-            text = findings(seasons, ledger(seasons))
+            text = findings(seasons, rows)
             after = rest.partition(END)[2]
             write_text(FRONT, before + START + text + END + after)
     return ROOT / "README.md"
 
 
-def page(seasons: Sequence[SeasonClaims], folder: Path) -> str:
+def read_ledger(seasons: Sequence[SeasonClaims], folder: Path) -> list[LedgerRow]:
+    """The ledger over seasons, with the evidence that stands beside their claims."""
+    evidence = {of.season: read_evidence(folder, of.season) for of in seasons}
+    return ledger(seasons, evidence)
+
+
+def page(
+    seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], folder: Path
+) -> str:
     """The Markdown of the ledger; writes its figures into the folder. Raises UserError
     without any season."""
     if not seasons:
         where = f"{ROOT}/*/{FILE}"
         raise UserError(where, "the report of a season", "none", "run: rematch report")
-    rows = ledger(seasons)
     pictures = {}
     for drawn in figures_of(rows):
         path = figure_style.save(drawn.figure, folder / drawn.name)

@@ -24,14 +24,14 @@ from PIL import ImageOps
 
 from benchmark.boards import claim_entries, claims
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
-from benchmark.boards.claim_ledger import (
+from benchmark.boards.claims import ClaimTest
+from benchmark.boards.claims_file import (
     ClaimEntry,
     Leader,
     RowEntry,
     SeasonClaims,
     read_seasons,
 )
-from benchmark.boards.claims import ClaimTest
 from benchmark.boards.flags import IDENTICAL
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -104,7 +104,8 @@ def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
     nowhere."""
     from markdown_it import MarkdownIt
 
-    text = ledger.page(seasons, folder)
+    rows = ledger.read_ledger(seasons, ledger.ROOT)
+    text = ledger.page(seasons, rows, folder)
     text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
     text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
     page = MarkdownIt("commonmark").enable("table").render(text)

@@ -35,7 +35,7 @@ from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import Preset, presets, shown
-from benchmark.stats.claim_kinds import KINDS, ORDERED
+from benchmark.stats.claim_kinds import KINDS, ORDERED, Side
 
 FOLDER = Path(__file__).parent
 # the name of a season's own claims, where papers have those of their files
@@ -214,8 +214,6 @@ class Part(Strict):
     place: str | None = None  # its dataset/split
     # both values, where no table row has them
     printed: list[float] = Field([], max_length=2)
-    # pairs of presets: the same comparison in another set-up
-    controls: list[list[str]] = []
 
     @model_validator(mode="after")
     def _check(self) -> "Part":
@@ -231,9 +229,15 @@ class Part(Strict):
             raise ValueError("far: expected a recall or rsum")
         if len(self.printed) == 1:
             raise ValueError("printed: expected two values, of both sides")
-        if any(len(control) != len(self.presets) for control in self.controls):
-            raise ValueError("controls: expected as many presets as the part has")
         return self
+
+
+class Bias(Strict):
+    """What makes the sides of a comparison unequal here, which they are not in the
+    paper."""
+
+    because: str  # a sentence
+    favours: Side
 
 
 class Claim(Strict):
@@ -250,7 +254,8 @@ class Claim(Strict):
     # the sentence names the dataset: elsewhere it is another claim
     only_there: bool = False
     uncounted: str = ""  # why it is shown and not counted
-    unfair: str = ""  # why a verdict would be of our set-up: it blocks one
+    bias: Bias | None = None  # of our set-up: only what goes against it stands
+    out_of_reach: str = ""  # why no test here can decide it
     settings: dict[str, str | float] = {}  # options without which it is another claim
     weights: str = ""  # trained ones that others cannot stand in for
     note: str = ""
@@ -382,9 +387,8 @@ def _presets_named(paper: Paper) -> Iterator[tuple[str, str]]:
                 yield f"table {number}, row {row.label!r}", row.preset
     for claim in paper.claims:
         for part in claim.parts:
-            for presets_of in (part.presets, *part.controls):
-                for name in presets_of:
-                    yield f"claim {claim.id}", name
+            for name in part.presets:
+                yield f"claim {claim.id}", name
 
 
 def own_claims(params: Params) -> dict[str, Paper]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claim_entries, claim_ledger, claims
+from benchmark.boards import claim_entries, claims, claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.files import write_json, write_text
+from benchmark.core.files import atomic, write_json, write_text
 from benchmark.papers.printed_tables import papers
 from benchmark.report import page_contents
 from benchmark.report.figure_listing import FigureFolder, remove_others
@@ -56,7 +56,8 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
-    kept = [folder / name for name in (*pages.texts, page_contents.FILE)]
+    others = (page_contents.FILE, claims_file.EVIDENCE)
+    kept = [folder / name for name in (*pages.texts, *others)]
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, kept)
     # which DVC expects, empty ones, too
@@ -69,7 +70,9 @@ def write_report(params: Params) -> Path:
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards))
     season_claims = claim_entries.season_claims(params, boards, board_layers)
-    write_json(folder / claim_ledger.FILE, season_claims.model_dump(mode="json"))
+    with atomic(folder / claims_file.EVIDENCE) as part:
+        claim_entries.evidence(boards).to_parquet(part, index=False)
+    write_json(folder / claims_file.FILE, season_claims.model_dump(mode="json"))
     return folder
 
 

@@ -7,7 +7,6 @@ a claim prints no difference, or denies one, the unit is its margin; a claim tha
 one has a band in which it is true.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +15,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchmark.boards.claim_ledger import (
-    Again,
-    ClaimEntry,
-    Group,
-    LedgerRow,
-    judged_again,
-)
+from benchmark.boards.claim_ledger import LedgerRow
+from benchmark.boards.claims_file import ClaimEntry
+from benchmark.boards.grades import Grade, PooledPart
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
@@ -30,16 +25,16 @@ from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.stats.claim_kinds import KINDS, Conclusion
 
-GROUPS = {  # group -> its colour
-    Group.REPLICATED: style.COLOURS[2],
-    Group.SMALLER: style.COLOURS[5],
-    Group.MIXED: style.COLOURS[4],
-    Group.NULL: style.COLOURS[0],
-    Group.REVERSED: style.COLOURS[1],
-    Group.UNLIKE: style.COLOURS[7],
-    Group.UNDECIDED: style.GREY,
-    Group.DRAWINGS: "#dddddd",
-    Group.UNTESTED: "#eeeeee",
+GRADES = {  # grade -> its colour
+    Grade.CONFIRMED: style.COLOURS[2],
+    Grade.SEEN_ONCE: style.COLOURS[5],
+    Grade.DEPENDS: style.COLOURS[4],
+    Grade.NO_EFFECT: style.COLOURS[0],
+    Grade.FAILS: style.COLOURS[1],
+    Grade.UNDECIDED: style.GREY,
+    Grade.OUT_OF_REACH: "#bbbbbb",
+    Grade.DRAWINGS: "#dddddd",
+    Grade.UNTESTED: "#eeeeee",
 }
 NARROW = 2  # claims of a part that has room for its number
 LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
@@ -49,7 +44,8 @@ OFFSET = 0.085  # inches; between the findings of a claim
 SIDE = 0.5  # where a difference stands that has no scale
 PRINTED = Look(title="printed in the paper", colour="black", marker="|")
 NO_SCALE = Look(title="no scale: which side", colour=style.GREY, face="white")
-OPPOSITE = Look(title="the opposite; not as claimed", colour=style.ORANGE, marker="_")
+OPPOSITE = Look(title="fails in this test", colour=style.ORANGE, marker="_")
+POOLED = Look(title="all set-ups together", colour=style.GREY, marker="D", size=7.5)
 LOOKS = {  # of a finding, which may disagree with others of its claim
     Conclusion.HOLDS: Look(title="holds in this test", colour=style.GREEN, marker="_"),
     Conclusion.NO_DIFFERENCE: Look(
@@ -58,6 +54,7 @@ LOOKS = {  # of a finding, which may disagree with others of its claim
     Conclusion.REVERSED: OPPOSITE,
     Conclusion.BETTER: OPPOSITE,
     Conclusion.WORSE: OPPOSITE,
+    Conclusion.NOT_BETTER: OPPOSITE,
     Conclusion.UNDECIDED: Look(
         title="undecided in this test", colour=style.GREY, marker="_"
     ),
@@ -70,7 +67,7 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
     for name, paper in papers().items():
         of_paper = _counted([row for row in rows if row.paper == name])
         counts.append(f"{paper.paper.cited}: {of_paper}")
-    alt = f"One bar per paper, its claims by group of the ledger. {'; '.join(counts)}."
+    alt = f"One bar per paper, its claims by grade. {'; '.join(counts)}."
     yield ReportFigure(name="papers", figure=papers_figure(rows), alt=alt)
     if any(row.findings for row in rows):
         yield ReportFigure(
@@ -80,26 +77,18 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
             f"{PERCENT} interval per test, from the opposite of what is printed over no "
             "effect to twice as printed.",
         )
-    again = judged_again(rows)
-    if again:
-        yield ReportFigure(
-            name="features",
-            figure=features_figure(again),
-            alt=f"{len(again)} claims on weaker and on stronger features of the same photographs, "
-            f"each with its {PERCENT} intervals, by what becomes of the verdict.",
-        )
 
 
 def _counted(rows: Sequence[LedgerRow]) -> str:
-    counts = Counter(row.group for row in rows)
-    return ", ".join(f"{counts[group]} {group}" for group in Group if counts[group])
+    counts = Counter(row.grade for row in rows)
+    return ", ".join(f"{counts[grade]} {grade}" for grade in Grade if counts[grade])
 
 
 def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
-    """One bar per paper, with a part for each group of the ledger."""
-    counts: dict[str, Counter] = {}  # paper -> group -> claims
+    """One bar per paper, with a part for each grade."""
+    counts: dict[str, Counter] = {}  # paper -> grade -> claims
     for name in papers():
-        of_paper = [row.group for row in rows if row.paper == name]
+        of_paper = [row.grade for row in rows if row.paper == name]
         if of_paper:
             counts[name] = Counter(of_paper)
     size = (style.WIDTH, 0.9 + 0.52 * len(counts))
@@ -108,12 +97,12 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes = figure.subplots()
         for height, of_paper in enumerate(counts.values()):
             drawn = 0  # claims to the left
-            for group, colour in GROUPS.items():
-                count = of_paper[group]
+            for grade, colour in GRADES.items():
+                count = of_paper[grade]
                 look = {"color": colour, "edgecolor": "white"}
                 bar = axes.barh(height, count, 0.62, drawn, **look)
                 if count >= NARROW:
-                    is_light = group in (Group.DRAWINGS, Group.UNTESTED)
+                    is_light = grade in (Grade.DRAWINGS, Grade.UNTESTED)
                     ink = "black" if is_light else "white"
                     axes.bar_label(bar, label_type="center", fontsize=8, color=ink)
                 drawn += count
@@ -125,44 +114,26 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_title(title, fontsize=14, fontweight="bold")
         axes.grid(visible=False)
         handles = {}
-        for group, colour in GROUPS.items():
-            if any(of_paper[group] for of_paper in counts.values()):
-                handles[group] = Patch(color=colour)
+        for grade, colour in GRADES.items():
+            if any(of_paper[grade] for of_paper in counts.values()):
+                handles[grade] = Patch(color=colour)
         style.legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
-    """A line per tested claim, by group, with a mark per test."""
-    counts = Counter(row.group for row in rows)
+    """A line per tested claim, by grade, with a mark per test."""
+    counts = Counter(row.grade for row in rows)
     findings: list[ClaimEntry] = []
     for row in rows:
         findings += row.findings
     markers = _markers(findings)
     lines = []
     for row in rows:
-        if row.findings and row.group != Group.UNCOUNTED:
+        if row.findings and row.grade != Grade.UNCOUNTED:
             line = ledger_line(row, markers)
-            panel = f"{row.group.capitalize()} ({counts[row.group]})"
-            # seeds or images, and what they need, below each other
-            needs = re.sub(" (with|or) ", r"\n\1 ", row.needs)
-            text = needs if row.group == Group.UNDECIDED else ""
-            lines.append(replace(line, panel=panel, text=text))
-    return _drawn(lines, markers)
-
-
-def features_figure(again: Sequence[Again]) -> Figure:
-    """A line per claim that was tested on two sets of features, the weaker above the
-    stronger."""
-    findings: list[ClaimEntry] = []
-    for each in again:
-        findings += [each.weak, each.strong]
-    markers = _markers(findings)
-    lines = []
-    for each in again:
-        row = replace(each.row, findings=[each.weak, each.strong])
-        line = ledger_line(row, markers)
-        lines.append(replace(line, panel=each.outcome.capitalize()))
+            panel = f"{row.grade.capitalize()} ({counts[row.grade]})"
+            lines.append(replace(line, panel=panel))
     return _drawn(lines, markers)
 
 
@@ -176,22 +147,40 @@ def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
     legend = []
     for place, marker in markers.items():
         legend.append(Look(title=place, colour=style.GREY, marker=marker))
-    legend += [PRINTED, NO_SCALE, *LOOKS.values()]
+    legend += [POOLED, PRINTED, NO_SCALE, *LOOKS.values()]
     axis = {"limits": LIMITS, "ticks": TICKS, "verticals": [0, 1]}
     return intervals(lines, band=BAND, legend=legend, **axis)
 
 
 def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
-    """A claim with all its findings, in no panel yet."""
+    """A claim with all its findings, in no panel yet; those of several set-ups below
+    what they say together."""
     kind = KINDS[row.claim.parts[0].kind]
+    groups = []
+    if row.graded and len(row.graded.decisive.set_ups) > 1:
+        groups.append(pooled_marks(row.graded.decisive, kind.denies))
+    for finding in row.findings:
+        groups.append(finding_marks(finding, kind.denies, markers[finding.place]))
     marks = []
-    for number, finding in enumerate(row.findings):
-        shift = OFFSET * (number - (len(row.findings) - 1) / 2)
-        for mark in finding_marks(finding, kind.denies, markers[finding.place]):
-            marks.append(replace(mark, shift=shift))
+    for number, group in enumerate(groups):
+        shift = OFFSET * (number - (len(groups) - 1) / 2)
+        marks += [replace(mark, shift=shift) for mark in group]
     low = LIMITS[0] if kind.is_one_sided else -1
     band = (low, 1) if kind.denies else None
     return Line(label=row.claim.statement, marks=marks, panel="", band=band)
+
+
+def pooled_marks(part: PooledPart, is_denied: bool) -> list[Mark]:
+    """What the set-ups say together; none without a scale."""
+    verdict = part.verdict
+    printed = 0 if is_denied else abs(verdict.printed or 0)
+    scale = printed or verdict.margin
+    if not scale or verdict.interval is None:
+        return []
+    low, high = verdict.interval
+    look = replace(POOLED, colour=LOOKS[verdict.conclusion].colour)
+    ends = (low / scale, high / scale)
+    return [Mark(value=verdict.difference / scale, look=look, ends=ends)]
 
 
 def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mark]:

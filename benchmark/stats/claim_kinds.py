@@ -6,6 +6,7 @@ claim counts as no difference. With the interval of d at LEVEL:
     kind         conclusion                        if the interval
     ordered      no difference beyond the margin   lies within -m and m
                  holds, reversed                   else lies above zero, below zero *
+                 not better by the margin          else does not reach above m
     far          no difference beyond the margin   does not reach above m
                  holds                             lies above m *
     alike        holds                             lies within -m and m
@@ -20,6 +21,7 @@ adjustment, too (stats.verdicts). All else is undecided.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Conclusion(StrEnum):
@@ -30,8 +32,26 @@ class Conclusion(StrEnum):
     NO_DIFFERENCE = "no difference beyond the margin"
     BETTER = "does not hold: better"  # than the claim says: it claims no difference
     WORSE = "does not hold: worse"
+    NOT_BETTER = "not better by the margin"  # no difference, or the opposite
     UNDECIDED = "undecided"
     NOT_RUN = "not run"
+
+
+FAILED = (  # what a claim does not survive
+    Conclusion.REVERSED,
+    Conclusion.BETTER,
+    Conclusion.WORSE,
+    Conclusion.NO_DIFFERENCE,
+    Conclusion.NOT_BETTER,
+)
+
+
+class Side(StrEnum):
+    """Which side of a comparison something favours."""
+
+    FIRST = "first"
+    SECOND = "second"
+    UNKNOWN = "unknown"  # nobody knows which
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +63,14 @@ class Effect:
     share: float  # of the better printed value that the difference is
     level: float | None  # the better score here; None: it is no recall
     most: float  # a margin is no larger
+
+
+class Concluded(NamedTuple):
+    """A line of the table of conclusions."""
+
+    name: str
+    interval: str  # what it does
+    needs_p: bool = False  # whether p must be small after Holm's adjustment, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +97,8 @@ class ClaimKind:
         """Beyond it lies what a conclusion with a star asserts."""
         return 0.0 if self.from_zero else margin
 
-    def in_words(self) -> list[tuple[str, str]]:
-        """What is concluded, and if the interval does what; without its p."""
+    def in_words(self) -> list[Concluded]:
+        """What is concluded, in the order in which it is looked for."""
         ends = [self.above] if self.is_one_sided else [self.above, self.below]
         asserted = "; ".join(ends)
         if self.is_one_sided:
@@ -79,7 +107,27 @@ class ClaimKind:
             within, beyond = "lies within the margin", "lies above the margin; below it"
         if self.from_zero:
             beyond = "else lies above zero; below zero"
-        return [(self.within, within), (asserted, beyond)]
+        listed = [Concluded(self.within, within), Concluded(asserted, beyond, True)]
+        if self.from_zero:
+            denied = "else does not reach above the margin"
+            listed.append(Concluded(Conclusion.NOT_BETTER, denied))
+        return listed
+
+    def despite(self, conclusion: Conclusion, favoured: Side) -> Conclusion:
+        """What is left of a conclusion where something favours a side: what goes
+        against that side. A difference that is too large may still be shown to be
+        small, one that is too small to be large."""
+        if favoured == Side.SECOND:
+            return conclusion if conclusion == self.above else Conclusion.UNDECIDED
+        if favoured == Side.UNKNOWN:
+            return Conclusion.UNDECIDED
+        if self.is_one_sided:
+            return conclusion if conclusion == self.within else Conclusion.UNDECIDED
+        if conclusion == self.within and not self.denies:
+            return Conclusion.NOT_BETTER  # by the margin; whether worse is open
+        if conclusion in (self.below, Conclusion.NOT_BETTER):
+            return conclusion
+        return Conclusion.UNDECIDED
 
     def is_true_of(self, difference: float, margin: float) -> bool:
         """Whether a claim of this kind holds of a true difference."""

@@ -263,6 +263,8 @@ class Comparison:
     seconds: list[float] = field(default_factory=list)
     difference: float  # of the means
     doubt: Doubt
+    # (G,) what each image does to the difference; None: images are not known
+    noise: np.ndarray | None = field(default=None, compare=False, repr=False)
     is_paired: bool = False  # by shared runs
     is_of_these_trainings: bool = False  # nothing is known of other runs
     reach: float = 0.0  # the largest difference that an image can have; 0: not known
@@ -339,6 +341,7 @@ def compare(
     sign = -1 if less_is_better else 1
     means = [sample.mean for sample in samples]
     runs = [list(sample.values.values()) for sample in samples]
+    noise = noise_of(samples)
     return Comparison(
         first=names[0],
         second=names[1] if len(names) > 1 else "",
@@ -346,10 +349,20 @@ def compare(
         seconds=runs[1] if len(runs) > 1 else [],
         difference=sign * (means[0] - (means[1] if len(means) > 1 else 0.0)),
         doubt=doubt(samples, parts),
+        noise=None if noise is None else sign * noise,
         is_paired=is_paired,
         is_of_these_trainings=None in parts,
         **shown,
     )
+
+
+def noise_of(samples: Sequence[Sample]) -> np.ndarray | None:
+    """What each image does to the mean of a sample, or to the difference of two, (G,);
+    None where that is not known."""
+    noises = [sample.mean_noise for sample in samples]
+    if any(noise is None for noise in noises):
+        return None
+    return noises[0] - noises[1] if len(noises) > 1 else noises[0]
 
 
 def doubt(samples: Sequence[Sample], parts: Sequence[SeedPart | None]) -> Doubt:
@@ -361,11 +374,10 @@ def doubt(samples: Sequence[Sample], parts: Sequence[SeedPart | None]) -> Doubt:
     counts = tuple(count for part in pooled for count in part.counts)
     seeds = tuple(part for part in known if part.is_own)
     seeds += tuple(part._replace(counts=counts) for part in pooled[:1])
-    noises = [sample.mean_noise for sample in samples]
-    if any(noise is None for noise in noises):  # then no interaction is anywhere else
+    left_G = noise_of(samples)
+    if left_G is None:  # then no interaction is anywhere else
         whole = tuple(part._replace(interaction=0.0) for part in seeds)
         return Doubt(images=0.0, interaction=0.0, image_count=0, seeds=whole)
-    left_G = noises[0] - noises[1] if len(noises) > 1 else noises[0]
     images, units = float(left_G @ left_G), samples[0].units
     # Between things with the same seeds the part that other runs would change is
     # measured on their difference, since equal seeds may make them alike.

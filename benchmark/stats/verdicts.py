@@ -12,18 +12,17 @@ claimed twice counts once. Each pair of a claim on several is adjusted as if it 
 that claim alone.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from math import ceil, inf, sqrt
+from math import inf, log, sqrt
 from operator import attrgetter
 from typing import NamedTuple
 
 from scipy import special
 
-from benchmark.stats.claim_kinds import ClaimKind, Conclusion
+from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import (
     ALPHA,
@@ -33,12 +32,11 @@ from benchmark.stats.significance import (
     on_other_images,
 )
 
-# of the variance over images, down to a thousandth
-SHARES = [0.98**step for step in range(343)]
 MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
-MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
-SEEDS_BESIDE = (0, 2, 5, 10)  # further trainings that may go with more images
+# more further trainings of a preset, or folds, are called no number of them
+MOST_SEEDS = 20
+MOST_FOLDS = 20
 QUANTILES = [(step + 0.5) / 100 for step in range(100)]  # of an estimated variance
 
 
@@ -48,6 +46,7 @@ class Flag(NamedTuple):
     letter: str  # says of which kind it is
     sentence: str  # plain text without its full stop
     blocks: bool = False  # whether nothing is concluded because of it
+    favours: Side | None = None  # of a bias: which side; what goes against it stands
 
 
 NOTHING_VARIES = Flag("O", "nothing varies, so nothing tells the error", blocks=True)
@@ -57,6 +56,7 @@ WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
     Conclusion.REVERSED,
     Conclusion.BETTER,
     Conclusion.WORSE,
+    Conclusion.NOT_BETTER,
     Conclusion.NO_DIFFERENCE,
     Conclusion.UNDECIDED,
     Conclusion.HOLDS,
@@ -77,8 +77,9 @@ class Limit(NamedTuple):
 
     # further trainings of each side on this test set; None: no number of them
     seeds: int | None
-    images: int | None  # test images; None: no number of them
-    seeds_beside: int = 0  # further trainings that these images need
+    # further folds: as many other test images, and a training of each side for them;
+    # None: no number of them
+    folds: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +121,12 @@ class Rule:
             else:
                 reason = f"the interval lies within {margin} of zero"
             return self.kind.within, reason
-        if self.p(estimate) > ALPHA:
-            return Conclusion.UNDECIDED, f"the interval {self._covers()}"
         if adjusted_p > ALPHA:
+            if self.kind.from_zero and estimate.interval[1] <= self.margin:
+                reason = f"the interval does not reach above the margin of {margin}"
+                return Conclusion.NOT_BETTER, reason
+            if self.p(estimate) > ALPHA:
+                return Conclusion.UNDECIDED, f"the interval {self._covers()}"
             reason = f"p is {adjusted_p:.2g} after Holm's adjustment"
             return Conclusion.UNDECIDED, reason
         bound = "zero" if self.kind.from_zero else margin
@@ -157,38 +161,27 @@ class Rule:
 
         `adjustment` is what Holm multiplied the p with.
         """
-        d = difference if self.kind.is_one_sided else abs(difference)
+        size = difference if self.kind.is_one_sided else abs(difference)
+        # A claim that asserts any difference is denied by an interval below the margin.
+        denied = difference if self.kind.from_zero else size
         # Distances from the bounds that would decide, each with its level of
         # significance.
-        rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
+        rooms = [(size - self.bound, ALPHA / adjustment), (self.margin - denied, ALPHA)]
         tests = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
-        seeds = _fewest_seeds(tests) if doubt.seeds else None
-        for more in SEEDS_BESIDE if doubt.images else ():
-            share = _largest_share(tests, more)
-            if share is not None:
-                return Limit(seeds, ceil(doubt.image_count / share), more)
-        return Limit(seeds, None)
+        seeds = _fewest(tests, MOST_SEEDS, "seeds") if doubt.seeds else None
+        folds = _fewest(tests, MOST_FOLDS, "folds") if doubt.images else None
+        return Limit(seeds, folds)
 
 
-def _fewest_seeds(tests: Sequence[Callable[[int], bool]]) -> int | None:
-    """With how many further trainings one of these tests finds the difference."""
-    for more in range(1, MOST_SEEDS + 1):
-        if any(test(more) for test in tests):
+def _fewest(
+    tests: Sequence[Callable[..., bool]], most: int, further: str
+) -> int | None:
+    """With how many further seeds, or folds, one of these tests finds the difference;
+    None: not with `most`."""
+    for more in range(1, most + 1):
+        if any(test(**{further: more}) for test in tests):
             return more
     return None
-
-
-def _largest_share(
-    tests: Sequence[Callable[[int, float], bool]], more: int
-) -> float | None:
-    """Of the images' variance: with no more than this, and so many further trainings,
-    one of these tests finds the difference."""
-    steps = [
-        bisect_left(SHARES, True, lo=1, key=partial(test, more))
-        for test in tests
-        if test(more, SHARES[-1])
-    ]
-    return SHARES[min(steps)] if steps else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +194,8 @@ class Verdict:
     printed: float | None = None  # a paper's difference; positive: the first is better
     blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
     has_scale: bool = True  # whether sizes here can be compared with printed ones
+    # what a point is worth, here and in the paper, where sizes are compared
+    slopes: tuple[float, float] = (1.0, 1.0)
     # for other images and other trainings
     conclusion: Conclusion = Conclusion.UNDECIDED
     # for other trainings on this test set
@@ -211,10 +206,9 @@ class Verdict:
     size: Size | None = None
     # what would decide it; None: it is decided, or that is not known
     limit: Limit | None = None
-    # the same comparison in other set-ups, each for itself
-    controls: "tuple[Verdict, ...]" = ()
-    # what would be concluded if a control were against it, too
-    withheld: Conclusion | None = None
+    # what favours a side, or may: what goes against all of them stands
+    biases: tuple[Flag, ...] = ()
+    measured: Conclusion = Conclusion.UNDECIDED  # the conclusion without these
 
     @property
     def difference(self) -> float:
@@ -241,16 +235,13 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     ]
 
 
-def withheld(verdict: Verdict, why: Flag) -> Verdict:
-    """A verdict of which nothing is concluded after all."""
-    return replace(
-        verdict,
-        conclusion=Conclusion.UNDECIDED,
-        on_test_set=Conclusion.UNDECIDED,
-        reason=why.sentence,
-        blocked=why,
-        withheld=verdict.conclusion,
-    )
+def favoured(biases: Sequence[Flag]) -> Side | None:
+    """The side that all biases favour; UNKNOWN where they do not favour one alike; None
+    without one."""
+    sides = {bias.favours for bias in biases}
+    if not sides:
+        return None
+    return sides.pop() if len(sides) == 1 else Side.UNKNOWN
 
 
 class Adjusted(NamedTuple):
@@ -277,6 +268,7 @@ def _concluded(
     if here:
         estimate = verdict.comparison.on_test_set
         on_test_set, _ = verdict.rule.conclusion(estimate, here.by_holm)
+        on_test_set = _despite_biases(verdict, on_test_set)
     if on_test_set == Conclusion.UNDECIDED:
         on_test_set = verdict.conclusion
     return replace(verdict, on_test_set=on_test_set)
@@ -285,22 +277,32 @@ def _concluded(
 def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
     comparison, rule = verdict.comparison, verdict.rule
     estimate = comparison.estimate
-    conclusion, reason = rule.conclusion(estimate, adjusted.by_holm)
-    limit = None
-    if conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
+    measured, reason = rule.conclusion(estimate, adjusted.by_holm)
+    conclusion = _despite_biases(verdict, measured)
+    blocked = limit = size = None
+    if verdict.biases and conclusion == Conclusion.UNDECIDED:
+        blocked = verdict.biases[0]._replace(blocks=True)
+        reason = blocked.sentence
+    elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
         limit = rule.limit(comparison.difference, comparison.doubt, adjusted.factor)
-    size = None
     if verdict.has_scale:
-        size = size_of(comparison.interval, verdict.printed)
+        size = size_of(comparison.interval, verdict.printed, verdict.slopes)
     return replace(
         verdict,
         conclusion=conclusion,
+        measured=measured,
+        blocked=blocked,
         reason=reason,
         p=adjusted.p,
         adjusted_p=adjusted.by_holm,
         size=size,
         limit=limit,
     )
+
+
+def _despite_biases(verdict: Verdict, conclusion: Conclusion) -> Conclusion:
+    side = favoured(verdict.biases)
+    return conclusion if side is None else verdict.rule.kind.despite(conclusion, side)
 
 
 def _adjusted(
@@ -363,14 +365,13 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict that is that of its claim. Of those with the worst conclusion: where
     all hold the least sure one, where one is denied the surest. Of undecided ones that
-    which speaks against the paper, then that with the opposite difference, then a
-    blocked one."""
+    with the opposite difference, then a blocked one."""
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
         return _decisive_of_undecided(verdicts)
-    if worst == Conclusion.NO_DIFFERENCE:
+    if worst in (Conclusion.NO_DIFFERENCE, Conclusion.NOT_BETTER):
         return verdicts[0]
     if worst == Conclusion.HOLDS:
         return max(verdicts, key=attrgetter("p"))
@@ -378,18 +379,17 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _decisive_of_undecided(verdicts: Sequence[Verdict]) -> Verdict:
-    against = [verdict for verdict in verdicts if verdict.withheld]
     behind = [
         verdict for verdict in verdicts if verdict.limit and verdict.difference < 0
     ]
     behind.sort(key=_needed)
     blocked = [verdict for verdict in verdicts if verdict.blocked]
-    return next(iter(against or behind or blocked or verdicts))
+    return next(iter(behind or blocked or verdicts))
 
 
 def _needed(verdict: Verdict) -> tuple[float, float]:
-    """Seeds and images that would decide it."""
-    return verdict.limit.seeds or inf, verdict.limit.images or inf
+    """Seeds and folds that would decide it."""
+    return verdict.limit.seeds or inf, verdict.limit.folds or inf
 
 
 def two_digits(number: int) -> int:
@@ -398,33 +398,57 @@ def two_digits(number: int) -> int:
     return -(-number // step) * step
 
 
-def size_of(interval: tuple[float, float] | None, printed: float | None) -> Size | None:
-    """None where one of them is not known, or the paper prints no difference."""
+def size_of(
+    interval: tuple[float, float] | None,
+    printed: float | None,
+    slopes: tuple[float, float] = (1.0, 1.0),
+) -> Size | None:
+    """None where one of them is not known, or the paper prints no difference. `slopes`
+    are what a point is worth here and in the paper."""
     if interval is None or not printed:
         return None
     low, high = interval if printed > 0 else (-interval[1], -interval[0])
-    if low <= abs(printed) <= high:
+    wanted = abs(printed) * slopes[1] / slopes[0]
+    if low <= wanted <= high:
         return Size.AS_PRINTED
-    if low > abs(printed):
+    if low > wanted:
         return Size.LARGER
     return Size.OPPOSITE if high < 0 else Size.SMALLER
 
 
+def log_odds_per_point(first: float, second: float, most: float) -> float:
+    """How many log odds a point is worth between two recalls, of which `most` is the
+    largest: that scale knows the level, so that 2 of 10 are more than 2 of 50. One that
+    is 0 or perfect counts as half a point from it."""
+    ends = [min(max(end, 0.5), most - 0.5) for end in (first, second)]
+    if ends[0] == ends[1]:
+        return most / (ends[0] * (most - ends[0]))
+    odds = [log(end / (most - end)) for end in ends]
+    return (odds[0] - odds[1]) / (ends[0] - ends[1])
+
+
 def _is_found(
-    doubt: Doubt, room: float, level: float, more: int, share: float = 1.0
+    doubt: Doubt, room: float, level: float, seeds: int = 0, folds: int = 0
 ) -> bool:
     """Whether a difference so far from a bound would be found, with further trainings,
-    and with `share` of the images' variance."""
+    or with further folds."""
     now = sum(part.weight() for part in doubt.seeds)
-    then = sum(part.weight(more) for part in doubt.seeds)
-    interaction = doubt.interaction * (then / now if now else 1.0)
-    variance = share * (doubt.images - doubt.interaction + interaction)
-    doubts = 0.0
+    images = doubt.images
+    if seeds:
+        then = sum(part.weight(seeds) for part in doubt.seeds)
+        images += doubt.interaction * (then / now - 1)
+    # Each fold counts alike: the ones at hand, and those with one training of each side.
+    share = 1 / (folds + 1) ** 2
+    if folds:
+        of_one = sum(len(part.counts) for part in doubt.seeds)
+        luck = doubt.interaction * (of_one / now if now else 1.0)
+        images = share * (images + folds * (images - doubt.interaction + luck))
+    variance, doubts = images, 0.0
     for part in doubt.seeds:
-        main = part.weight(more) * part.main
-        further = more if part.is_own else 0
-        variance += main
-        doubts += main**2 / (part.freedom + further)
+        weight = share * (part.weight(seeds) + folds * len(part.counts))
+        further = seeds + folds if part.is_own else 0
+        variance += weight * part.main
+        doubts += (weight * part.main) ** 2 / (part.freedom + further)
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
     reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
     return bool(reach**2 * variance <= room**2)

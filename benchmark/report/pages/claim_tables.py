@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from benchmark.boards import flags
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import FAILED, RowEntry
 from benchmark.boards.claims import ClaimTest, counts
+from benchmark.boards.claims_file import RowEntry
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
-from benchmark.stats.claim_kinds import KINDS
-from benchmark.stats.verdicts import Limit, Size, Verdict, two_digits
+from benchmark.stats.claim_kinds import FAILED, KINDS
+from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdict
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
@@ -215,11 +215,10 @@ def limited(limit: Limit, unit: str = "images") -> str:
     if limit.seeds:
         plural = "s" if limit.seeds > 1 else ""
         ways.append(f"{limit.seeds} more seed{plural} of each")
-    if limit.images:
-        images = f"about {two_digits(limit.images):,} {unit}"
-        if limit.seeds_beside:
-            images += f" with {limit.seeds_beside} more seeds"
-        ways.append(images)
+    if limit.folds:
+        plural = "s" if limit.folds > 1 else ""
+        ways.append(f"{limit.folds} more fold{plural} of as many {unit}")
     if not ways:
-        return f"neither more seeds alone nor more {unit} with ten more seeds"
+        most = f"{MOST_SEEDS} more seeds nor {MOST_FOLDS} more folds"
+        return f"neither {most}: the difference lies too near to a bound"
     return " or ".join(ways)

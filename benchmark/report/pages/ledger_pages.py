@@ -9,32 +9,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.boards import flags
-from benchmark.boards.claim_ledger import (
+from benchmark.boards.claim_ledger import LedgerRow, untested_for
+from benchmark.boards.claims_file import (
     DRAWN,
-    FAILING,
-    HOLDING,
-    OUTCOMES,
     ClaimEntry,
-    Group,
     Leader,
-    LedgerRow,
     Measured,
     RowEntry,
     SeasonClaims,
     VerdictEntry,
-    judged_again,
-    untested_for,
+)
+from benchmark.boards.grades import (
+    MARKS,
+    Grade,
+    PooledPart,
+    conclusion_alone,
 )
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
 from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import filled
-from benchmark.report.pages.claim_tables import INDENT, level
+from benchmark.report.pages.claim_tables import INDENT, level, limited
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.claim_kinds import Conclusion
 
-AGAINST = "✕"  # beside the mark of an undecided test with a result against the paper
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
 NOWHERE = "on no published page"
 
@@ -51,18 +50,16 @@ def ledger_page(
         of_paper.sort(key=lambda row: not row.claim.headline)
         of_papers[name], counts[name] = of_paper, numbers(of_paper)
         matrices[name] = matrix(of_paper, _places(rows))
-    untested = [row.claim for row in rows if row.group == Group.UNTESTED]
+    untested = [row.claim for row in rows if row.grade == Grade.UNTESTED]
     return filled(
         "ledger.md.j2",
         figures=figures,
         seasons=seasons,
         numbers=numbers(rows),
-        group=Group,
-        withheld=[row for row in rows if row.is_withheld],
+        Grade=Grade,
+        MARKS=MARKS,
         leaders=leaders(seasons),
         rivals=[best for best in best_rows(seasons) if best.is_rivalled],
-        again=judged_again(rows),
-        outcomes=OUTCOMES,
         gains=gains(seasons),
         layers=layer_changes(seasons),
         of_papers=of_papers,
@@ -70,10 +67,9 @@ def ledger_page(
         of_paper=counts,
         papers=papers(),
         anchor=anchor,
-        tests=lambda row: claim_table(row.findings + row.alike),
+        evidence=evidence_table,
         untested=Counter(map(untested_for, untested)),
         in_part=IN_PART,
-        against=Group.UNDECIDED.mark + AGAINST,
         untested_for=untested_for,
     )
 
@@ -87,29 +83,18 @@ def _places(rows: Sequence[LedgerRow]) -> list[str]:
     return sorted(levels, key=levels.__getitem__, reverse=True)
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A claim that a paper is known for, and the finding that is told of it."""
-
-    row: LedgerRow
-    finding: ClaimEntry
-
-
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     """Markdown for the first page of a project: what photographs say of the headlines
     of each paper that has a printed number for one of them, and the best row on
     photographs."""
-    of_papers = {}  # paper -> group -> headlines
+    of_papers = {}  # paper -> grade -> rows
     for name, paper in papers().items():
         headlines = _headlines(name, rows)
-        if any(_is_printed(headline) for headline in headlines):
-            groups: dict[str, list[Headline]] = {}
-            for headline in headlines:
-                group = headline.row.group
-                if group == Group.SMALLER:  # stands among those that hold
-                    group = Group.REPLICATED
-                groups.setdefault(group, []).append(headline)
-            of_papers[paper.paper.cited] = groups
+        if any(_is_printed(row) for row in headlines):
+            grades: dict[str, list[LedgerRow]] = {}
+            for row in headlines:
+                grades.setdefault(row.grade, []).append(row)
+            of_papers[paper.paper.cited] = grades
     fair = [best for best in best_rows(seasons) if best.place == best.leader.fair]
     return filled(
         "readme_findings.md.j2",
@@ -117,64 +102,130 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         best=[b for b in fair if not b.is_drawn and b.leader.metric == "rsum"],
         numbers=numbers(rows),
         papers=papers(),
-        Group=Group,
         anchor=anchor,
-        difference=difference,
+        pooled=pooled_difference,
         signed=signed,
+        heading=metric_of,
+        needed=needed,
     )
 
 
-def _headlines(paper: str, rows: Sequence[LedgerRow]) -> list[Headline]:
-    """Those that were tested on photographs, each with the first finding that says what
-    its group says, or else the first; those with a printed number first."""
+def _headlines(paper: str, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
+    """Those that were tested on photographs; those with a printed number first."""
     of_claim = {row.claim.id: row for row in rows if row.paper == paper}
     headlines = []
     for claim in papers()[paper].claims:
         row = of_claim[claim.id]
-        if claim.headline and row.photographs:
-            alike = [f for f in row.photographs if row.grouped([f]) == row.group]
-            headlines.append(Headline(row, [*alike, *row.photographs][0]))
-    return sorted(headlines, key=lambda headline: not _is_printed(headline))
+        if claim.headline and row.graded:
+            headlines.append(row)
+    return sorted(headlines, key=lambda row: not _is_printed(row))
 
 
-def _is_printed(headline: Headline) -> bool:
-    return headline.finding.compared.printed is not None
+def _is_printed(row: LedgerRow) -> bool:
+    return row.graded.decisive.verdict.printed is not None
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:
     """How many claims there are, and what became of them on photographs."""
-    groups = Counter(row.group for row in rows)
-    tested = {
-        "holding": sum(groups[group] for group in HOLDING),
-        "failing": sum(groups[group] for group in FAILING),
-        "mixed": groups[Group.MIXED],
-        "undecided": groups[Group.UNDECIDED],
-    }
+    grades = Counter(row.grade for row in rows)
+    graded = [row for row in rows if row.graded]
     return {
-        **tested,
-        "tested": sum(tested.values()),
-        "smaller": groups[Group.SMALLER],
-        "counted": len(rows) - groups[Group.UNCOUNTED],
+        "grades": grades,
+        "tested": len(graded),
+        "counted": len(rows) - grades[Grade.UNCOUNTED],
+        "smaller": sum(row.graded.is_smaller for row in graded),
         "in_part": sum(row.holds_in_part for row in rows),
-        "groups": groups,
-        "withheld": sum(row.is_withheld for row in rows),
     }
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
-    """Markdown: a row per claim that was tested; marks, on photographs by place, on
-    drawings of all seasons, with the effects of one part: that which decides in the
-    first test; empty without."""
+    """Markdown: a row per claim that was tested: its grade, what all set-ups say
+    together and each for itself, and drawings; the effects are of the part that
+    decides. Empty without a row."""
     text = filled(
         "matrix.md.j2",
         rows=[row for row in rows if row.findings],
         places=places,
-        in_part=IN_PART,
-        against=AGAINST,
+        Grade=Grade,
         anchor=anchor,
         signed=signed,
+        pooled=pooled_difference,
+        printed=printed_difference,
+        metric_of=metric_of,
+        needed=needed,
+        of_place=_of_place,
+        of_drawings=_of_drawings,
     )
     return text.strip()
+
+
+def pooled_difference(row: LedgerRow) -> Number | None:
+    """Of the part that decides, over all set-ups, with its interval; None without a
+    test on photographs."""
+    return _pooled_difference(row.graded.decisive) if row.graded else None
+
+
+def _pooled_difference(part: PooledPart) -> Number:
+    verdict = part.verdict
+    note = DAGGER if verdict.comparison.is_of_these_trainings else ""
+    ends = verdict.interval if part.set_ups else None
+    return signed(verdict.difference, part.decimals, ends, note)
+
+
+def metric_of(row: LedgerRow) -> str:
+    """The heading of the metric of the part that decides."""
+    if row.graded:
+        return row.graded.decisive.verdict.comparison.metric
+    return row.findings[0].compared.metric
+
+
+def printed_difference(row: LedgerRow) -> Number | None:
+    """What the paper prints for the part that decides."""
+    if row.graded:
+        part = row.graded.decisive
+        return signed(part.verdict.printed, part.decimals)
+    compared = row.findings[0].compared
+    return signed(compared.printed, compared.decimals)
+
+
+def needed(row: LedgerRow) -> str:
+    """What would decide an open claim, or why nothing here can; "" of others."""
+    if row.grade == Grade.DRAWINGS:
+        return row.findings[0].needs
+    if row.grade not in (Grade.UNDECIDED, Grade.OUT_OF_REACH):
+        return ""
+    if row.claim.out_of_reach:
+        return row.claim.out_of_reach.removesuffix(".")
+    if row.graded.contradicting:
+        return "set-ups that do not contradict each other"
+    verdict = row.graded.decisive.verdict
+    if verdict.limit:
+        return limited(verdict.limit)
+    return verdict.reason
+
+
+def _of_place(row: LedgerRow, place: str) -> str:
+    """Marks and effects on photographs of one place: each test for itself."""
+    cells = []
+    for test in row.tests:
+        if test.finding.place == place:
+            conclusion = conclusion_alone(row.claim, test.finding)
+            cells.append(_cell(row, test.finding, conclusion))
+    return ", ".join(cells)
+
+
+def _of_drawings(row: LedgerRow) -> str:
+    drawn = [finding for finding in row.findings if finding.is_drawn]
+    return ", ".join(_cell(row, finding, finding.conclusion) for finding in drawn)
+
+
+def _cell(row: LedgerRow, finding: ClaimEntry, conclusion: Conclusion) -> str:
+    """The mark of a test, whether parts are missing, and the effect."""
+    part = finding.compared
+    if row.graded:
+        part = finding.part_like(row.graded.decisive.verdict.comparison)
+    mark = MARKS[conclusion] + (IN_PART if row.is_in_part(finding) else "")
+    return f"{mark} {signed(part.difference, part.decimals)}" if part else mark
 
 
 def anchor(row: LedgerRow) -> str:
@@ -323,25 +374,41 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("The best rows", lines)
 
 
-def claim_table(findings: Sequence[ClaimEntry]) -> Table:
-    """A row per finding on a claim, and of a claim with several parts a row for
-    each."""
+def evidence_table(row: LedgerRow) -> Table:
+    """What all set-ups say together, a line per part; then a line per finding, and of
+    a claim with several parts a line for each."""
+    lines = []
+    for part in row.graded.parts if row.graded else ():
+        names = part.verdict.comparison.names
+        line = {
+            "test": f"all set-ups: {names}"
+            if len(row.claim.parts) > 1
+            else "all set-ups",
+            "verdict": part.verdict.conclusion,
+            "metric": part.verdict.comparison.metric,
+            f"difference, {PERCENT} interval": _pooled_difference(part),
+            "printed": signed(part.verdict.printed, part.decimals),
+            "would decide it": limited(part.verdict.limit)
+            if part.verdict.limit
+            else "",
+        }
+        lines.append(line)
+    return Table.of("Tests", lines + _finding_lines(row.findings + row.alike))
+
+
+def _finding_lines(findings: Sequence[ClaimEntry]) -> list[dict]:
     lines = []
     for finding in findings:
         needs = finding.needs
         if len(finding.parts) == 1:
             (part,) = finding.parts
-            verdict = _verdict(part, finding.conclusion)
-            lines.append(_test_line(finding.place, verdict, part, needs))
-            lines += _control_lines(part)
+            lines.append(_test_line(finding.place, finding.conclusion, part, needs))
             continue
         lines.append(_test_line(finding.place, finding.conclusion, needs=needs))
         for part in finding.parts:
             names = " over ".join(filter(None, (part.first, part.second)))
-            verdict = _verdict(part, part.conclusion)
-            lines.append(_test_line(f"{INDENT}{names}", verdict, part))
-            lines += _control_lines(part)
-    return Table.of("Tests", lines)
+            lines.append(_test_line(f"{INDENT}{names}", part.conclusion, part))
+    return lines
 
 
 def _test_line(
@@ -355,21 +422,6 @@ def _test_line(
         "printed": part and signed(part.printed, part.decimals),
         "would decide it": needs,
     }
-
-
-def _verdict(part: VerdictEntry, conclusion: Conclusion) -> str:
-    if part.withheld:
-        return f"{part.conclusion}; unconfirmed: {part.withheld}"
-    return conclusion
-
-
-def _control_lines(part: VerdictEntry) -> list[dict]:
-    lines = []
-    for control in part.controls:
-        test = f"{INDENT}control: {control.first} over {control.second}"
-        line = _test_line(test, control.conclusion, control)
-        lines.append(line | {"printed": None})
-    return lines
 
 
 def fidelity_page(seasons: Sequence[SeasonContents]) -> str:

@@ -1,0 +1,117 @@
+"""One difference in several set-ups: what they say together, and whether they agree.
+
+A set-up is a season's features and encoders, or other images. The estimate is the mean
+of the set-ups, each with the same weight: that of the average set-up, whichever is
+surest. On the same images the set-ups are averaged image by image, so that an image
+which is easy for the first thing in all of them counts once; trainings, and other
+images, are independent.
+
+Heterogeneity is tested by Wald's statistic of the differences between set-ups, with
+Satterthwaite's degrees of freedom, as an F.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy import special
+
+from benchmark.stats import significance
+from benchmark.stats.significance import Doubt
+
+NO_DOUBT = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetUp:
+    """A difference as one set-up measured it."""
+
+    difference: float
+    doubt: Doubt
+    # (G,) what each image does to it; None: that is not known
+    noise: np.ndarray | None = None
+    images: str = ""  # which ones; equal texts: the same ones, in the same order
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """The mean over set-ups."""
+
+    difference: float
+    doubt: Doubt
+
+
+def pool(set_ups: Sequence[SetUp]) -> Pooled:
+    """The mean over one set-up or more."""
+    share = 1 / len(set_ups)
+    images = image_count = 0.0
+    for alike in _by_images(set_ups):
+        if any(set_up.noise is None for set_up in alike):
+            images += sum(set_up.doubt.images for set_up in alike)
+        else:
+            noise_G = reduce(np.add, [set_up.noise for set_up in alike])
+            images += float(noise_G @ noise_G)
+        image_count += alike[0].doubt.image_count
+    interaction = sum(set_up.doubt.interaction for set_up in set_ups)
+    seeds = []
+    for set_up in set_ups:
+        for part in set_up.doubt.seeds:
+            variance, luck = share**2 * part.variance, share**2 * part.interaction
+            seeds.append(part._replace(variance=variance, interaction=luck))
+    doubt = Doubt(
+        images=share**2 * images,
+        interaction=share**2 * min(interaction, images),
+        image_count=int(image_count),
+        seeds=tuple(seeds),
+    )
+    differences = [set_up.difference for set_up in set_ups]
+    return Pooled(difference=float(np.mean(differences)), doubt=doubt)
+
+
+def heterogeneity(set_ups: Sequence[SetUp]) -> float:
+    """p that chance alone makes the set-ups differ as much; 1 of a single one, and where
+    nothing varies."""
+    count = len(set_ups)
+    if count < 2:
+        return 1.0
+    covariance_SS = _covariance(set_ups)
+    contrasts_CS = np.eye(count)[1:] - np.eye(count)[0]
+    gaps_C = contrasts_CS @ [set_up.difference for set_up in set_ups]
+    spread_CC = contrasts_CS @ covariance_SS @ contrasts_CS.T
+    if np.linalg.matrix_rank(spread_CC) < count - 1:
+        return 1.0
+    statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C)) / (count - 1)
+    return float(special.fdtrc(count - 1, _freedom(set_ups), statistic))
+
+
+def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
+    """Of the differences, (S, S): set-ups have the luck of shared images in common."""
+    variances_S = [set_up.doubt.images + set_up.doubt.main for set_up in set_ups]
+    covariance_SS = np.diag(variances_S)
+    for row, first in enumerate(set_ups):
+        for column, second in enumerate(set_ups[:row]):
+            is_known = first.noise is not None and second.noise is not None
+            if is_known and first.images == second.images:
+                covariance_SS[row, column] = float(first.noise @ second.noise)
+                covariance_SS[column, row] = covariance_SS[row, column]
+    return covariance_SS
+
+
+def _freedom(set_ups: Sequence[SetUp]) -> float:
+    """Satterthwaite's, of the sum of the variances."""
+    variance = doubts = 0.0
+    for set_up in set_ups:
+        estimate = significance.on_other_images(set_up.difference, set_up.doubt)
+        if estimate:
+            variance += estimate.error**2
+            doubts += estimate.error**4 / estimate.freedom
+    return variance**2 / doubts if doubts else np.inf
+
+
+def _by_images(set_ups: Sequence[SetUp]) -> list[list[SetUp]]:
+    """The set-ups on the same images together."""
+    alike: dict[str, list[SetUp]] = {}
+    for set_up in set_ups:
+        alike.setdefault(set_up.images, []).append(set_up)
+    return list(alike.values())
