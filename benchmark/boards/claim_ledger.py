@@ -18,7 +18,7 @@ from benchmark.boards.claims_file import (
     SeasonClaims,
     column,
 )
-from benchmark.boards.grades import HOLDING, Grade, Graded, Test, graded
+from benchmark.boards.grades import HOLDING, ClaimOnSetUp, Grade, Graded, graded
 from benchmark.papers.printed_tables import Claim, papers
 from benchmark.stats.claim_kinds import Conclusion
 
@@ -39,7 +39,9 @@ class LedgerRow:
     alike: list[ClaimEntry] = field(default_factory=list)
     # why it was not -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
-    tests: list[Test] = field(default_factory=list)  # the findings on photographs
+    tests: list[ClaimOnSetUp] = field(
+        default_factory=list
+    )  # the findings on photographs
     graded: Graded | None = None  # over these tests; None: there is none
 
     def add(
@@ -72,7 +74,7 @@ class LedgerRow:
         if not finding.is_drawn:
             noise = _noise(self.paper, finding, evidence)
             images = data.test_images or finding.place
-            self.tests.append(Test(finding=finding, images=images, noise=noise))
+            self.tests.append(ClaimOnSetUp(finding=finding, images=images, noise=noise))
 
     @cached_property
     def photographs(self) -> list[ClaimEntry]:

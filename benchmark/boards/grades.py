@@ -60,7 +60,7 @@ FAILING = (Grade.FAILS, Grade.NO_EFFECT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class ClaimOnSetUp:
     """A claim on a dataset of photographs, as a season found it."""
 
     finding: ClaimEntry
@@ -75,7 +75,9 @@ class PooledPart:
 
     verdict: Verdict
     decimals: int  # of its metric
-    set_ups: tuple[Test, ...]  # those that are pooled; empty: none could judge it
+    set_ups: tuple[
+        ClaimOnSetUp, ...
+    ]  # those that are pooled; empty: none could judge it
     heterogeneity: float  # p
     is_out_of_reach: bool  # whether no test here can judge it
 
@@ -108,7 +110,7 @@ class Graded:
         return self.agreeing >= 2
 
 
-def graded(claims: Sequence[tuple[Claim, Sequence[Test]]]) -> list[Graded]:
+def graded(claims: Sequence[tuple[Claim, Sequence[ClaimOnSetUp]]]) -> list[Graded]:
     """The counted claims of one paper, each with one test on photographs or more."""
     pooled = [_pooled(claim, tests) for claim, tests in claims]
     asked = [[part.verdict for part in parts] for parts in pooled]
@@ -127,7 +129,7 @@ def graded(claims: Sequence[tuple[Claim, Sequence[Test]]]) -> list[Graded]:
     return listed
 
 
-def _pooled(claim: Claim, tests: Sequence[Test]) -> list[PooledPart]:
+def _pooled(claim: Claim, tests: Sequence[ClaimOnSetUp]) -> list[PooledPart]:
     """The parts that a test has, before they are judged."""
     parts = []
     for index, declared in enumerate(claim.parts):
@@ -158,7 +160,7 @@ def _can_judge(entry: VerdictEntry) -> bool:
 
 
 def _judged_by(
-    kind: ClaimKind, usable: Sequence[tuple[Test, VerdictEntry]]
+    kind: ClaimKind, usable: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
 ) -> PooledPart:
     """A part over the set-ups that can judge it."""
     entries = [entry for _, entry in usable]
@@ -191,7 +193,7 @@ def _judged_by(
 
 
 def _judged_by_none(
-    kind: ClaimKind, known: Sequence[tuple[Test, VerdictEntry]]
+    kind: ClaimKind, known: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
 ) -> PooledPart:
     """A part that no set-up can judge."""
     test, first = known[0]
@@ -221,7 +223,7 @@ def _comparison(entry: VerdictEntry) -> Comparison:
     )
 
 
-def _set_up(test: Test, entry: VerdictEntry) -> SetUp:
+def _set_up(test: ClaimOnSetUp, entry: VerdictEntry) -> SetUp:
     return SetUp(
         difference=entry.difference,
         doubt=entry.doubt,
@@ -236,7 +238,7 @@ def _heterogeneity(parts: Sequence[PooledPart]) -> float:
 
 
 def _graded(
-    claim: Claim, tests: Sequence[Test], parts: tuple[PooledPart, ...], p: float
+    claim: Claim, tests: Sequence[ClaimOnSetUp], parts: tuple[PooledPart, ...], p: float
 ) -> Graded:
     verdicts = [part.verdict for part in parts]
     conclusion = rules.decisive(verdicts).conclusion

@@ -6,8 +6,8 @@ surest. On the same images the set-ups are averaged image by image, so that an i
 which is easy for the first thing in all of them counts once; trainings, and other
 images, are independent.
 
-Heterogeneity is tested by Wald's statistic of the differences between set-ups, with
-Satterthwaite's degrees of freedom, as an F.
+Heterogeneity is tested by Hotelling's T^2 of the differences between set-ups, with the
+degrees of freedom of the set-up whose variance is known worst.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from scipy import special
 from benchmark.stats import significance
 from benchmark.stats.significance import Doubt
 
+MOST_FREEDOM = 1e6  # as good as normal
 NO_DOUBT = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
 
 
@@ -81,8 +82,10 @@ def heterogeneity(set_ups: Sequence[SetUp]) -> float:
     spread_CC = contrasts_CS @ covariance_SS @ contrasts_CS.T
     if np.linalg.matrix_rank(spread_CC) < count - 1:
         return 1.0
-    statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C)) / (count - 1)
-    return float(special.fdtrc(count - 1, _freedom(set_ups), statistic))
+    statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C))
+    gaps, freedom = count - 1, _least_freedom(set_ups)
+    left = max(freedom - gaps + 1, 1.0)
+    return float(special.fdtrc(gaps, left, statistic * left / (freedom * gaps)))
 
 
 def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
@@ -98,15 +101,14 @@ def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
     return covariance_SS
 
 
-def _freedom(set_ups: Sequence[SetUp]) -> float:
-    """Satterthwaite's, of the sum of the variances."""
-    variance = doubts = 0.0
+def _least_freedom(set_ups: Sequence[SetUp]) -> float:
+    """Degrees of freedom of the set-up whose variance is known worst."""
+    freedoms = []
     for set_up in set_ups:
         estimate = significance.on_other_images(set_up.difference, set_up.doubt)
         if estimate:
-            variance += estimate.error**2
-            doubts += estimate.error**4 / estimate.freedom
-    return variance**2 / doubts if doubts else np.inf
+            freedoms.append(estimate.freedom)
+    return min([*freedoms, MOST_FREEDOM])
 
 
 def _by_images(set_ups: Sequence[SetUp]) -> list[list[SetUp]]:

@@ -1,0 +1,212 @@
+"""What set-ups amount to: cases by hand, and how often made-up experiments are graded
+wrongly."""
+
+import numpy as np
+import pytest
+from made_ledger import compared, judged
+
+from benchmark.boards.claims_file import ClaimEntry
+from benchmark.boards.grades import (
+    FAILING,
+    HOLDING,
+    MARKS,
+    ClaimOnSetUp,
+    Grade,
+    Graded,
+    conclusion_alone,
+    graded,
+)
+from benchmark.papers.printed_tables import Claim
+from benchmark.stats.claim_kinds import Conclusion, Side
+from benchmark.stats.significance import Doubt, SeedPart
+
+PRINTED, MARGIN = 12.0, 6.0
+
+
+def claim(*kinds: str, **facts: object) -> Claim:
+    """With a part of each kind."""
+    presets = ["scan_t2i_avg", "scan_i2t_avg"]
+    parts = [{"presets": presets, "metric": "rsum", "kind": kind} for kind in kinds]
+    known = {"id": "made", "statement": "S.", "where": "W", "parts": parts}
+    return Claim(**(known | facts))
+
+
+def on_set_up(*parts: dict, images: str = "x") -> ClaimOnSetUp:
+    """A set-up whose parts have an error of 1 each, and a margin of 6."""
+    entries = []
+    for index, facts in enumerate(parts):
+        error = facts.get("error", 1.0)
+        doubt = Doubt(images=error**2, interaction=0.0, image_count=10**6, seeds=())
+        given = {key: facts[key] for key in facts.keys() - {"error"}}
+        low = facts["difference"] - 1.96 * error
+        ends = {"low": low, "high": low + 3.92 * error}
+        known = {"doubt": doubt, "part": index, "margin": MARGIN, "printed": PRINTED}
+        entries.append(compared(**(known | ends | given)))
+    finding: ClaimEntry = judged("undecided").model_copy(update={"parts": entries})
+    return ClaimOnSetUp(finding=finding, images=images, noise={})
+
+
+def grade(*differences: float, kind: str = "ordered", **facts: object) -> Graded:
+    """Of a claim of one part in set-ups on other images."""
+    tests = [
+        on_set_up({"difference": difference} | facts, images=str(number))
+        for number, difference in enumerate(differences)
+    ]
+    (of_claim,) = graded([(claim(kind), tests)])
+    return of_claim
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected", "agreeing"),
+    [
+        ([7.0], Grade.SEEN_ONCE, 1),
+        ([7.0, 6.5], Grade.CONFIRMED, 2),
+        ([7.5, 3.0], Grade.DEPENDS, 0),  # the second lies within the margin
+        ([7.5, 7.0, 3.0], Grade.DEPENDS, 0),
+        ([12.0, 7.0], Grade.CONFIRMED, 2),  # unlike in size alone
+        ([7.0, -7.0], Grade.DEPENDS, 0),
+        ([0.5], Grade.NO_EFFECT, 1),
+        ([0.5, -1.0], Grade.NO_EFFECT, 2),
+        ([-9.0], Grade.FAILS, 1),
+        ([-9.0, -8.0], Grade.FAILS, 2),
+        ([-5.0, -4.6], Grade.FAILS, 2),
+    ],
+)
+def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
+    differences, expected, agreeing
+):
+    of_claim = grade(*differences)
+    assert (of_claim.grade, of_claim.agreeing) == (expected, agreeing)
+    assert of_claim.is_confirmed == (agreeing >= 2)
+    (part,) = of_claim.parts
+    assert part.verdict.difference == pytest.approx(np.mean(differences))
+    assert len(part.set_ups) == len(differences)
+
+
+def test_set_ups_that_are_each_undecided_may_decide_together():
+    """But nobody has seen it alone."""
+    of_claim = grade(4.0, 4.0, error=2.5)
+    alone = [
+        conclusion_alone(claim("ordered"), t.finding) for t in of_claim.parts[0].set_ups
+    ]
+    assert alone == [Conclusion.UNDECIDED] * 2
+    assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 0)
+    assert of_claim.is_smaller
+
+
+def test_a_set_up_that_contradicts_by_no_more_than_chance_leaves_it_open():
+    """One holds alone, the other lies within the margin, and both together hold."""
+    of_claim = grade(7.5, 3.0, error=1.8)
+    assert (of_claim.agreeing, of_claim.contradicting) == (1, 0)
+    assert of_claim.grade == Grade.SEEN_ONCE
+    of_claim = grade(7.0, 3.0, error=1.5)
+    assert of_claim.contradicting == 1 and of_claim.grade == Grade.UNDECIDED
+
+
+def test_all_parts_count_and_what_no_set_up_can_judge_leaves_it_open():
+    both = claim("ordered", "ordered")
+    good, bad = {"difference": 9.0}, {"difference": -9.0}
+    (held,) = graded([(both, [on_set_up(good, good)])])
+    (denied,) = graded([(both, [on_set_up(good, bad)])])
+    assert (held.grade, denied.grade) == (Grade.SEEN_ONCE, Grade.FAILS)
+    assert denied.decisive.verdict.difference == -9.0
+    blocked = good | {"is_blocked": True, "remedy": "3 seeds"}
+    (open_,) = graded([(both, [on_set_up(good, blocked)])])
+    assert open_.grade == Grade.UNDECIDED
+    assert open_.decisive.verdict.reason == "3 seeds" and not open_.decisive.set_ups
+    out = blocked | {"is_out_of_reach": True}
+    (out_of_reach,) = graded([(both, [on_set_up(good, out)])])
+    assert out_of_reach.grade == Grade.OUT_OF_REACH
+    (elsewhere,) = graded([(both, [on_set_up(good, out), on_set_up(good, good)])])
+    assert elsewhere.grade == Grade.SEEN_ONCE
+    declared = claim("ordered", out_of_reach="It needs more.")
+    (given_up,) = graded([(declared, [on_set_up(good)])])
+    assert given_up.grade == Grade.OUT_OF_REACH
+
+
+@pytest.mark.parametrize(
+    ("favours", "difference", "expected"),
+    [
+        (Side.FIRST, 9.0, Grade.UNDECIDED),
+        (Side.FIRST, -9.0, Grade.FAILS),
+        (Side.FIRST, 0.5, Grade.FAILS),  # it may be worse than nothing
+        (Side.SECOND, 9.0, Grade.SEEN_ONCE),
+        (Side.SECOND, -9.0, Grade.UNDECIDED),
+        (Side.UNKNOWN, 9.0, Grade.UNDECIDED),
+    ],
+)
+def test_a_bias_has_a_direction_in_the_pooled_verdict_too(
+    favours, difference, expected
+):
+    assert grade(difference, favours=favours).grade == expected
+
+
+def test_the_same_images_are_pooled_image_by_image():
+    """An image that is easy in both set-ups counts once."""
+    drawn = np.random.default_rng(0).normal(size=500)
+    noise = {0: drawn / np.linalg.norm(drawn)}
+    finding = on_set_up({"difference": 3.0}).finding
+    same = [ClaimOnSetUp(finding=finding, images="x", noise=noise)] * 2
+    other = [ClaimOnSetUp(finding=finding, images=name, noise=noise) for name in "xy"]
+    errors = []
+    for tests in (same, other):
+        (of_claim,) = graded([(claim("ordered"), tests)])
+        errors.append(of_claim.parts[0].verdict.comparison.estimate.error)
+    assert errors == pytest.approx([1.0, 1 / np.sqrt(2)])
+
+
+def test_claims_of_a_paper_are_adjusted_for_each_other():
+    wide = {"difference": 7.0, "error": 3.3}  # p 0.034
+    assert graded([(claim("ordered"), [on_set_up(wide)])])[0].grade == Grade.SEEN_ONCE
+    both = graded([(claim("ordered"), [on_set_up(wide)])] * 2)
+    assert [of_claim.grade for of_claim in both] == [Grade.SEEN_ONCE] * 2  # one test
+    apart = [(claim("ordered"), [on_set_up(wide | {"error": e})]) for e in (3.3, 3.31)]
+    assert graded(apart)[0].grade == Grade.UNDECIDED
+
+
+def test_every_conclusion_has_a_mark():
+    assert MARKS.keys() == {*Conclusion} - {Conclusion.NOT_RUN}
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("count", [2, 9])
+@pytest.mark.parametrize(
+    ("kind", "effect", "wrong"),
+    [
+        ("ordered", 0.0, HOLDING),
+        ("ordered", -MARGIN, HOLDING),
+        ("ordered", MARGIN, FAILING),
+        ("ordered", PRINTED, FAILING),
+        ("alike", 0.0, FAILING),
+        ("alike", MARGIN, HOLDING),
+        ("alike", -MARGIN, HOLDING),
+        ("alike", PRINTED, HOLDING),
+        ("not_better", 0.0, FAILING),
+        ("not_better", MARGIN, HOLDING),
+        ("not_better", -MARGIN, FAILING),
+    ],
+)
+def test_few_made_up_experiments_are_graded_wrongly(kind, effect, wrong, count):
+    """Of 2,000, where an effect lies on a bound or beyond: at most 5%, by set-ups with
+    errors between a third of the margin and all of it."""
+    rng, grades = np.random.default_rng(11), []
+    for _ in range(2000):
+        error = float(rng.uniform(MARGIN / 3, MARGIN))
+        tests = [
+            drawn_on_set_up(rng, effect, error, str(number)) for number in range(count)
+        ]
+        (of_claim,) = graded([(claim(kind), tests)])
+        grades.append(of_claim.grade)
+    assert np.isin(grades, wrong).mean() <= 0.05
+    assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
+
+
+def drawn_on_set_up(
+    rng: np.random.Generator, effect: float, error: float, images: str
+) -> ClaimOnSetUp:
+    """Half of the variance is of images, half of trainings, known from 40."""
+    luck = error**2 / 2
+    part = SeedPart((1,), luck * rng.chisquare(40) / 40, 0.0, 40, is_own=False)
+    doubt = Doubt(images=luck, interaction=0.0, image_count=1000, seeds=(part,))
+    difference = effect + error * rng.normal()
+    return on_set_up({"difference": difference, "doubt": doubt}, images=images)

@@ -1,0 +1,110 @@
+"""One difference in several set-ups, against variances by hand and against made-up
+experiments."""
+
+import numpy as np
+import pytest
+
+from benchmark.stats.pooling import SetUp, heterogeneity, pool
+from benchmark.stats.significance import Doubt, SeedPart, on_other_images
+
+IMAGES = 400
+
+
+def set_up(
+    difference: float, noise: np.ndarray | None, images: str, main: float = 0.0
+) -> SetUp:
+    """With three trainings of each side, whose own variance adds `main` to that of the
+    difference."""
+    part = SeedPart((3, 3), main * 3 / 2, 0.0, 40, is_own=False)
+    variance = 0.0 if noise is None else float(noise @ noise)
+    doubt = Doubt(images=variance, interaction=0.0, image_count=IMAGES, seeds=(part,))
+    return SetUp(difference=difference, doubt=doubt, noise=noise, images=images)
+
+
+def noise(seed: int, error: float = 1.0) -> np.ndarray:
+    """Whose squares add up to that of the error."""
+    drawn = np.random.default_rng(seed).normal(size=IMAGES)
+    return error * drawn / np.sqrt(drawn @ drawn)
+
+
+def variance(pooled) -> float:
+    return pooled.doubt.images + pooled.doubt.main
+
+
+def test_the_mean_counts_every_set_up_alike():
+    sure, unsure = set_up(1.0, noise(0, 0.1), "a"), set_up(5.0, noise(1, 3.0), "b")
+    assert pool([sure, unsure]).difference == pytest.approx(3.0)
+    alone = pool([sure])
+    assert alone.difference == 1.0
+    assert alone.doubt._replace(seeds=()) == sure.doubt._replace(seeds=())
+
+
+def test_other_images_are_independent_and_the_same_ones_are_not():
+    of_image = noise(0)
+    apart = pool([set_up(0, of_image, "a"), set_up(0, of_image, "b")])
+    assert variance(apart) == pytest.approx(1 / 2)
+    assert apart.doubt.image_count == 2 * IMAGES
+    alike = pool([set_up(0, of_image, "a"), set_up(0, of_image, "a")])
+    assert variance(alike) == pytest.approx(1.0)
+    assert alike.doubt.image_count == IMAGES
+    against = pool([set_up(0, of_image, "a"), set_up(0, -of_image, "a")])
+    assert variance(against) == pytest.approx(0.0)
+    unknown = pool([set_up(0, None, "a"), set_up(0, of_image, "a")])
+    assert variance(unknown) == pytest.approx(1 / 4)
+
+
+def test_trainings_are_independent_in_any_case():
+    of_image = noise(0, 0.0)
+    both = pool([set_up(0, of_image, "a", 1.0), set_up(0, of_image, "a", 3.0)])
+    assert variance(both) == pytest.approx((1.0 + 3.0) / 4)
+    assert both.doubt.seeds[0].counts == (3, 3)
+
+
+def test_what_images_share_makes_no_set_ups_unlike():
+    """A gap of 2 is two errors of independent set-ups, and many of alike ones."""
+    of_image = noise(0)
+    apart = heterogeneity([set_up(1, of_image, "a"), set_up(-1, noise(1), "b")])
+    assert apart == pytest.approx(0.157, abs=0.002)  # chi^2(1) of 2^2 / 2
+    alike = [set_up(1, of_image, "a", 0.01), set_up(-1, of_image, "a", 0.01)]
+    assert heterogeneity(alike) < 1e-6
+    assert heterogeneity([set_up(9, of_image, "a")]) == 1.0
+    assert heterogeneity([set_up(1, None, "a"), set_up(2, None, "b")]) == 1.0
+
+
+@pytest.mark.parametrize("is_same", [True, False], ids=["same images", "other images"])
+@pytest.mark.parametrize("count", [2, 9])
+def test_intervals_and_heterogeneity_are_right_in_made_up_experiments(count, is_same):
+    """Differences on images that set-ups share to a half, and trainings of their own.
+    Of 2,000 experiments 95% are meant to be covered, and 5% to look heterogeneous."""
+    rng = np.random.default_rng(7)
+    covered = unlike = 0
+    experiments = 2000
+    for _ in range(experiments):
+        shared = rng.normal(size=100) if is_same else None
+        set_ups = [made_up(rng, shared, number) for number in range(count)]
+        pooled = pool(set_ups)
+        low, high = on_other_images(pooled.difference, pooled.doubt).interval
+        covered += low <= 0.0 <= high
+        unlike += heterogeneity(set_ups) <= 0.05
+    assert 0.93 <= covered / experiments <= 0.97
+    assert unlike / experiments <= 0.065
+
+
+def made_up(rng: np.random.Generator, shared: np.ndarray | None, number: int) -> SetUp:
+    """The mean of 100 images with a true mean of zero, and of two trainings with an
+    error of 0.1 whose variance is known as well as from 12."""
+    own = rng.normal(size=100)
+    values = own if shared is None else (own + shared) / np.sqrt(2)
+    luck = 0.1**2
+    estimated = luck * rng.chisquare(12) / 12
+    part = SeedPart((1,), estimated, 0.0, 12, is_own=False)
+    left = (values - values.mean()) / np.sqrt(100 * 99)
+    doubt = Doubt(
+        images=float(left @ left), interaction=0.0, image_count=100, seeds=(part,)
+    )
+    return SetUp(
+        difference=float(values.mean() + np.sqrt(luck) * rng.normal()),
+        doubt=doubt,
+        noise=left,
+        images="all" if shared is not None else str(number),
+    )
