@@ -95,6 +95,7 @@ def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
         290.0,
     )
     assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert best["flags"] == "extra input"
     assert not len(gains(told[:1]))
 
 

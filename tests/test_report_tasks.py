@@ -28,7 +28,7 @@ from report_readers import (
 )
 from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
-from benchmark.boards import claims
+from benchmark.boards import claims, flags
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
@@ -106,7 +106,7 @@ def cell(
         "captions": CAPTIONS,
         "method": "cca" if preset == CCA else "two_branch_embedding",
         "image_features": {"encoder": "cnn"},
-        "text_features": {"encoder": "words"},
+        "text_features": {"encoder": "words", "weights": "mine"},
     }
     history = pd.DataFrame(
         {"epoch": [1, 2], "loss": [2.0, 1.0], "val_rsum": [9.0, 8.0]}
@@ -215,7 +215,11 @@ def make_boards() -> list[Board]:
         "phrases": [standing([localiser("phrases", BEST, GOOD)], "Only")],
         "nothing": [standing([lost("nothing", BEST)], "Lost")],
     }
-    return [Board(dataset=name, card=cards[name], rows=of) for name, of in rows.items()]
+    told = {"trained_on": {"mine": ["people"]}}
+    return [
+        Board(dataset=name, card=cards[name], rows=of, **told)
+        for name, of in rows.items()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -322,6 +326,17 @@ def test_twins_within_test_another_release_and_folds_are_told(boards):
     # 80 and 60: 70 and a sample standard deviation of 20 / sqrt(2).
     (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
     assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
+
+
+def test_an_encoder_that_was_trained_on_the_captions_is_named_on_the_page(boards):
+    head = "## What to know of each row"
+    text = page("datasets/people.md")
+    told = "1 of 1 rows read a text encoder that was trained on a corpus"
+    assert told in section(text, "## Result")
+    assert flags.CAPTIONS_SEEN.name in section(text, head)
+    other = page("datasets/scenes.md")
+    assert "text encoder that was trained" not in section(other, "## Result")
+    assert flags.CAPTIONS_SEEN.name not in section(other, head)
 
 
 def test_tables_1_2_and_5_are_filled(boards):

@@ -269,6 +269,8 @@ class Board:
     rows: list[Row]
     # those of the season file
     own_claims: dict[str, Paper] = field(default_factory=dict)
+    # what the season file says that text encoders and external rows were trained on
+    trained_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # trials on validation, by preset
     tried: dict[str, list[Trial]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks

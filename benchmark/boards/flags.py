@@ -16,7 +16,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.board_settings import settings_of_pair
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
-from benchmark.boards.encoders import is_of_features, other_encoder
+from benchmark.boards.encoders import captions_seen, is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
 from benchmark.core.departures import Aspect, sentence
@@ -446,6 +446,29 @@ EXTRA_INPUT = FlagKind(
 )
 
 
+def _captions_seen(board: Board, row: Row) -> str:
+    """No image was seen with them, but which of them are of one image."""
+    seen = captions_seen(board, row)
+    if seen is None:
+        return ""
+    encoder, corpus = seen.encoder, seen.corpus
+    if corpus not in (board.dataset, board.card.get("reader")):
+        corpus = f"{corpus}, which has the captions of {board.title}"
+    return (
+        f"{encoder.weights} was trained on {corpus} ({encoder.source}), so it has very "
+        "probably read those of test; how much this helps is not known"
+    )
+
+
+CAPTIONS_SEEN = FlagKind(
+    letter="5",
+    name="encoder trained on the captions",
+    of_row=_captions_seen,
+    warns_of_verdicts=True,
+    flatters=True,
+)
+
+
 def _other_queries(board: Board, row: Row) -> str:
     if row.record.metrics.get("correction", {}).get("how") != "dual_softmax":
         return ""
@@ -667,6 +690,7 @@ FLAGS = (  # in the order of pages: those that may block a verdict first
     NEARLY_PERFECT,
     RANDOM_TEXT_ENCODER,
     EXTRA_INPUT,
+    CAPTIONS_SEEN,
     OTHER_QUERIES,
     OTHER_RELEASE,
     NOT_CONVERGED,

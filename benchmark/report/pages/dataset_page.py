@@ -5,6 +5,7 @@ from math import isinf
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
+from benchmark.boards.encoders import captions_seen
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
@@ -65,6 +66,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
+    seen = [captions_seen(board, row) for row in board.ranked]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
     return filled(
         "dataset.md.j2",
@@ -81,6 +83,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         tie_gap=tie_gap(retrieval),
         features=_features(board),
         twins=_twins(board),
+        captions_seen=list(filter(None, seen)),
         figures=drawn,
         examples=example_sections(params, board, figures),
         bins=distribution_overlap.BINS,

@@ -203,6 +203,7 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
                     "weaker features": Number(value=weak),
                     "stronger features": Number(value=place.mean),
                     "gain": signed(place.mean - weak, 1),
+                    "flags": ", ".join(place.knows),
                 }
                 lines.append(line)
     return Table.of("Gains", lines)
