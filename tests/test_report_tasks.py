@@ -339,6 +339,14 @@ def test_an_encoder_that_was_trained_on_the_captions_is_named_on_the_page(boards
     assert flags.CAPTIONS_SEEN.name not in section(other, head)
 
 
+def test_the_page_says_what_the_best_row_is_the_best_of(boards):
+    result = section(page("datasets/scenes.md"), "## Result")
+    assert '<a id="the-best-row"></a>' in result
+    assert "The best row is the best of 2, so chance flatters it." in result
+    assert "On validation, of 2 rows that have one, it is the best, too (9.0" in result
+    assert "the-best-row" not in page("datasets/people.md")  # one row
+
+
 def test_tables_1_2_and_5_are_filled(boards):
     """Table 5 prints the image-sentence model of table 2 once more."""
     paper, found = papers()["two_branch"], {}

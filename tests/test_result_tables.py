@@ -281,6 +281,21 @@ def test_the_summary_has_the_best_with_its_interval_and_its_rivals():
     assert "3 of 3" in lost[-1] and "(datasets/flickr30k.md)" in lost[-1]
 
 
+def test_the_summary_names_the_rows_that_are_chosen_otherwise():
+    plain = board(row("b", 1, 5, PERFECT), row("a", PERFECT, 1, 5))
+    assert "Chosen" not in season_pages.summary(plain, [])
+    better = row("a_nnn", PERFECT, PERFECT, 1)
+    for outcome in better.outcomes:
+        outcome.record.metrics["correction"] = {"how": "nnn"}
+    for number, each in enumerate(plain.rows):
+        for outcome in each.outcomes:
+            outcome.record.history["val_rsum"] = [200.0 - number]
+    told = season_pages.summary(board(better, *plain.rows), [])
+    line = next(line for line in told.splitlines() if "Chosen" in line)
+    assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
+    assert "best uncorrected: B, 400.0; best on validation: B, 400.0." in line
+
+
 def test_what_the_splits_share_is_counted():
     kinds = ("pictures", "near_pictures", "captions", "near_captions")
     leaks = {

@@ -212,6 +212,18 @@ class Row:
         of_seed = (o for o in self.played if o.record.seed == self.samples_seed)
         return next((o.kept.samples for o in of_seed), {})
 
+    @property
+    def validation(self) -> dict[int, float]:
+        """The best validation rsum by seed, of its trainings that were validated."""
+        histories = {
+            outcome.record.seed: outcome.record.history for outcome in self.played
+        }
+        return {
+            seed: max(history["val_rsum"])
+            for seed, history in histories.items()
+            if "val_rsum" in history
+        }
+
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them
         lacks it."""

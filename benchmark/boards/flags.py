@@ -141,23 +141,13 @@ def _below_its_start(board: Board, row: Row) -> str:
     start = comparisons.known(board, row.declared.start) if row.declared.start else None
     if start is None:
         return ""
-    after, before = _best_on_validation(row), _best_on_validation(start)
+    after, before = row.validation, start.validation
     fallen = [
         f"seed {seed}: {after[seed]:.1f}, begun at {before[seed]:.1f}"
         for seed in sorted(after.keys() & before.keys())
         if after[seed] < before[seed]
     ]
     return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
-
-
-def _best_on_validation(row: Row) -> dict[int, float]:
-    """By seed, of its trainings that were validated."""
-    histories = {outcome.record.seed: outcome.record.history for outcome in row.played}
-    return {
-        seed: max(history["val_rsum"])
-        for seed, history in histories.items()
-        if "val_rsum" in history
-    }
 
 
 def _fine_tuning_lost(compared: Compared) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from math import isinf
 
 from benchmark.boards import comparisons, flags
+from benchmark.boards.best_rows import choice_of, level_of, validation_of
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.encoders import captions_seen
 from benchmark.contracts.datasets import SPLITS
@@ -83,6 +84,9 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         tie_gap=tie_gap(retrieval),
         features=_features(board),
         twins=_twins(board),
+        choice=choice_of(retrieval) if len(retrieval.ranked) > 1 else None,
+        level_of=level_of,
+        validation_of=validation_of,
         captions_seen=list(filter(None, seen)),
         figures=drawn,
         examples=example_sections(params, board, figures),
