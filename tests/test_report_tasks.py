@@ -43,6 +43,7 @@ from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
+from benchmark.stats import rank_correlation
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -203,7 +204,12 @@ def make_boards() -> list[Board]:
             f"Best {HOSTILE}",
         ),
         standing(
-            [retriever("scenes", "two_branch_weighted", both(0), FOUND, alpha=0.3)],
+            [
+                retriever(
+                    *("scenes", "two_branch_weighted", both(0), FOUND),
+                    **{"alpha": 0.3, "overlap_s": 0.125},
+                )
+            ],
             "Both",
         ),
         standing([lost("scenes", "two_branch_phrase_single")], "Lost"),
@@ -229,6 +235,7 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         conclude_from_few(patch)
+        patch.setattr(rank_correlation, "FEWEST", 2)
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
         figures = figure_listing.figures
@@ -345,6 +352,14 @@ def test_the_page_says_what_the_best_row_is_the_best_of(boards):
     assert "The best row is the best of 2, so chance flatters it." in result
     assert "On validation, of 2 rows that have one, it is the best, too (9.0" in result
     assert "the-best-row" not in page("datasets/people.md")  # one row
+
+
+def test_how_s_goes_with_rsum_is_told(boards):
+    head = "## Similarity of matched and unmatched pairs"
+    told = section(page("datasets/scenes.md"), head)
+    told = " ".join(told.replace("\\", "").split())
+    assert "Over 2 rows" in told and "of 1.00 [0.00, 1.00]: S does not tell" in told
+    assert "rank correlation" not in page("datasets/people.md")
 
 
 def test_tables_1_2_and_5_are_filled(boards):
