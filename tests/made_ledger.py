@@ -3,6 +3,7 @@
 from benchmark.boards import claim_ledger, claims_file
 from benchmark.papers.printed_tables import papers
 from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.significance import Doubt
 from benchmark.stats.verdicts import Size
 
 CLAIM = papers()["scan"].claims[0]
@@ -14,6 +15,10 @@ def compared(**facts: object) -> claims_file.VerdictEntry:
     known["conclusion"] = Conclusion.HOLDS
     known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
     known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
+    error = 1 / 1.96
+    known["doubt"] = Doubt(
+        images=error**2, interaction=0.0, image_count=10**6, seeds=()
+    )
     return claims_file.VerdictEntry(**(known | facts))
 
 

@@ -22,7 +22,7 @@ from report_readers import parsed, plain
 
 from benchmark.__main__ import _module
 from benchmark.boards import flags
-from benchmark.boards.claim_ledger import Group
+from benchmark.boards.grades import Grade
 from benchmark.papers.printed_tables import title_of
 
 ROOT = Path(__file__).parent.parent
@@ -169,10 +169,10 @@ def test_every_flag_stands_in_the_table_of_flags():
 
 def test_every_mark_of_the_ledger_is_explained():
     table = (
-        text_of("docs/statistics.md").partition("### Marks")[2].partition("\n## ")[0]
+        text_of("docs/statistics.md").partition("## Grades")[2].partition("\n## ")[0]
     )
     told = re.findall(r"^\| (\S) \| (.+?) \| .{10,} \|$", table, re.MULTILINE)
-    assert told == [(group.mark, group) for group in Group if group.mark]
+    assert told == [(grade.mark, grade) for grade in Grade if grade.mark]
 
 
 def test_what_is_said_of_trials_is_what_their_files_say():

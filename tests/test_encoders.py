@@ -1,9 +1,13 @@
-"""Which text encoders and word vectors a row read, beside those of its paper."""
+"""Which text encoders and word vectors a row read, beside those of its paper, and which
+encoders have read the captions of test before."""
+
+from dataclasses import replace
 
 import pytest
-from builders import outcome, record, standing
+from builders import board, outcome, record, standing
 
 from benchmark.boards.encoders import (
+    captions_seen,
     is_of_features,
     other_encoder,
     reads_other_words,
@@ -40,3 +44,45 @@ def test_word_vectors_are_read_as_such_or_below_an_encoder(departure, is_words):
 def test_another_encoder_is_known_by_the_folder_of_its_vectors(folder, of_paper, other):
     cell = outcome("a", 0, text_features={"encoder": folder})
     assert other_encoder(standing("a", [cell], sentence=of_paper)) == other
+
+
+MINI, MINE = "all-MiniLM-L6-v2", "mine"
+
+
+@pytest.mark.parametrize(
+    ("weights", "dataset", "reader", "corpus"),
+    [
+        (MINI, "flickr8k", "flickr8k", "flickr30k"),
+        (MINI, "small", "flickr8k", "flickr30k"),
+        (MINI, "flickr30k", "flickr30k", "flickr30k"),
+        (MINI, "mscoco", "mscoco", None),
+        (MINI, "shapes", "shapes", None),
+        ("infersent1.pkl", "flickr8k", "flickr8k", "snli"),
+        ("random weights", "flickr8k", "flickr8k", None),
+        (MINE, "flickr30k", "flickr30k", None),
+        (MINE, "flickr8k", "flickr8k", "flickr8k"),
+        (MINE, "photos", "folder", "photos"),
+        (None, "flickr8k", "flickr8k", None),
+    ],
+)
+def test_an_encoder_has_seen_what_lies_in_its_training_data(
+    weights, dataset, reader, corpus
+):
+    """Of `mine` the season file says so. A larger corpus does not lie in a smaller."""
+    text = {"weights": weights} if weights else {"vocabulary": 7}
+    row = standing("a", [outcome("a", 0, text_features=text)])
+    on = board(row, dataset=dataset, reader=reader)
+    on = replace(on, trained_on={MINE: ["flickr8k", "photos"]})
+    seen = captions_seen(on, row)
+    assert (seen and seen.corpus) == corpus
+    if seen:
+        assert seen.encoder.weights == weights and seen.encoder.source
+
+
+def test_an_external_row_goes_by_its_own_name():
+    cell = outcome("clip", 0, family="brought", text_features={"encoder": "e"})
+    row = standing("clip", [cell])
+    on = board(row, reader="flickr8k")
+    assert captions_seen(on, row) is None
+    on = replace(on, trained_on={"clip": ["flickr30k"]})
+    assert captions_seen(on, row).corpus == "flickr30k"

@@ -57,6 +57,9 @@ OF_DATA = {
 }
 
 
+MINI = {"text_features": {"encoder": "transformer", "weights": "all-MiniLM-L6-v2"}}
+
+
 def encoded(folder: str) -> dict:
     return {"text_features": {"encoder": folder}}
 
@@ -195,3 +198,19 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
     external = standing("c", [outcome("c", 0, family="brought")])
     assert flags.unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
     assert flags.unlike_seeds(first, first) == flags.unlike_seeds(first, external) == ""
+
+
+def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims():
+    """By what older records hold; the best row without such an encoder stands beside
+    it."""
+    read = standing("a", [outcome("a", seed, **MINI) for seed in range(3)])
+    other = standing("b", [outcome("b", seed) for seed in range(3)])
+    on = board(read, other, reader="flickr8k", title="Flickr8k")
+    said = flags_of(on, read)
+    assert [*said] == ["5"] and flags_of(on, other) == {}
+    for part in ("all-MiniLM-L6-v2", "flickr30k", "Flickr8k", "https://", "not known"):
+        assert part in said["5"]
+    (caution,) = flags.claim_flags(on, ["a", "b"], [])
+    assert (caution.letter, caution.sentence, caution.blocks) == ("5", "a", False)
+    assert flags.CAPTIONS_SEEN.name in flags.FLATTERING
+    assert flags_of(board(read, reader="shapes"), read) == {}

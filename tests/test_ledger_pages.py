@@ -1,5 +1,6 @@
 """Tables and sentences of the ledger, from claims.json files made by hand."""
 
+import pytest
 from made_ledger import CLAIM, at_level, compared, judged, row, season
 
 from benchmark.boards.claim_ledger import ledger
@@ -8,27 +9,29 @@ from benchmark.report.markdown import inside
 from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages.ledger_pages import (
     anchor,
-    claim_table,
     drawn_table,
+    evidence_table,
     findings,
     gains,
     leaders,
     matrix,
+    needed,
 )
-from benchmark.stats.verdicts import Size
+from benchmark.stats.significance import Doubt
 
 
-def test_a_table_has_a_row_per_finding_part_and_control():
-    open_ = judged("undecided", seeds=3)
-    control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
-    parts = [
-        compared(low=None, high=None, conclusion="holds"),
-        compared(conclusion="reversed"),
-    ]
-    parts[1] = parts[1].model_copy(update={"controls": [control]})
+def doubt(error: float) -> Doubt:
+    return Doubt(images=error**2, interaction=0.0, image_count=1000, seeds=())
+
+
+def test_a_table_has_the_set_ups_together_and_each_with_its_parts():
+    parts = [compared(low=None, high=None), compared(conclusion="reversed", part=1)]
     several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
-    findings = row(open_, several).findings
-    first, head, *of_parts, last = claim_table(findings).frame.to_dict("records")
+    of_claim = row(judged("undecided", seeds=3), several)
+    pooled, first, head, *of_parts = evidence_table(of_claim).frame.to_dict("records")
+    shown = pooled["difference, 95% interval"]
+    assert pooled["test"] == "all set-ups" and shown.value == 2.0
+    assert shown.high - shown.low == pytest.approx(2.0)  # of the one with an interval
     shown = first["difference, 95% interval"]
     assert (shown.value, shown.low, shown.high) == (2.0, 1.0, 3.0)
     assert (first["test"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
@@ -37,27 +40,37 @@ def test_a_table_has_a_row_per_finding_part_and_control():
     assert [of["verdict"] for of in of_parts] == ["holds", "reversed"]
     assert of_parts[0]["test"] == "– A over B"
     assert of_parts[0]["difference, 95% interval"].low is None
-    assert (last["test"], last["verdict"]) == ("– control: C over D", "reversed")
-    part = compared(conclusion="undecided", withheld="reversed")
-    findings = row(judged("undecided").model_copy(update={"parts": [part]})).findings
-    (line,) = claim_table(findings).frame.to_dict("records")
-    assert line["verdict"] == "undecided; unconfirmed: reversed"
 
 
-def test_the_matrix_has_effects_by_place_and_drawings_apart():
+def test_the_matrix_has_the_grade_all_set_ups_each_place_and_drawings_apart():
     told = [
         at_level("weak", "undecided", 250.0),
         at_level("strong", "holds", 290.0),
         season("d1", judged("reversed", difference=-2.0), split="drawn"),
-        season("d2", judged("holds", size=Size.AS_PRINTED), split="drawn"),
+        season("d2", judged("holds"), split="drawn"),
     ]
     rows = [of for of in ledger(told) if of.findings]
     text = matrix(rows, ["Photos (strong)", "Photos (weak)"])
     (line,) = text.splitlines()[2:]
-    name, printed, *effects = [cell.strip() for cell in line.strip("|").split(" | ")]
+    cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+    name, grade, printed, pooled, *effects = cells
     assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
-    assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0° +2.0", "?° +2.0")
-    assert effects[2] == "\u2715° -2.0, \u25cf° +2.0"
+    assert grade == "\u25cf confirmed, by less than printed"
+    assert printed == "rsum +4.0" and pooled.startswith("+2.0")
+    assert effects[:2] == ["\u25cf\u00b0 +2.0"] * 2
+    assert effects[2] == "\u2715\u00b0 -2.0, \u25cf\u00b0 +2.0"
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"low": 1.0}, ""),
+        ({"difference": 0.1, "doubt": doubt(1.2)}, "5 more folds of as many images"),
+        ({"is_blocked": True, "remedy": "3 seeds"}, "3 seeds"),
+    ],
+)
+def test_an_open_claim_says_what_would_decide_it(facts, words):
+    assert needed(row(judged("undecided", **facts))) == words
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
@@ -72,18 +85,15 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     assert [of.title for of in leader.like(leader.best)] == ["B"]
 
 
-def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
+def test_the_first_page_has_what_all_set_ups_say():
     """And no best row where every row knows more than a search would."""
     claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
-    less = season("s0", judged("holds", claim))
-    full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
-    told = [full, less]
+    told = [season(name, judged("holds", claim)) for name in ("s0", "s1")]
     text = findings(told, ledger(told))
-    assert (
-        "(by less), rsum +2.0" in text and "+5.0" not in text and "Best row" not in text
-    )
-    alone = findings([full], ledger([full]))
-    assert "), rsum +5.0" in alone and "by less" not in alone
+    assert "**Confirmed**" in text and "Best row" not in text
+    assert "(by less than printed), rsum +2.0" in text and "printed +4.0" in text
+    alone = findings(told[:1], ledger(told[:1]))
+    assert "**Seen once**" in alone and "**Confirmed**" not in alone
 
 
 def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
@@ -95,6 +105,7 @@ def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
         290.0,
     )
     assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert best["flags"] == "extra input"
     assert not len(gains(told[:1]))
 
 

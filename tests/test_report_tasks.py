@@ -28,7 +28,7 @@ from report_readers import (
 )
 from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
-from benchmark.boards import claims
+from benchmark.boards import claims, flags
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
@@ -43,6 +43,7 @@ from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
+from benchmark.stats import rank_correlation
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -106,7 +107,7 @@ def cell(
         "captions": CAPTIONS,
         "method": "cca" if preset == CCA else "two_branch_embedding",
         "image_features": {"encoder": "cnn"},
-        "text_features": {"encoder": "words"},
+        "text_features": {"encoder": "words", "weights": "mine"},
     }
     history = pd.DataFrame(
         {"epoch": [1, 2], "loss": [2.0, 1.0], "val_rsum": [9.0, 8.0]}
@@ -203,7 +204,12 @@ def make_boards() -> list[Board]:
             f"Best {HOSTILE}",
         ),
         standing(
-            [retriever("scenes", "two_branch_weighted", both(0), FOUND, alpha=0.3)],
+            [
+                retriever(
+                    *("scenes", "two_branch_weighted", both(0), FOUND),
+                    **{"alpha": 0.3, "overlap_s": 0.125},
+                )
+            ],
             "Both",
         ),
         standing([lost("scenes", "two_branch_phrase_single")], "Lost"),
@@ -215,7 +221,11 @@ def make_boards() -> list[Board]:
         "phrases": [standing([localiser("phrases", BEST, GOOD)], "Only")],
         "nothing": [standing([lost("nothing", BEST)], "Lost")],
     }
-    return [Board(dataset=name, card=cards[name], rows=of) for name, of in rows.items()]
+    told = {"trained_on": {"mine": ["people"]}}
+    return [
+        Board(dataset=name, card=cards[name], rows=of, **told)
+        for name, of in rows.items()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +235,7 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         conclude_from_few(patch)
+        patch.setattr(rank_correlation, "FEWEST", 2)
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
         figures = figure_listing.figures
@@ -322,6 +333,33 @@ def test_twins_within_test_another_release_and_folds_are_told(boards):
     # 80 and 60: 70 and a sample standard deviation of 20 / sqrt(2).
     (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
     assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
+
+
+def test_an_encoder_that_was_trained_on_the_captions_is_named_on_the_page(boards):
+    head = "## What to know of each row"
+    text = page("datasets/people.md")
+    told = "1 of 1 rows read a text encoder that was trained on a corpus"
+    assert told in section(text, "## Result")
+    assert flags.CAPTIONS_SEEN.name in section(text, head)
+    other = page("datasets/scenes.md")
+    assert "text encoder that was trained" not in section(other, "## Result")
+    assert flags.CAPTIONS_SEEN.name not in section(other, head)
+
+
+def test_the_page_says_what_the_best_row_is_the_best_of(boards):
+    result = section(page("datasets/scenes.md"), "## Result")
+    assert '<a id="the-best-row"></a>' in result
+    assert "The best row is the best of 2, so chance flatters it." in result
+    assert "On validation, of 2 rows that have one, it is the best, too (9.0" in result
+    assert "the-best-row" not in page("datasets/people.md")  # one row
+
+
+def test_how_s_goes_with_rsum_is_told(boards):
+    head = "## Similarity of matched and unmatched pairs"
+    told = section(page("datasets/scenes.md"), head)
+    told = " ".join(told.replace("\\", "").split())
+    assert "Over 2 rows" in told and "of 1.00 [0.00, 1.00]: S does not tell" in told
+    assert "rank correlation" not in page("datasets/people.md")
 
 
 def test_tables_1_2_and_5_are_filled(boards):

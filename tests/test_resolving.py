@@ -304,3 +304,22 @@ def test_a_fusion_of_different_tasks_is_refused():
             assert (
                 error.expected == f"presets of retrieval, {tasks[how]} for how: {how}"
             )
+
+
+def test_what_an_encoder_was_trained_on_goes_by_names_that_exist():
+    """It is known to reports alone: no cell changes by it."""
+    settings = {"transformer": SentenceEncoder(weights="nets/mine")}
+    plain = with_dataset(season(), "folder", sentence=settings)
+    told = plain.model_copy(update={"trained_on": {"mine": ["flickr30k", "folder"]}})
+    params = resolve("try", told)
+    assert params.trained_on == {"mine": ["flickr30k", "folder"]}
+    without = resolve("try", plain)
+    assert params.cells == without.cells
+    assert params.feature_sets == without.feature_sets
+    for wrong, where, meant in (
+        ({"mime": ["flickr30k"]}, "trained_on", "mine"),
+        ({"mine": ["flikr30k"]}, "trained_on.mine", "flickr30k"),
+    ):
+        error = refused(plain.model_copy(update={"trained_on": wrong}))
+        assert error.where == f"season try: {where}"
+        assert f"(did you mean {meant}?)" in error.found

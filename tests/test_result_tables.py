@@ -198,6 +198,19 @@ def test_an_s_above_its_bound_is_marked_and_never_the_best():
     assert len(result_tables.overlaps(board(row("a", 0, metrics={})))) == 0
 
 
+def test_how_rsum_hangs_on_s_is_told_of_many_rows_without_corrected_ones():
+    def made(number: int, rsum: float, **more: object) -> Row:
+        metrics = SCORES | {"overlap_s": number / 20, "rsum": rsum} | more
+        return row(f"r{number}", PERFECT, metrics=metrics)
+
+    rows = [made(number, 300.0 - number) for number in range(10)]
+    found = dataset_page.overlap_and_rsum(board(*rows).retrieval)
+    assert (found.count, found.value) == (10, pytest.approx(-1))
+    corrected = made(15, 400.0, correction={"how": "nnn"})
+    assert dataset_page.overlap_and_rsum(board(corrected, *rows)) == found
+    assert dataset_page.overlap_and_rsum(board(*rows[1:])) is None
+
+
 def test_a_training_costs_what_it_goes_on_from_as_well():
     start = row("a", 0, 0, training=[9.0])
     going_on = row("b", 0, start="a", training=[5.0])
@@ -279,6 +292,21 @@ def test_the_summary_has_the_best_with_its_interval_and_its_rivals():
     lost = lines(board(row("a", None, None), row("b", None)))
     assert "No preset has a result" in lost[0]
     assert "3 of 3" in lost[-1] and "(datasets/flickr30k.md)" in lost[-1]
+
+
+def test_the_summary_names_the_rows_that_are_chosen_otherwise():
+    plain = board(row("b", 1, 5, PERFECT), row("a", PERFECT, 1, 5))
+    assert "Chosen" not in season_pages.summary(plain, [])
+    better = row("a_nnn", PERFECT, PERFECT, 1)
+    for outcome in better.outcomes:
+        outcome.record.metrics["correction"] = {"how": "nnn"}
+    for number, each in enumerate(plain.rows):
+        for outcome in each.outcomes:
+            outcome.record.history["val_rsum"] = [200.0 - number]
+    told = season_pages.summary(board(better, *plain.rows), [])
+    line = next(line for line in told.splitlines() if "Chosen" in line)
+    assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
+    assert "best uncorrected: B, 400.0; best on validation: B, 400.0." in line
 
 
 def test_what_the_splits_share_is_counted():

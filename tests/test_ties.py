@@ -1,4 +1,7 @@
-"""One rule for ties: test, validation and TREC runs count them against the method."""
+"""One rule for ties: test, validation and TREC runs count them against the method; and
+what the mean over all orders of equal items would be."""
+
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -7,8 +10,10 @@ import torch
 from oracles import ranking as naive
 
 from benchmark.commands.trec_runs import places_of
-from benchmark.scoring.ranking import ranks_of
-from benchmark.scoring.ties import stands_before
+from benchmark.scoring.evaluation import of_retrieval
+from benchmark.scoring.ranking import Matrices, ranks_of
+from benchmark.scoring.relevance import Relevance
+from benchmark.scoring.ties import TiedItems, stands_before
 from benchmark.train.selection import retrieval_recalls
 
 
@@ -44,3 +49,87 @@ def test_all_who_count_ranks_agree_on_scores_with_many_ties(seed):
         "is_relevant": relevant_QG.ravel(),
     }
     assert places_of(pd.DataFrame(run))["before"].tolist() == expected
+
+
+def found_in_orders(scores: list, relevant: set[int], k: int) -> float:
+    """The share of all orders of equal items in which a relevant one is among the first
+    k, by going through them."""
+    hits = orders = 0
+    for order in permutations(range(len(scores))):
+        heights = [scores[item] for item in order]
+        if heights == sorted(heights, reverse=True):
+            orders += 1
+            hits += any(item in relevant for item in order[:k])
+    return 100 * hits / orders
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_mean_over_orders_of_ties_is_that_of_all_permutations(seed):
+    rng = np.random.default_rng(seed)
+    scores_QG = rng.integers(0, 3, (4, 7)).astype(np.float32)
+    relevant_QG = rng.random((4, 7)) < 0.4
+    relevant_QG[:, 0] = True
+    tied = tied_items(scores_QG, relevant_QG)
+    for k in (1, 2, 3, 5, 7):
+        naively = [
+            found_in_orders(list(scores), {*np.flatnonzero(relevant)}, k)
+            for scores, relevant in zip(scores_QG, relevant_QG, strict=True)
+        ]
+        misses, hits, mean = tied.recalls_at(k)
+        assert mean == pytest.approx(np.mean(naively))
+        assert misses == 100 * np.mean(ranks_of(scores_QG, relevant_QG).best < k)
+        assert misses <= mean <= hits
+
+
+def test_the_mean_over_orders_of_ties_is_that_of_many_drawn_ones():
+    """On more items than can be gone through."""
+    rng = np.random.default_rng(0)
+    scores_QG = rng.integers(0, 12, (40, 60)).astype(np.float32)
+    relevant_QG = rng.random((40, 60)) < 0.08
+    relevant_QG[np.arange(40), rng.integers(0, 60, 40)] = True
+    tied, drawn = tied_items(scores_QG, relevant_QG), []
+    for _ in range(4000):  # noise far below the steps of the scores
+        noisy_QG = scores_QG + rng.random(scores_QG.shape) / 2
+        best_Q = np.where(relevant_QG, noisy_QG, -1).max(1, keepdims=True)
+        drawn.append((noisy_QG > best_Q).sum(1))
+    for k in (1, 5, 10):
+        shares = 100 * (np.array(drawn) < k).mean(1)
+        error = shares.std() / np.sqrt(len(shares))
+        assert abs(tied.recalls_at(k)[2] - shares.mean()) < 4 * error
+        assert error < 0.2
+
+
+def test_without_ties_nothing_hangs_on_their_order():
+    rng = np.random.default_rng(1)
+    scores_QG = rng.permutation(50).reshape(5, 10).astype(np.float64)
+    tied = tied_items(scores_QG, np.eye(5, 10, dtype=bool))
+    for k in (1, 3, 10):
+        misses, hits, mean = tied.recalls_at(k)
+        assert misses == hits == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 4), (8, 9)])
+def test_tied_items_are_counted_in_both_directions_whatever_the_tiles(size):
+    rng = np.random.default_rng(2)
+    scores_IC = rng.integers(0, 4, (6, 12)).astype(np.float32)
+    relevance = Relevance.of(np.arange(6), np.repeat(np.arange(6), 2))
+    ties = of_retrieval(Matrices(size, i2t=scores_IC), relevance).ties
+    owns_IC = np.equal.outer(np.arange(6), np.repeat(np.arange(6), 2))
+    for way, scores, owns in (
+        ("i2t", scores_IC, owns_IC),
+        ("t2i", scores_IC.T, owns_IC.T),
+    ):
+        expected = tied_items(scores, owns)
+        for name in ("before", "relevant", "others"):
+            assert np.array_equal(getattr(ties[way], name), getattr(expected, name))
+
+
+def tied_items(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> TiedItems:
+    """Counted from a whole matrix."""
+    best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(1, keepdims=True)
+    is_tied_QG = scores_QG == best_Q1
+    return TiedItems(
+        before=(scores_QG > best_Q1).sum(1),
+        relevant=(is_tied_QG & relevant_QG).sum(1),
+        others=(is_tied_QG & ~relevant_QG).sum(1),
+    )

@@ -212,6 +212,18 @@ class Row:
         of_seed = (o for o in self.played if o.record.seed == self.samples_seed)
         return next((o.kept.samples for o in of_seed), {})
 
+    @property
+    def validation(self) -> dict[int, float]:
+        """The best validation rsum by seed, of its trainings that were validated."""
+        histories = {
+            outcome.record.seed: outcome.record.history for outcome in self.played
+        }
+        return {
+            seed: max(history["val_rsum"])
+            for seed, history in histories.items()
+            if "val_rsum" in history
+        }
+
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them
         lacks it."""
@@ -269,6 +281,8 @@ class Board:
     rows: list[Row]
     # those of the season file
     own_claims: dict[str, Paper] = field(default_factory=dict)
+    # what the season file says that text encoders and external rows were trained on
+    trained_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # trials on validation, by preset
     tried: dict[str, list[Trial]] = field(default_factory=dict)
     whole: "Board | None" = None  # of one task: that of all tasks

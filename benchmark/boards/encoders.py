@@ -1,8 +1,12 @@
-"""Which text encoders and word vectors a row read, beside those of its paper."""
+"""Which text encoders and word vectors a row read, beside those of its paper, and which
+encoders have read the captions of test before."""
 
-from benchmark.boards.boards import Row
+from dataclasses import dataclass
+
+from benchmark.boards.boards import Board, Row
 from benchmark.core.departures import Aspect, Departure
 from benchmark.core.records import Record
+from benchmark.papers.training_data import ENCODERS, SEASON, TextEncoder, holders
 
 
 def is_of_features(departure: Departure) -> bool:
@@ -32,3 +36,28 @@ def other_encoder(row: Row) -> str:
         return ""
     is_of_paper = folder.removeprefix("phrases_").startswith(of_paper)
     return "" if is_of_paper else folder
+
+
+@dataclass(frozen=True)
+class CaptionsSeen:
+    """A text encoder that was trained on the captions of a dataset."""
+
+    encoder: TextEncoder
+    corpus: str  # of those that it was trained on, the smallest that has the captions
+
+
+def captions_seen(board: Board, row: Row) -> CaptionsSeen | None:
+    """The training of a row's text encoder, or of an external row, where it has the
+    captions of the dataset; None where nothing is known of such a one. What the season
+    file says comes first."""
+    name = row.preset if row.is_external else row.record.text_features.get("weights")
+    if not name:
+        return None
+    own = tuple(board.trained_on.get(name, ()))
+    known = [TextEncoder(weights=name, trained_on=own, source=SEASON)]
+    known += [encoder for encoder in ENCODERS if encoder.weights == name]
+    for encoder in known:
+        for corpus in holders([board.dataset, board.card.get("reader", "")]):
+            if corpus in encoder.trained_on:
+                return CaptionsSeen(encoder, corpus)
+    return None

@@ -16,7 +16,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.board_settings import Unequal, settings_of_pair
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
-from benchmark.boards.encoders import is_of_features, other_encoder
+from benchmark.boards.encoders import captions_seen, is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
 from benchmark.core.departures import Aspect, sentence
@@ -160,23 +160,13 @@ def _below_its_start(board: Board, row: Row) -> str:
     start = comparisons.known(board, row.declared.start) if row.declared.start else None
     if start is None:
         return ""
-    after, before = _best_on_validation(row), _best_on_validation(start)
+    after, before = row.validation, start.validation
     fallen = [
         f"seed {seed}: {after[seed]:.1f}, begun at {before[seed]:.1f}"
         for seed in sorted(after.keys() & before.keys())
         if after[seed] < before[seed]
     ]
     return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
-
-
-def _best_on_validation(row: Row) -> dict[int, float]:
-    """By seed, of its trainings that were validated."""
-    histories = {outcome.record.seed: outcome.record.history for outcome in row.played}
-    return {
-        seed: max(history["val_rsum"])
-        for seed, history in histories.items()
-        if "val_rsum" in history
-    }
 
 
 def _fine_tuning_lost(compared: Compared) -> str:
@@ -488,6 +478,29 @@ EXTRA_INPUT = FlagKind(
 )
 
 
+def _captions_seen(board: Board, row: Row) -> str:
+    """No image was seen with them, but which of them are of one image."""
+    seen = captions_seen(board, row)
+    if seen is None:
+        return ""
+    encoder, corpus = seen.encoder, seen.corpus
+    if corpus not in (board.dataset, board.card.get("reader")):
+        corpus = f"{corpus}, which has the captions of {board.title}"
+    return (
+        f"{encoder.weights} was trained on {corpus} ({encoder.source}), so it has very "
+        "probably read those of test; how much this helps is not known"
+    )
+
+
+CAPTIONS_SEEN = FlagKind(
+    letter="5",
+    name="encoder trained on the captions",
+    of_row=_captions_seen,
+    warns_of_verdicts=True,
+    flatters=True,
+)
+
+
 def _other_queries(board: Board, row: Row) -> str:
     if row.record.metrics.get("correction", {}).get("how") != "dual_softmax":
         return ""
@@ -708,6 +721,7 @@ FLAGS = (  # in the order of pages: those that may block a verdict first
     NEARLY_PERFECT,
     RANDOM_TEXT_ENCODER,
     EXTRA_INPUT,
+    CAPTIONS_SEEN,
     OTHER_QUERIES,
     OTHER_RELEASE,
     NOT_CONVERGED,

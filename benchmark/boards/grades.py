@@ -200,6 +200,7 @@ def _judged_by_none(
     verdict = Verdict(
         comparison=_comparison(first),
         rule=Rule(kind=kind, margin=first.margin),
+        printed=first.printed,
         blocked=Flag("", first.remedy or test.finding.reason, blocks=True),
     )
     return PooledPart(

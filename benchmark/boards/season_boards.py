@@ -111,6 +111,7 @@ class SeasonResults:
             card=card,
             rows=[self._row(preset, outcomes[preset]) for preset in outcomes],
             own_claims=own_claims(self.params),
+            trained_on=self.params.trained_on,
             tried=self._tried(dataset),
             missing=tuple(missing),
         )

@@ -19,7 +19,6 @@ from benchmark.scoring.metrics import (
     METRICS,
     RANK_METRICS,
     RECALLED_K,
-    TIE_GAP,
     Metric,
     rsum_terms,
 )
@@ -166,12 +165,12 @@ class ScoreReport:
             images, captions = twins["images"], twins["captions"]
             yield f"twins in test: {images} images, {captions} captions"
         ways = self.data.card["ways"]
-        for way in ways:
-            gap = self.metrics.get(f"{way}_{TIE_GAP.name}")
-            if gap:
-                misses = self.metrics[f"{way}_r1"]
-                hits = misses + gap
-                yield f"ties: {way} R@1 {misses:.2f} as misses, {hits:.2f} as hits"
+        for way, tied in self.external.result.ties.items():
+            for k in RECALLED_K:
+                misses, hits, mean = tied.recalls_at(k)
+                if hits > misses:
+                    ends = f"{misses:.2f} as misses, {hits:.2f} as hits"
+                    yield f"ties: {way} R@{k} {ends}, {mean:.2f} on average in any order"
         images = choices_of(self.data.split(SPLIT).group_of_image)
         rsum, by_chance = self.metrics["rsum"], rsum_by_chance(len(ways), images)
         given = self.external.given

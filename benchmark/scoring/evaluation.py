@@ -34,6 +34,7 @@ from benchmark.scoring.relevance import (
     layers_of,
     relevance_of_test,
 )
+from benchmark.scoring.ties import TiedItems
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
@@ -51,6 +52,8 @@ class Evaluation:
     # way -> first items (Q, K)
     retrieved: dict[str, np.ndarray] = field(default_factory=dict)
     samples: dict[str, np.ndarray] = field(default_factory=dict)  # for figures
+    # of the layer own, by direction; no file keeps it
+    ties: dict[str, TiedItems] = field(default_factory=dict)
     # per image, caption and pair
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -135,7 +138,8 @@ def of_retrieval(
         replicates=bootstrap.replicates,
     )
     retrieved = {way: items.items for way, items in best.items()}
-    return Evaluation(metrics=measured, scores=kept, retrieved=retrieved)
+    ties = {way: counts[RankKey(way)].tied for way in ways}
+    return Evaluation(metrics=measured, scores=kept, retrieved=retrieved, ties=ties)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
 from benchmark.scoring.relevance import LayerPairs
-from benchmark.scoring.ties import stands_before
+from benchmark.scoring.ties import TiedItems, stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
@@ -141,6 +141,16 @@ class LayerRanks:
             self.reached_QR[queries[some], n] += _trues(is_before)
         best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
         self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
+
+    @property
+    def tied(self) -> TiedItems:
+        """After all tiles: what ties with the best right item of each query."""
+        best_Q1 = self.score_QR.max(1, keepdims=True, initial=-np.inf)
+        is_best_QR = self.is_there_QR & (self.score_QR == best_Q1)
+        reached_Q = self.reached_QR.max(1, where=is_best_QR, initial=0)
+        right_Q = is_best_QR.sum(1)
+        others_Q = reached_Q - right_Q - self.optimistic
+        return TiedItems(self.optimistic, right_Q, others_Q)
 
     @property
     def ranks(self) -> Ranks:

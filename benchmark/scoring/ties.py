@@ -1,7 +1,10 @@
-"""The rule for ties, in one place. Knows no torch: arrays, tensors and columns of a
-table are compared alike."""
+"""The rule for ties, in one place, and what another one would give. Knows no torch:
+arrays, tensors and columns of a table are compared alike."""
 
+from dataclasses import dataclass
 from typing import TypeVar
+
+import numpy as np
 
 Scores = TypeVar("Scores")  # an array, a tensor or a column of a table
 Mask = TypeVar("Mask")
@@ -14,3 +17,33 @@ def stands_before(scores: Scores, relevant: Scores) -> Mask:
     item itself is among those that reach its score, and is not counted by the caller.
     """
     return scores >= relevant
+
+
+@dataclass(frozen=True, eq=False)
+class TiedItems:
+    """How many items have the score of a query's best relevant item, (Q,) each."""
+
+    before: np.ndarray  # items of a greater score
+    relevant: np.ndarray  # of that score, 1 or more
+    others: np.ndarray  # of that score, and not relevant
+
+    def recalls_at(self, k: int) -> tuple[float, float, float]:
+        """R@K in percent if ties are misses, as hits, and its mean over all orders of
+        the tied items, each as probable as another."""
+        misses_Q = self.before + self.others < k
+        hits_Q = self.before < k
+        return tuple(
+            100 * float(of_Q.mean()) for of_Q in (misses_Q, hits_Q, self._found(k))
+        )
+
+    def _found(self, k: int) -> np.ndarray:
+        """The probability that a relevant item is among the first k, (Q,): 1 - C(others,
+        n) / C(others + relevant, n), where n of the k places are left for tied
+        items."""
+        missed_Q = np.ones(len(self.before))
+        for place in range(k):  # among the tied items
+            others_Q = np.maximum(self.others - place, 0)
+            items_Q = others_Q + self.relevant
+            is_among_k = self.before + place < k
+            missed_Q *= np.where(is_among_k, others_Q / items_Q, 1.0)
+        return 1 - missed_Q

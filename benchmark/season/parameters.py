@@ -318,6 +318,9 @@ class Season(Strict):
     # of scores: rows PRESET_CORRECTION of presets
     corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
+    # weights of a text encoder, or an external row -> corpora and datasets that have
+    # the captions that it was trained on
+    trained_on: dict[str, list[str]] = {}
     seeds: Seeds  # three for verdicts
     seeds_of: dict[str, Seeds] = {}  # seeds instead of these
     sentence_of: dict[str, Name] = {}  # sentence encoder instead of the presets' own
@@ -348,6 +351,7 @@ class Params(Strict):
     methods: dict[Name, MethodFile] = {}  # own ones
     corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []
+    trained_on: dict[str, list[str]] = {}
     brought: dict[str, Brought] = {}  # `score` wrote their records
 
     @property

@@ -9,11 +9,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark.contracts import datasets as dataset_files
 from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import sha256
 from benchmark.features import text_encoders
+from benchmark.papers.training_data import corpora
 from benchmark.scoring.metrics import METRICS
 from benchmark.season import plugins
 from benchmark.season.parameters import (
@@ -88,6 +90,7 @@ def resolve(
         methods=season.methods,
         corrections=season.corrections,
         claims=season.claims,
+        trained_on=season.trained_on,
         brought=brought or {},
     )
 
@@ -159,6 +162,11 @@ def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
         for preset in (claim.better, claim.than):
             yield _Named(where, preset, {*season.presets, *rows})
         yield _Named(where, claim.metric, METRICS)
+    captions = corpora() | {*dataset_files.names(), *season.datasets}
+    for weights, trained_on in season.trained_on.items():
+        yield _Named("trained_on", weights, _weights(season) | rows)
+        for corpus in trained_on:
+            yield _Named(f"trained_on.{weights}", corpus, captions)
     keyed = {}
     for dataset, settings in season.datasets.items():
         keyed[f"datasets.{dataset}.changes"] = settings.changes
@@ -186,6 +194,17 @@ def _encoders(season: Season, known: Known) -> Iterator[tuple[str, str]]:
             yield f"datasets.{dataset}.sentence.{encoder}", encoder
         for encoder in settings.phrases:
             yield f"datasets.{dataset}.phrases.{encoder}", encoder
+
+
+def _weights(season: Season) -> set[str]:
+    """The folders and files of the weights of its text encoders, as records name
+    them."""
+    named = set()
+    for settings in season.datasets.values():
+        for encoder in (*settings.sentence.values(), *settings.phrases.values()):
+            if encoder.weights:
+                named.add(Path(encoder.weights).name)
+    return named
 
 
 def called(season: Season, method: str) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from math import isinf
 
 from benchmark.boards import comparisons, flags
+from benchmark.boards.best_rows import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
+from benchmark.boards.encoders import captions_seen
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
@@ -15,6 +17,7 @@ from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params
 from benchmark.season.tuning import read_trials, written
 from benchmark.stats.comparisons import CARRIES
+from benchmark.stats.rank_correlation import RankCorrelation, rank_correlation
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
 SHARED = {  # field of the card's leakage -> what it counts
@@ -65,6 +68,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
+    seen = [captions_seen(board, row) for row in board.ranked]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
     return filled(
         "dataset.md.j2",
@@ -79,8 +83,13 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         spread=spread_of(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
         tie_gap=tie_gap(retrieval),
+        overlap_and_rsum=overlap_and_rsum(retrieval),
         features=_features(board),
         twins=_twins(board),
+        choice=choice_of(retrieval) if len(retrieval.ranked) > 1 else None,
+        level_of=level_of,
+        validation_of=validation_of,
+        captions_seen=list(filter(None, seen)),
         figures=drawn,
         examples=example_sections(params, board, figures),
         bins=distribution_overlap.BINS,
@@ -98,6 +107,14 @@ def tie_gap(board: Board) -> float | None:
             for way in board.ways:
                 gaps.append(outcome.record.metrics.get(f"{way}_r1_tie_gap"))
     return max((gap for gap in gaps if gap is not None), default=None)
+
+
+def overlap_and_rsum(board: Board) -> RankCorrelation | None:
+    """How rsum hangs on S over the rows, those of corrected scores left out: a
+    correction changes S and no model. None of few rows."""
+    rows = [row for row in board.ranked if row.has_scores and not is_corrected(row)]
+    overlaps = [row.mean(result_tables.S) for row in rows]
+    return rank_correlation(overlaps, [row.mean("rsum") for row in rows])
 
 
 def few_queries(board: Board) -> dict[str, int]:

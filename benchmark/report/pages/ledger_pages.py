@@ -254,6 +254,7 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
                     "weaker features": Number(value=weak),
                     "stronger features": Number(value=place.mean),
                     "gain": signed(place.mean - weak, 1),
+                    "flags": ", ".join(place.knows),
                 }
                 lines.append(line)
     return Table.of("Gains", lines)
@@ -377,13 +378,13 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 def evidence_table(row: LedgerRow) -> Table:
     """What all set-ups say together, a line per part; then a line per finding, and of
     a claim with several parts a line for each."""
-    lines = []
-    for part in row.graded.parts if row.graded else ():
-        names = part.verdict.comparison.names
+    lines, parts = [], row.graded.parts if row.graded else ()
+    for part in parts:
+        name = "all set-ups"
+        if len(parts) > 1:
+            name += f": {part.verdict.comparison.names}"
         line = {
-            "test": f"all set-ups: {names}"
-            if len(row.claim.parts) > 1
-            else "all set-ups",
+            "test": name,
             "verdict": part.verdict.conclusion,
             "metric": part.verdict.comparison.metric,
             f"difference, {PERCENT} interval": _pooled_difference(part),

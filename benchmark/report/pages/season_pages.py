@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from benchmark.boards import flags
+from benchmark.boards.best_rows import choice_of, level_of
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
@@ -188,8 +189,9 @@ def _paper(
 
 def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     """Who leads, which claims hold, what is missing: the most important first."""
+    boards = {"retrieval": board.retrieval, "localisation": board.localisation}
     leaders = []
-    for of_task in (board.retrieval, board.localisation):
+    for of_task in boards.values():
         if of_task.ranked and not board.is_small(of_task.ranked[0].task):
             leaders.append(leader(of_task))
     counted = [test for test in tests if test.is_counted]
@@ -211,6 +213,8 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         min_queries=MIN_TEST_QUERIES,
         leaders=leaders,
         level=claim_tables.level,
+        choices={of.task: choice_of(boards[of.task]) for of in leaders},
+        level_of=level_of,
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
