@@ -39,9 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.preset)
     options = dict(map(option, arguments.option))
-    cells: dict[str, Cell] = {}
+    datasets, cells = list(params.datasets), {}
+    if arguments.dataset:  # no fold: settings are those of the dataset
+        entry(params.datasets, arguments.dataset, "dataset")
+        datasets = [arguments.dataset]
     for cell in params.cells.values():
-        if arguments.dataset in (None, cell.dataset):
+        if cell.dataset in datasets:
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
     trained = cell_of_trial(cell, options)
