@@ -151,7 +151,9 @@ def settings_of(dataset: str, seed: int) -> DatasetSettings:
         if dataset in declared:
             settings = declared[dataset]
             break
-    of_run = {"presets": ["*"], "fold_presets": ["*"], "fold_seeds": [seed]}
+    of_run = {"presets": ["*"]}
+    if settings.folds:
+        of_run |= {"fold_presets": ["*"], "fold_seeds": [seed]}
     return settings.model_copy(update=of_run)
 
 

@@ -17,6 +17,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json, remove
+from benchmark.core.folds import fold_of
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season import tuning
@@ -39,14 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.preset)
     options = dict(map(option, arguments.option))
-    datasets, cells = list(params.datasets), {}
-    if arguments.dataset:  # no fold: settings are those of the dataset
-        entry(params.datasets, arguments.dataset, "dataset")
-        datasets = [arguments.dataset]
+    cells: dict[str, Cell] = {}
     for cell in params.cells.values():
-        if cell.dataset in datasets:
+        if arguments.dataset in (None, cell.dataset):
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
+    if fold := fold_of(cell.dataset):
+        found, advice = (
+            f"a fold of {fold.dataset}",
+            "tune on that: folds take its settings",
+        )
+        raise UserError("--dataset", "a dataset of the season", found, advice)
     trained = cell_of_trial(cell, options)
     check_epochs(trained)
     numerics.require(cell.numerics, cell.threads)
