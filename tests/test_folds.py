@@ -13,7 +13,7 @@ from refusals import refused
 
 from benchmark.boards.season_boards import read_boards
 from benchmark.collect.__main__ import collect
-from benchmark.commands import run
+from benchmark.commands import run, tune, verify
 from benchmark.core.files import read_json
 from benchmark.core.folds import fold_of, folder_of, folds_of, prefix_of
 from benchmark.data import prepared_tables, results
@@ -24,7 +24,7 @@ from benchmark.data.vocabularies import tokenise
 from benchmark.encode import drawn_pretraining
 from benchmark.encode import folds as encode_folds
 from benchmark.features.standardisation import Standardiser
-from benchmark.prepare.folds import dealt, splits_of
+from benchmark.prepare.folds import dealt, prepare_folds, splits_of
 from benchmark.scoring import checkpoints
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import read_season
@@ -37,7 +37,7 @@ from benchmark.season.parameters import (
 )
 from benchmark.season.plugins import ConfiguredMethod
 from benchmark.season.resolving import resolve
-from seasons import committed
+from seasons import committed, write_params
 
 COUNT = 3
 SPLITS = {"train": 48, "val": 12, "test": 24}
@@ -432,6 +432,32 @@ def test_what_was_made_is_not_made_again(params):
     for name, stage in stages.items():
         if stage.kind in ("fetch", "prepare", "folds", "pretrain", "encode"):
             assert run.is_done(params, stage), name
+
+
+def test_folds_are_dealt_again_to_the_byte(params):
+    kept = Path("data/cards/tiny_folds/card.json")
+    before, queries = kept.read_bytes(), prepared_tables.read_queries("tiny_fold2")
+    assert len(prepare_folds(params, "tiny")) == len(FOLDS)
+    assert kept.read_bytes() == before  # with the digests of the tables
+    for way, images in prepared_tables.read_queries("tiny_fold2").items():
+        assert np.array_equal(images, queries[way])
+
+
+def test_raw_files_of_results_on_folds_are_those_of_the_dataset(params):
+    write_params(params)
+    record = results.read_kept("small", "tiny_fold1")["vse/0"].record
+    verify.check_raw_files([record])
+    with refused("data/raw/tiny"):
+        verify.check_raw_files([record.model_copy(update={"manifest_sha256": "x"})])
+
+
+def test_settings_are_not_tuned_on_a_fold(params, monkeypatch):
+    monkeypatch.setattr(tune, "read_params", lambda *names: params)
+    parser = tune.argparse.ArgumentParser()
+    tune.configure(parser)
+    words = ["vse", "--dataset", "tiny_fold1", "--option", "epochs=2"]
+    with refused("--dataset", found="tiny"):
+        tune.main(parser.parse_args(words))
 
 
 def test_a_cell_of_a_fold_is_run_alone(params, monkeypatch):

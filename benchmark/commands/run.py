@@ -15,7 +15,7 @@ import yaml
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
 from benchmark.core.files import DAMAGED, read_json
-from benchmark.core.folds import fold_of, folds_of
+from benchmark.core.folds import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.raw_files import is_changed, raw_dataset
@@ -85,8 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
 def params_of(arguments: argparse.Namespace, name: str) -> Params:
     """A season of the preset `name`, or of the defaults of the method of that name,
     and what it needs, on one dataset with one seed."""
-    fold = fold_of(arguments.dataset)
-    dataset = fold.dataset if fold else arguments.dataset
+    dataset = whole_of(arguments.dataset)
     known = known_presets(arguments.preset, arguments.method, name)
     needed = needs(name, known)
     options = dict(map(option, arguments.option))

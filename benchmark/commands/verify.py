@@ -28,7 +28,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.core.folds import fold_of
+from benchmark.core.folds import whole_of
 from benchmark.core.records import Record
 from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset
@@ -123,9 +123,7 @@ def check_raw_files(committed: list[Record]) -> None:
     shared = files.read_shared()
     by_dataset: dict[str, list[Record]] = {}
     for record in committed:
-        fold = fold_of(record.dataset)
-        name = fold.dataset if fold else record.dataset
-        by_dataset.setdefault(name, []).append(record)
+        by_dataset.setdefault(whole_of(record.dataset), []).append(record)
     for name, records in by_dataset.items():
         notes = fetch(shared, name)
         dataset = raw_dataset(shared, name)

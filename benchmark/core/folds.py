@@ -35,6 +35,12 @@ def fold_of(name: str) -> Fold | None:
     return Fold(found["dataset"], int(found["number"])) if found else None
 
 
+def whole_of(name: str) -> str:
+    """The dataset that a fold is of; of another name, itself."""
+    fold = fold_of(name)
+    return fold.dataset if fold else name
+
+
 def folder_of_folds(dataset: str) -> str:
     """The folder of what git keeps of all folds of a dataset."""
     return f"{dataset}{FOLDER}"
