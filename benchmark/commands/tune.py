@@ -46,10 +46,8 @@ def main(arguments: argparse.Namespace) -> None:
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
     if fold := fold_of(cell.dataset):
-        found, advice = (
-            f"a fold of {fold.dataset}",
-            "tune on that: folds take its settings",
-        )
+        found = f"a fold of {fold.dataset}"
+        advice = f"tune on {fold.dataset}: its folds take the settings"
         raise UserError("--dataset", "a dataset of the season", found, advice)
     trained = cell_of_trial(cell, options)
     check_epochs(trained)
