@@ -16,10 +16,12 @@ SEASON = {
     "datasets": {
         "tiny": {
             "reader": "shapes",
-            "options": {"train": 48, "val": 12, "test": 20},
+            "options": {"train": 48, "val": 12, "test": 24},
             "image": {"network": "drawn_cnn", "input_size": 96, "flip": False},
             "words": {"size": 8},
             "sentence": {"hglmm": {"centres": 2, "size": 6}},
+            "folds": 3,
+            "fold_presets": ["two_branch_single"],
         }
     },
     "presets": ["cyclematch_adaptive", "two_branch_single", "cyclematch"],
@@ -74,8 +76,9 @@ def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(
     }
     FILE.write_text(yaml.safe_dump(SEASON | {"options": changed}))
     assert main(["play", "--only", "*two_branch*", "--jobs", "1"]) == 0
-    record = results.read_kept("small", "tiny")["two_branch_single/0"].record
-    assert record.options["epochs"] == 2
+    for dataset in ("tiny", "tiny_fold1", "tiny_fold2"):
+        record = results.read_kept("small", dataset)["two_branch_single/0"].record
+        assert record.dataset == dataset and record.options["epochs"] == 2
     said = capsys.readouterr()
     assert (
         "train@tiny-two_branch_single-0: done" in said.err

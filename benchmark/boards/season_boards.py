@@ -54,7 +54,10 @@ class SeasonResults:
 
     @classmethod
     def read(cls, params: Params) -> "SeasonResults":
-        cells = params.cells | params.fusions | params.brought
+        cells = {}
+        for key, cell in (params.everything | params.brought).items():
+            if cell.dataset in params.datasets:  # no board shows folds
+                cells[key] = cell
         with corrected_by(f"rematch play {params.season}"):
             kept = {
                 name: results.read_kept(params.season, name) for name in params.datasets

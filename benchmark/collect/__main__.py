@@ -1,5 +1,5 @@
 """Stage: the cells of a dataset -> what git keeps of them, in
-results/<season>/<dataset>/.
+results/<season>/<dataset>/; those of all its folds -> results/<season>/<dataset>_folds/.
 
 Where a cell gave what is kept of it, its costs stay those that are kept: they tell of
 the run that the results come from, and a repetition changes no file. A cell that was
@@ -21,29 +21,33 @@ from benchmark.season.parameters import Cell, Fusion, Params
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="one of the season")
+    about = "a dataset of the season, or DATASET_folds"
+    parser.add_argument("folder", metavar="dataset", help=about)
     add_season(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season)
-    entry(params.datasets, arguments.dataset, "dataset")
-    collect(params, arguments.dataset)
+    folders = {folder: folder for folder in params.folders}
+    collect(params, entry(folders, arguments.folder, "dataset"))
 
 
-def collect(params: Params, dataset: str, only: Iterable[str] | None = None) -> None:
-    """Collect the cells of a dataset, or those with the keys `only`. Raises UserError
-    for a new result whose costs are not here."""
-    folder = RESULTS / params.season / dataset
+def collect(
+    params: Params, folder_name: str, only: Iterable[str] | None = None
+) -> None:
+    """Collect the cells of a folder of results, or those with the keys `only`. Raises
+    UserError for a new result whose costs are not here."""
+    folder = RESULTS / params.season / folder_name
     chosen = set(params.everything if only is None else only)
     with alone(lock_of(str(folder)), f"collect {folder}"):
         before = results.read_folder(folder)
         cells: dict[str, CellResult] = {}
-        for cell in params.on(dataset):
+        for cell in params.kept_in(folder_name):
+            name = cell.kept_as
             if cell.key in chosen and results.has_record(Path(cell.folder)):
-                cells[cell.name] = _collected(params, cell, before.get(cell.name))
-            elif cell.name in before:
-                cells[cell.name] = before[cell.name]
+                cells[name] = _collected(params, cell, before.get(name))
+            elif name in before:
+                cells[name] = before[name]
         results.write_folder(folder, cells)
 
 

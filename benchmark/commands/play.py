@@ -30,6 +30,7 @@ from benchmark.commands import tasks
 from benchmark.commands.tasks import Failure, Task
 from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
+from benchmark.core.folds import folder_of
 from benchmark.data.results import RESULTS, read_records
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline, stages
@@ -79,8 +80,9 @@ def main(arguments: argparse.Namespace) -> int:
             named = tasks_of(params, records)
             failures = tasks.run_all(named, jobs, gpus, records.is_stale, records.ended)
         if not is_whole:  # else a stage did
-            for dataset in dict.fromkeys(params.everything[k].dataset for k in chosen):
-                collect(params, dataset, chosen)
+            datasets = dict.fromkeys(params.everything[key].dataset for key in chosen)
+            for folder in dict.fromkeys(map(folder_of, datasets)):
+                collect(params, folder, chosen)
     run = f"{len(records.run)} stages run, {records.kept} up to date"
     print(f"{run}, {counted(failures)}")
     has_failed = tell_cells(params, chosen, records.run)
@@ -144,10 +146,10 @@ def tell_cells(params: Params, chosen: list[str], run: set[str]) -> bool:
     kept = {}
     for key in chosen:
         cell = params.everything[key]
-        if cell.dataset not in kept:
-            folder = RESULTS / params.season / cell.dataset
-            kept[cell.dataset] = read_records(folder)
-        record = kept[cell.dataset].get(cell.name)
+        folder = RESULTS / params.season / folder_of(cell.dataset)
+        if folder not in kept:
+            kept[folder] = read_records(folder)
+        record = kept[folder].get(cell.kept_as)
         if record is None or record.status == "ok":
             continue
         is_new = pipeline.evaluation_of(params, key) in run

@@ -15,6 +15,7 @@ import yaml
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
 from benchmark.core.files import DAMAGED, read_json
+from benchmark.core.folds import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.raw_files import is_changed, raw_dataset
@@ -24,6 +25,7 @@ from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.features import drawn_cnn
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
+from benchmark.prepare.folds import facts_of, prepare_folds
 from benchmark.scoring.metrics import METRICS, table_metrics
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
@@ -83,14 +85,14 @@ def main(arguments: argparse.Namespace) -> int:
 def params_of(arguments: argparse.Namespace, name: str) -> Params:
     """A season of the preset `name`, or of the defaults of the method of that name,
     and what it needs, on one dataset with one seed."""
-    dataset = arguments.dataset
+    dataset = whole_of(arguments.dataset)
     known = known_presets(arguments.preset, arguments.method, name)
     needed = needs(name, known)
     options = dict(map(option, arguments.option))
     trained = [preset for preset in needed if not known[preset][1].fuse]
     season = {
         "title": f"{name} on {dataset}",
-        "datasets": {dataset: settings_of(dataset)},
+        "datasets": {dataset: settings_of(dataset, arguments.seed)},
         "presets": needed,
         "seeds": [arguments.seed],
         "options": dict.fromkeys(trained, options) if options else {},
@@ -101,7 +103,22 @@ def params_of(arguments: argparse.Namespace, name: str) -> Params:
         sources[dataset] = str(arguments.source)
     weights_dir = arguments.weights_dir or local.weights_dir
     local = local.model_copy(update={"weights_dir": weights_dir, "sources": sources})
-    return files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
+    params = resolve(NAME, checked(Season, season, "run"), known)
+    return files.placed(on_dataset(params, arguments.dataset), local)
+
+
+def on_dataset(params: Params, dataset: str) -> Params:
+    """With the cells on one dataset, or on a fold, alone. Raises UserError for a fold
+    that no season has."""
+    kept = {}
+    for group in ("cells", "fusions"):
+        cells = getattr(params, group)
+        kept[group] = {k: cell for k, cell in cells.items() if cell.dataset == dataset}
+    if not any(kept.values()):
+        expected = "a fold of a dataset that has `folds` in a season"
+        advice = "see docs/season-file.md"
+        raise UserError(f"--dataset {dataset}", expected, "another one", advice)
+    return params.model_copy(update=kept)
 
 
 def known_presets(preset: str | None, method: str | None, name: str) -> Known:
@@ -123,8 +140,9 @@ def known_presets(preset: str | None, method: str | None, name: str) -> Known:
     return known
 
 
-def settings_of(dataset: str) -> DatasetSettings:
-    """As the active season has them, or the first that does, or by default."""
+def settings_of(dataset: str, seed: int) -> DatasetSettings:
+    """As the active season has them, or the first that does, or by default; for all
+    presets, and with that seed on folds."""
     active = [files.active_season()] if files.PARAMS.is_file() else []
     settings = DatasetSettings()
     for season in active + files.season_names():
@@ -132,7 +150,10 @@ def settings_of(dataset: str) -> DatasetSettings:
         if dataset in declared:
             settings = declared[dataset]
             break
-    return settings.model_copy(update={"presets": ["*"]})
+    of_run = {"presets": ["*"]}
+    if settings.folds:
+        of_run |= {"fold_presets": ["*"], "fold_seeds": [seed]}
+    return settings.model_copy(update=of_run)
 
 
 def show(cell: Cell | Fusion, record: Record) -> None:
@@ -173,6 +194,9 @@ def do(params: Params, stage: Stage) -> None:
             # what was encoded of the images and captions before
             for feature_set in params.feature_sets.values():
                 shutil.rmtree(feature_set.folder, ignore_errors=True)
+        case Kind.FOLDS:
+            for line in prepare_folds(params, stage.item):
+                _say(line)
         case Kind.PRETRAIN:
             drawn_pretraining.main()
         case Kind.ENCODE:
@@ -197,6 +221,8 @@ def is_done(params: Params, stage: Stage) -> bool:
             return is_prepared(params, stage.item) and not is_changed(raw, raw.origin)
         case Kind.PREPARE:
             return is_prepared(params, stage.item)
+        case Kind.FOLDS:
+            return are_dealt(params, stage.item)
         case Kind.PRETRAIN:
             return drawn_cnn.WEIGHTS.is_file() or not needs_drawn_cnn(params)
         case Kind.ENCODE:
@@ -214,6 +240,21 @@ def is_prepared(params: Params, dataset: str) -> bool:
     if raw.manifest.is_file():
         wanted["manifest"] = raw.manifest_sha256
     return wanted.items() <= read_json(card).items()
+
+
+def are_dealt(params: Params, dataset: str) -> bool:
+    """Whether the folds of a dataset are those of the tables that are prepared."""
+    whole, count = prepared_tables.read(dataset), params.folds[dataset]
+    for fold in folds_of(dataset, count):
+        if not (prepared_tables.ROOT / fold.name).is_dir():
+            return False
+        try:
+            card = prepared_tables.read_card(fold.name)
+        except UserError:
+            return False
+        if card["fold"] != facts_of(fold, count, whole):
+            return False
+    return True
 
 
 def is_encoded(feature_set: FeatureSet) -> bool:
@@ -234,7 +275,8 @@ def needs_drawn_cnn(params: Params) -> bool:
     """Whether something is left to encode with the network that is pretrained here."""
     for feature_set in params.feature_sets.values():
         images = feature_set.image or feature_set.proposals
-        if images and images.network == DRAWN and not is_encoded(feature_set):
+        is_drawn = images and images.network == DRAWN and not feature_set.is_taken
+        if is_drawn and not is_encoded(feature_set):
             return True
     return False
 

@@ -88,10 +88,11 @@ def training_seconds(params: Params) -> dict[str, float]:
     """What the trainings of a season took by their kept costs, by the keys of their
     cells."""
     seconds = {}
-    for dataset in params.datasets:
-        costs = read_costs(RESULTS / params.season / dataset)
-        for cell in params.on(dataset):
-            if cell.name in costs and (training := costs[cell.name].training):
+    for folder in params.folders:
+        costs = read_costs(RESULTS / params.season / folder)
+        for cell in params.kept_in(folder):
+            name = cell.kept_as
+            if name in costs and (training := costs[name].training):
                 seconds[cell.key] = sum(training.seconds.values())
     return seconds
 

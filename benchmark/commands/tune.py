@@ -17,6 +17,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json, remove
+from benchmark.core.folds import fold_of
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season import tuning
@@ -44,6 +45,10 @@ def main(arguments: argparse.Namespace) -> None:
         if arguments.dataset in (None, cell.dataset):
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
+    if fold := fold_of(cell.dataset):
+        found = f"a fold of {fold.dataset}"
+        advice = f"tune on {fold.dataset}: its folds take the settings"
+        raise UserError("--dataset", "a dataset of the season", found, advice)
     trained = cell_of_trial(cell, options)
     check_epochs(trained)
     numerics.require(cell.numerics, cell.threads)

@@ -28,6 +28,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
+from benchmark.core.folds import whole_of
 from benchmark.core.records import Record
 from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset
@@ -120,10 +121,12 @@ def check_raw_files(committed: list[Record]) -> None:
     """Raise UserError where the raw files at hand are not those that records were made
     from."""
     shared = files.read_shared()
-    for name in dict.fromkeys(record.dataset for record in committed):
+    by_dataset: dict[str, list[Record]] = {}
+    for record in committed:
+        by_dataset.setdefault(whole_of(record.dataset), []).append(record)
+    for name, records in by_dataset.items():
         notes = fetch(shared, name)
         dataset = raw_dataset(shared, name)
-        records = [record for record in committed if record.dataset == name]
         if all(r.manifest_sha256 == dataset.manifest_sha256 for r in records):
             continue
         found = f"other files ({' '.join(notes)})" if notes else "other files"

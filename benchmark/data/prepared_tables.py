@@ -1,6 +1,7 @@
 """Prepared datasets: the tables that `prepare` writes and later stages read, and what
 git keeps of them, so that a clone without data can judge: counts, and the image of each
-test query. Knows no torch.
+test query; of all folds of a dataset in one card.json and one queries.npz, by their
+numbers. Knows no torch.
 
 Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width
 is x1 - x0. A box without area stands for no box: feature folders are padded with them
@@ -17,11 +18,12 @@ import pandas as pd
 
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, entry
+from benchmark.core.folds import Fold, fold_of, folder_of, folder_of_folds, prefix_of
 
 ROOT = Path("data/prepared")
-CARDS = Path("data/cards")  # in git: card.json and QUERIES of each dataset
-QUERIES = "queries.npz"
+CARDS = Path("data/cards")  # in git: CARD and QUERIES of each dataset
+CARD, QUERIES = "card.json", "queries.npz"
 CORNERS = ["x0", "y0", "x1", "y1"]  # columns of the region table
 TABLES = ("images", "captions", "regions")
 RELEVANCE = "relevance.parquet"  # of the layers beside `own`, where there are any
@@ -53,7 +55,7 @@ class Prepared:
     images    image_id, file, split, group, width, height; sorted by split: train, val, test, unused
     captions  caption_id, image_id, text (verbatim), split; in the order of their images
     regions   phrase_id, image_id, caption_id, phrase, x0, y0, x1, y1, chain; may be empty
-    card      the content of data/cards/<dataset>/card.json
+    card      what `prepare` counted and found
     judged    layer, way, image_id, caption_id, score, right: contracts.datasets.Layer; may be empty
     """
 
@@ -103,14 +105,17 @@ class Prepared:
 
 def read_card(dataset: str) -> dict:
     """What `prepare` counted and found. Raises UserError where it never ran."""
-    path = CARDS / dataset / "card.json"
+    path = CARDS / folder_of(dataset) / CARD
     if not path.is_file():
         expected = f"the card of the prepared dataset {dataset}"
         raise UserError(path, expected, "nothing", _prepare_advice(dataset))
-    return files.read_object(path)
+    card, fold = files.read_object(path), fold_of(dataset)
+    return entry(card, str(fold.number), f"{path}: fold") if fold else card
 
 
 def _prepare_advice(dataset: str) -> str:
+    if fold := fold_of(dataset):
+        return f"run: python -m benchmark.prepare.folds {fold.dataset}"
     return f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
 
 
@@ -120,19 +125,42 @@ def _read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 def write_card(dataset: str, card: dict) -> None:
     """What git keeps of the tables that lie in data/prepared, with their digests."""
+    card, arrays = _kept_of(dataset, card)
+    with files.replaced(CARDS / dataset) as folder:
+        files.write_arrays(folder / QUERIES, arrays)
+        files.write_json(folder / CARD, card)
+
+
+def write_cards_of_folds(dataset: str, cards: dict[Fold, dict]) -> None:
+    """The same of all folds of a dataset."""
+    content, arrays = {}, {}
+    for fold, card in cards.items():
+        content[str(fold.number)], of_fold = _kept_of(fold.name, card)
+        for name, values in of_fold.items():
+            arrays[f"{prefix_of(fold.name)}{name}"] = values
+    with files.replaced(CARDS / folder_of_folds(dataset)) as folder:
+        files.write_arrays(folder / QUERIES, arrays)
+        files.write_json(folder / CARD, content)
+
+
+def _kept_of(dataset: str, card: dict) -> tuple[dict, dict[str, np.ndarray]]:
+    """The card with the digests of the tables, and the arrays of QUERIES."""
     source = ROOT / dataset
     digests = {path.name: files.sha256(path) for path in sorted(source.iterdir())}
     data = Prepared(**_read_tables(source), card=card, folder=source)
     arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
-    with files.replaced(CARDS / dataset) as folder:
-        files.write_arrays(folder / QUERIES, arrays)
-        files.write_json(folder / "card.json", card | {"files": digests})
+    return card | {"files": digests}, arrays
 
 
 def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each
     image, (I,), numbered from 0."""
-    return files.read_arrays(CARDS / dataset / QUERIES)
+    arrays = files.read_arrays(CARDS / folder_of(dataset) / QUERIES)
+    prefix, of_dataset = prefix_of(dataset), {}
+    for name, values in arrays.items():
+        if name.startswith(prefix):
+            of_dataset[name.removeprefix(prefix)] = values
+    return of_dataset
 
 
 def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:

@@ -16,6 +16,9 @@ What git keeps, in results/<season>/<dataset>/, with the cells as PRESET/SEED:
     records.json, costs.json              of all cells
     ranks.zip, answers.zip, samples.zip   PRESET/SEED.npz: the cells' own files, byte by byte
 
+Those of all folds of a dataset lie in results/<season>/<dataset>_folds/ and
+data/cells/<season>/<dataset>_folds/, as NUMBER/PRESET/SEED.
+
 In external/ beside them are the same files of the rows that `score` added. Queries are
 in the order of the test split of the prepared tables, and have no names here.
 docs/results.md describes the formats. Knows no torch.
@@ -44,6 +47,7 @@ from benchmark.core.files import (
     write_json,
     write_text,
 )
+from benchmark.core.folds import folder_of, prefix_of
 from benchmark.core.records import (
     RECORD,
     Costs,
@@ -262,10 +266,16 @@ def has_record(folder: Path) -> bool:
 
 
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
-    """The results that git keeps of a dataset of a season, those of external rows among
-    them, by PRESET/SEED. Raises UserError for damaged files."""
-    folder, place = RESULTS / season / dataset, f"{season}/{dataset}"
-    return read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
+    """The results that git keeps of a dataset of a season, or of a fold, those of
+    external rows among them, by PRESET/SEED. Raises UserError for damaged files."""
+    name, prefix = folder_of(dataset), prefix_of(dataset)
+    folder, place = RESULTS / season / name, f"{season}/{name}"
+    kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
+    cells = {}
+    for key, cell in kept.items():
+        if key.startswith(prefix):
+            cells[key.removeprefix(prefix)] = cell
+    return cells
 
 
 def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:

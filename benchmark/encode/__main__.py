@@ -4,12 +4,10 @@ rematch encode FEATURE_SET
 """
 
 import argparse
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from benchmark import features
 from benchmark.core.command_line import run_stage
@@ -27,7 +25,8 @@ from benchmark.data.feature_folders import (
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
-from benchmark.encode import images
+from benchmark.encode import folds, images
+from benchmark.encode.texts import captions_of, phrases_of
 from benchmark.features.standardisation import Standardiser
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import TRANSFORMER, FeatureSet, Params
@@ -47,7 +46,9 @@ def main(arguments: argparse.Namespace) -> None:
 def encode(params: Params, feature_set: FeatureSet) -> None:
     """Write the folder of one feature set."""
     data = prepared_tables.read(feature_set.dataset)
-    if feature_set.kind in ("pictures", "proposals"):
+    if feature_set.is_taken:
+        folds.take(feature_set, data)
+    elif feature_set.kind in ("pictures", "proposals"):
         # the images that were prepared
         check_manifest(raw_dataset(params, feature_set.dataset))
         getattr(images, feature_set.kind)(params, feature_set, data)
@@ -90,33 +91,6 @@ def contexts(feature_set: FeatureSet, data: Prepared) -> None:
         array.flush()
         np.save(folder / "ends.npy", ends)
         write_card(folder, card | facts)
-
-
-@dataclass(frozen=True)
-class Texts:
-    """C texts to be encoded, and the name of their array."""
-
-    name: str
-    texts: list[str]
-    ids: list[str]
-    is_train: np.ndarray  # (C,) bool: may be fitted to
-
-
-def captions_of(data: Prepared) -> Texts:
-    """All captions, in the order of their table."""
-    captions = data.captions
-    is_train = (captions["split"] == "train").to_numpy()
-    ids = captions["caption_id"].tolist()
-    return Texts("sentence", captions["text"].tolist(), ids, is_train)
-
-
-def phrases_of(data: Prepared) -> Texts:
-    """The distinct phrases, by first appearance in the region table; to be fitted to
-    are those of training images."""
-    number, distinct = pd.factorize(data.regions["phrase"])
-    is_train = np.zeros(len(distinct), bool)
-    is_train[number[data.split("train").region_rows]] = True
-    return Texts("phrase", distinct.tolist(), distinct.tolist(), is_train)
 
 
 def vectors(feature_set: FeatureSet, data: Prepared) -> None:

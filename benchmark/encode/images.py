@@ -39,7 +39,7 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.features import faster_rcnn
 from benchmark.features.imported_features import import_features
 from benchmark.features.proposals import read_boxes, selective_search
-from benchmark.features.standardisation import Standardiser, write_standardised
+from benchmark.features.standardisation import measured, write_standardised
 from benchmark.season.parameters import (
     FeatureSet,
     ImageEncoder,
@@ -104,7 +104,7 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
             _save_network(scratch, state, counted)
         with replaced(Path(feature_set.folder)) as folder:
             for name in ("pooled.npy", "regions.npy"):
-                standardiser = _measured(scratch / name, counted)
+                standardiser = measured(scratch / name, counted)
                 write_standardised(scratch / name, folder / name, standardiser)
             # from here on, a killed run cannot be resumed
             (scratch / PROGRESS).unlink()
@@ -121,7 +121,7 @@ def _save_network(scratch: Path, state: dict, counted: np.ndarray | None) -> Non
     size = np.load(path, mmap_mode="r").shape[1]
     mean = torch.zeros(size)
     deviation = torch.ones(size)
-    standardiser = _measured(path, counted)
+    standardiser = measured(path, counted)
     if standardiser:
         mean = torch.from_numpy(standardiser.mean)
         deviation = torch.from_numpy(standardiser.deviation)
@@ -180,7 +180,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         present = stored_boxes.any(-1)
         is_train = (images["split"] == "train").to_numpy()
         counted = present & is_train[:, None] if settings.standardise else None
-        standardiser = _measured(scratch / "proposals.npy", counted)
+        standardiser = measured(scratch / "proposals.npy", counted)
         used = regions["image_id"].isin(ids).to_numpy()
         with replaced(Path(feature_set.folder)) as folder:
             shutil.copyfile(scratch / "boxes.npy", folder / "boxes.npy")
@@ -251,13 +251,6 @@ def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dic
     """A network in evaluation mode, and where its weights come from."""
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     return features.load(encoder).load(network, weights_dir)
-
-
-def _measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
-    """What standardises an array by its rows where `counted` is true; None does not."""
-    if counted is None:
-        return None
-    return Standardiser.of(np.load(path, mmap_mode="r", allow_pickle=False), counted)
 
 
 @contextmanager

@@ -56,28 +56,43 @@ class Standardiser:
         return (rows.astype(np.float32, copy=False) - self.mean) / self.deviation
 
 
+def measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
+    """What standardises an array by its rows where `counted` is true; None does not."""
+    if counted is None:
+        return None
+    return Standardiser.of(np.load(path, mmap_mode="r", allow_pickle=False), counted)
+
+
 def write_standardised(
     source: Path,
     target: Path,
     standardiser: Standardiser | None,
     kept: np.ndarray | None = None,
+    order: np.ndarray | None = None,
 ) -> None:
-    """Copy a .npy file with its rows standardised, as float16; as it is without a
+    """Copy a .npy file with its rows standardised, as float16; as they are without a
     standardiser.
 
     Where `kept`, a mask of the leading axes, is false, what was standardised is set to
-    zero.
+    zero. `order` says which row of the file each row of the copy is, if others than
+    those in their order.
     """
-    if standardiser is None:
+    if standardiser is None and order is None:
         shutil.copyfile(source, target)
         return
     raw = np.load(source, mmap_mode="r", allow_pickle=False)
-    out = array_at(target, raw.shape, np.float16)
-    for rows in _blocks(raw):
-        values = standardiser(raw[rows])
-        if kept is not None:
-            values[~kept[rows]] = 0
-        out[rows] = as_float16(values)
+    count = len(raw) if order is None else len(order)
+    kind = raw.dtype if standardiser is None else np.float16
+    out = array_at(target, (count, *raw.shape[1:]), kind)
+    for rows in _blocks(out):
+        read = rows if order is None else order[rows]
+        values = raw[read]
+        if standardiser is not None:
+            values = standardiser(values)
+            if kept is not None:
+                values[~kept[read]] = 0
+            values = as_float16(values)
+        out[rows] = values
     out.flush()
 
 

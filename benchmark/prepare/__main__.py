@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -81,10 +82,7 @@ def prepare(params: Params, name: str) -> list[str]:
     card["twins"] = twins(images, captions, pictures)
     check_manifest(dataset)  # all that was read is of one state
     with replaced(ROOT / name) as folder:
-        images.to_parquet(folder / "images.parquet", index=False)
-        captions.to_parquet(folder / "captions.parquet", index=False)
-        typed = with_phrase_ids(tables.regions)
-        typed.to_parquet(folder / "regions.parquet", index=False)
+        write_tables(folder, images, captions, with_phrase_ids(tables.regions))
         if layers:
             judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
     write_card(name, card)
@@ -114,6 +112,17 @@ def with_phrase_ids(regions: pd.DataFrame) -> pd.DataFrame:
     return regions.assign(phrase_id=regions["caption_id"] + "/" + nth)
 
 
+def write_tables(
+    folder: Path,
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    regions: pd.DataFrame,
+) -> None:
+    images.to_parquet(folder / "images.parquet", index=False)
+    captions.to_parquet(folder / "captions.parquet", index=False)
+    regions.to_parquet(folder / "regions.parquet", index=False)
+
+
 def card_of(
     dataset: RawDataset,
     tables: Tables,
@@ -130,13 +139,8 @@ def card_of(
     for key in FACTS:
         card[key] = getattr(facts, key)
     card["ways"] = list(facts.ways)
-    card["counts"] = counts_of(tables, images, captions)
-    number = captions["image_id"].value_counts()
-    per_image = images["image_id"].map(number).fillna(0).astype(int).astype(str)
-    # split -> number of captions -> images with so many captions
-    card["captions_per_image"] = {}
-    for split, numbers in per_image.groupby(images["split"]):
-        card["captions_per_image"][split] = dict(Counter(numbers))
+    card["counts"] = counts_of(tables.regions, images, captions)
+    card["captions_per_image"] = captions_per_image(images, captions)
     card["notes"] = list(tables.notes)
     if release and release.departs:
         card["release"] = release.model_dump(include={"name", "departs"})
@@ -150,8 +154,20 @@ def card_of(
     return card
 
 
+def captions_per_image(
+    images: pd.DataFrame, captions: pd.DataFrame
+) -> dict[str, dict[str, int]]:
+    """split -> number of captions -> images with so many captions."""
+    number = captions["image_id"].value_counts()
+    per_image = images["image_id"].map(number).fillna(0).astype(int).astype(str)
+    counts = {}
+    for split, numbers in per_image.groupby(images["split"]):
+        counts[split] = dict(Counter(numbers))
+    return counts
+
+
 def counts_of(
-    tables: Tables,
+    regions: pd.DataFrame,
     images: pd.DataFrame,
     captions: pd.DataFrame,
 ) -> dict[str, dict[str, int]]:
@@ -159,7 +175,7 @@ def counts_of(
     split_of = images.set_index("image_id")["split"]
     of_images = Counter(images["split"])
     of_captions = Counter(captions["split"])
-    of_phrases = Counter(tables.regions["image_id"].map(split_of))
+    of_phrases = Counter(regions["image_id"].map(split_of))
     counts = {}
     for split in SPLITS:
         counts[split] = {

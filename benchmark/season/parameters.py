@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.core.errors import Strict
+from benchmark.core.folds import fold_of, folder_of, folder_of_folds, prefix_of
 from benchmark.core.names import Name, PathInside
 
 Option = bool | int | float | str | None
@@ -143,6 +144,15 @@ class SentenceEncoder(Strict):
         return "_".join(marks)
 
 
+def _distinct(seeds: list[int]) -> list[int]:
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError("at least one seed, each of them once")
+    return seeds
+
+
+Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
+
+
 class DatasetSettings(Strict):
     # of datasets/; "": the name
     reader: str = Field("", pattern=r"^([a-z0-9][a-z0-9_]*)?$")
@@ -161,6 +171,18 @@ class DatasetSettings(Strict):
     sentence: dict[Name, SentenceEncoder] = {}
     phrases: dict[Name, SentenceEncoder] = {}  # the same, for phrases
     proposals: ProposalEncoder = ProposalEncoder()
+    # parts that are test once each, the official test split among them; None: that alone
+    folds: int | None = Field(None, ge=2, le=1000)
+    # which of its presets are run on the further folds, as `presets`
+    fold_presets: list[str] = ["*"]
+    fold_seeds: Seeds = [0]  # on the further folds
+
+    @model_validator(mode="after")
+    def _has_folds(self) -> "DatasetSettings":
+        is_changed = self.fold_presets != ["*"] or self.fold_seeds != [0]
+        if is_changed and self.folds is None:
+            raise ValueError("`folds` beside `fold_presets` and `fold_seeds`")
+        return self
 
 
 class FeatureSet(Strict):
@@ -177,6 +199,13 @@ class FeatureSet(Strict):
     words: WordVectors | None = None
     sentence: SentenceEncoder | None = None  # of phrases, too
     proposals: ProposalEncoder | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is of a fold, and `source` is that of the whole dataset, which was
+        computed once."""
+        fold = fold_of(self.dataset)
+        return bool(fold) and self.source.startswith(f"data/features/{fold.dataset}/")
 
 
 def key_of(dataset: str, preset: str, seed: int) -> str:
@@ -201,6 +230,12 @@ class Brought(Strict):
     def name(self) -> str:
         """What the results of the dataset call it."""
         return f"{self.preset}/{self.seed}"
+
+    @property
+    def kept_as(self) -> str:
+        """What the folder that git keeps its result in calls it: of a fold, with the
+        number of that."""
+        return f"{prefix_of(self.dataset)}{self.name}"
 
 
 class Evaluated(Brought):
@@ -284,14 +319,7 @@ def _method_file(path: str) -> str:
     return path
 
 
-def _distinct(seeds: list[int]) -> list[int]:
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError("at least one seed, each of them once")
-    return seeds
-
-
 MethodFile = Annotated[str, AfterValidator(_method_file)]
-Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 
 
 class OwnClaim(Strict):
@@ -344,7 +372,8 @@ class Params(Strict):
     title: str
     device: str
     weights_dir: str | None = None
-    datasets: dict[str, DatasetSettings]
+    datasets: dict[str, DatasetSettings]  # without folds
+    folds: dict[str, int] = {}  # dataset -> their number, with the official test split
     feature_sets: dict[str, FeatureSet]
     cells: dict[str, Cell] = {}
     fusions: dict[str, Fusion] = {}
@@ -359,6 +388,12 @@ class Params(Strict):
         """Cells and fusions by key."""
         return {**self.cells, **self.fusions}
 
-    def on(self, dataset: str) -> list[Cell | Fusion]:
-        """The cells and fusions on a dataset."""
-        return [cell for cell in self.everything.values() if cell.dataset == dataset]
+    @property
+    def folders(self) -> list[str]:
+        """Of results/<season>/: one of each dataset, and one of all its folds."""
+        return [*self.datasets, *map(folder_of_folds, self.folds)]
+
+    def kept_in(self, folder: str) -> list[Cell | Fusion]:
+        """The cells and fusions on a dataset, or on all its folds, by their folder."""
+        cells = self.everything.values()
+        return [cell for cell in cells if folder_of(cell.dataset) == folder]

@@ -2,7 +2,8 @@
 
     seasons/<name>/dvc.yaml     trainings, evaluations, what git keeps of them, and the report
     seasons/<name>/cells.yaml   a digest for each cell: its options, and the code of its method
-    seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets: seasons share them
+    seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets and of their folds:
+                                seasons share them
     seasons/shared/params.yaml  settings of the datasets and feature sets
 
 The root is the working folder of every stage. A stage depends on its digest or settings
@@ -23,10 +24,11 @@ import yaml
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
+from benchmark.core.folds import folder_of, folder_of_folds, folds_of
 from benchmark.data.results import KEPT_FILES
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
 from benchmark.season.parameters import CELLS as CELL_FILES
-from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
+from benchmark.season.parameters import DRAWN, Cell, FeatureSet, Fusion, Params
 from benchmark.season.plugins import code_files, method_digest, plugin_digest
 from benchmark.season.stages import Group, Kind, Options, Stage
 
@@ -166,9 +168,9 @@ def cell_digest(cell: Cell | Fusion) -> str:
     )
 
 
-def _digest_of_names(params: Params, dataset: str) -> str:
-    """Of which cells a dataset has."""
-    names = "\n".join(sorted(cell.name for cell in params.on(dataset)))
+def _digest_of_names(params: Params, folder: str) -> str:
+    """Of which cells a folder of results has."""
+    names = "\n".join(sorted(cell.kept_as for cell in params.kept_in(folder)))
     return _short(hashlib.sha256(names.encode()).hexdigest())
 
 
@@ -198,13 +200,10 @@ def _pipelines(params: Params) -> dict[Path, list[Stage | Group]]:
 
 def _setting_files(params: Params) -> dict[Path, dict]:
     """The files of parameters of these stages."""
-    collected = {name: _digest_of_names(params, name) for name in params.datasets}
-    cells = {
-        "datasets": sorted(params.datasets),
-        "feature_sets": sorted(params.feature_sets),
-        "collected": collected,
-        "cells": {key: cell_digest(cell) for key, cell in params.everything.items()},
-    }
+    collected = {name: _digest_of_names(params, name) for name in params.folders}
+    cells = {group: sorted(known) for group, known in _settings(params).items()}
+    cells["collected"] = collected
+    cells["cells"] = {key: cell_digest(cell) for key, cell in params.everything.items()}
     shared = shared_settings(params)
     return {SHARED: shared, SEASONS / params.season / CELLS: cells}
 
@@ -252,14 +251,15 @@ def shared_settings(params: Params) -> dict[str, dict]:
     """The datasets and feature sets of a season beside those of the others, without
     those that no season has any more. Raises UserError where another season has other
     settings of them."""
-    before = _on_disk(SHARED)
+    before, ours = _on_disk(SHARED), _settings(params)
     others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
     others.pop(params.season, None)
     content = {}
-    for group, known in _settings(params).items():
+    for group in dict.fromkeys([*ours, *before]):
+        known = ours.get(group, {})
         user_of: dict[str, str] = {}  # key -> a season that has it
         for season, cells in others.items():
-            user_of |= dict.fromkeys(cells[group], season)
+            user_of |= dict.fromkeys(cells.get(group, ()), season)
         settings = dict(known)
         for key, value in before.get(group, {}).items():
             if key not in user_of:
@@ -271,19 +271,22 @@ def shared_settings(params: Params) -> dict[str, dict]:
                 advice = "rename the dataset in the season file, and name its reader"
                 raise UserError(where, expected, found, advice)
             settings[key] = value
-        content[group] = dict(sorted(settings.items()))
+        if settings or group in ours:
+            content[group] = dict(sorted(settings.items()))
     return content
 
 
 def _settings(params: Params) -> dict[str, dict]:
-    """What other seasons must agree about with a season."""
+    """What other seasons must agree about with a season, by group; that of folds is
+    there where it has some."""
     shared = {"reader", "source", "options"}
     datasets, feature_sets = {}, {}
     for key, settings in params.datasets.items():
         datasets[key] = settings.model_dump(include=shared, exclude_none=True)
     for key, settings in params.feature_sets.items():
         feature_sets[key] = settings.model_dump(mode="json", exclude_none=True)
-    return {"datasets": datasets, "feature_sets": feature_sets}
+    groups = {"datasets": datasets, "feature_sets": feature_sets}
+    return groups | {"folds": params.folds} if params.folds else groups
 
 
 def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
@@ -303,6 +306,8 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
     stages = [readers, pretrain]
     for name, settings in shared["datasets"].items():
         stages += _of_dataset(name, settings)
+    for name, count in shared.get("folds", {}).items():
+        stages.append(_dealing(name, count, shared["datasets"][name]["reader"]))
     for key, settings in shared["feature_sets"].items():
         stages.append(_encoding(key, settings))
     return stages
@@ -338,12 +343,29 @@ def _of_dataset(name: str, settings: dict) -> list[Stage]:
     return [fetch, prepare]
 
 
+def _dealing(name: str, count: int, reader: str) -> Stage:
+    """Make the folds of a dataset."""
+    own = {str(SHARED): [f"folds.{name}"], str(READERS): [reader]}
+    tables = [f"data/prepared/{fold.name}" for fold in folds_of(name, count)]
+    cards = _in_git(f"data/cards/{folder_of_folds(name)}")
+    return Stage(
+        name=f"{Kind.FOLDS}-{name}",
+        kind=Kind.FOLDS,
+        item=name,
+        arguments=(name,),
+        settings={VERSIONS: ["prepare"]} | own,
+        reads=(f"data/prepared/{name}", f"data/manifests/{name}.json"),
+        writes={path: {} for path in tables} | cards,
+    )
+
+
 def _encoding(key: str, feature_set: dict) -> Stage:
     settings = {VERSIONS: ["encode"], str(SHARED): [f"feature_sets.{key}"]}
     prepared = f"data/prepared/{feature_set['dataset']}"
     reads = dict.fromkeys([prepared, feature_set["source"]])
     images = feature_set.get("image") or feature_set.get("proposals")
-    if images:
+    is_taken = FeatureSet(**feature_set).is_taken
+    if images and not is_taken:
         settings[str(READERS)] = [feature_set["reader"]]
         if images["network"] == DRAWN:
             reads[WEIGHTS] = None
@@ -354,7 +376,8 @@ def _encoding(key: str, feature_set: dict) -> Stage:
         arguments=(key,),
         settings=settings,
         reads=tuple(reads),
-        writes={feature_set["folder"]: {}},
+        # of a fold: made again sooner than brought back
+        writes={feature_set["folder"]: {"cache": False} if is_taken else {}},
     )
 
 
@@ -484,23 +507,23 @@ def _digest_at(season: str, key: str) -> dict[str, list[str]]:
 
 
 def _collection(params: Params) -> Group:
-    """What git keeps of the cells of each dataset."""
+    """What git keeps of the cells of each dataset, and of all its folds."""
     with_cells: dict[str, dict[str, str]] = {}
     for cell in params.everything.values():
-        with_cells[cell.dataset] = {}
+        with_cells[folder_of(cell.dataset)] = {}
     stage = partial(_collecting, params.season)
     return Group(name=Kind.COLLECT, items=with_cells, stage=stage)
 
 
-def _collecting(season: str, dataset: str, item: dict[str, str]) -> Stage:
-    kept = f"results/{season}/{dataset}"
+def _collecting(season: str, folder: str, item: dict[str, str]) -> Stage:
+    kept = f"results/{season}/{folder}"
     return Stage(
-        name=f"{Kind.COLLECT}@{dataset}",
+        name=f"{Kind.COLLECT}@{folder}",
         kind=Kind.COLLECT,
-        item=dataset,
-        arguments=(dataset, "--season", season),
-        settings={VERSIONS: ["collect"]} | _digest_at(season, f"collected.{dataset}"),
-        reads=(f"{CELL_FILES}/{season}/{dataset}",),
+        item=folder,
+        arguments=(folder, "--season", season),
+        settings={VERSIONS: ["collect"]} | _digest_at(season, f"collected.{folder}"),
+        reads=(f"{CELL_FILES}/{season}/{folder}",),
         # It reads what it wrote before, and DVC would delete that.
         writes={f"{kept}/{file}": KEPT for file in KEPT_FILES},
     )

@@ -14,6 +14,8 @@ from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import sha256
+from benchmark.core.folds import fold_of, folder_of, folds_of, is_reserved, prefix_of
+from benchmark.core.names import checked_name
 from benchmark.features import text_encoders
 from benchmark.papers.training_data import corpora
 from benchmark.scoring.metrics import METRICS
@@ -26,6 +28,7 @@ from benchmark.season.parameters import (
     TRANSFORMER,
     Brought,
     Cell,
+    DatasetSettings,
     FeatureSet,
     Fusion,
     Option,
@@ -72,18 +75,24 @@ def resolve(
     season = season.model_copy(update={"presets": _with_needs(named, known)})
     rows = {row.preset for row in (brought or {}).values()}
     _check_names(name, season, known, rows)
-    resolver = _Resolver(name, season, known, {} if remembered is None else remembered)
+    with_folds = season.datasets | _fold_settings(name, season)
+    declared = season.model_copy(update={"datasets": with_folds})
+    takes = {} if remembered is None else remembered
+    resolver = _Resolver(name, declared, known, takes)
     for cell in _chosen(resolver, only):
         resolver.add(*cell)
-    datasets = {}
+    datasets, folds = {}, {}
     for dataset, settings in season.datasets.items():
         reader = settings.reader or dataset
         datasets[dataset] = settings.model_copy(update={"reader": reader})
+        if settings.folds:
+            folds[dataset] = settings.folds
     return Params(
         season=name,
         title=season.title,
         device=season.device,
         datasets=datasets,
+        folds=folds,
         feature_sets=resolver.feature_sets,
         cells=resolver.cells,
         fusions=resolver.fusions,
@@ -110,7 +119,8 @@ def _chosen(resolver: "_Resolver", only: str | None) -> list[tuple[str, str, int
     cells = []
     for dataset in resolver.season.datasets:
         for preset in resolver.presets(dataset):
-            cells += [(dataset, preset, seed) for seed in resolver.seeds(preset)]
+            seeds = resolver.seeds(dataset, preset)
+            cells += [(dataset, preset, seed) for seed in seeds]
     wanted: set[str] = set()
     for dataset, preset, seed in cells:
         if only in (preset, key_of(dataset, preset, seed)):
@@ -118,6 +128,21 @@ def _chosen(resolver: "_Resolver", only: str | None) -> list[tuple[str, str, int
     if not wanted:
         return cells
     return [cell for cell in cells if cell[1] in wanted]
+
+
+def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:
+    """The settings of each fold: those of its dataset. Raises UserError for a dataset
+    that has the name of a fold or of their folder."""
+    by_fold = {}
+    for dataset, settings in season.datasets.items():
+        where = f"season {name}: datasets.{dataset}"
+        if is_reserved(dataset):
+            expected = "a name that does not end as those of folds, in _fold1 or _folds"
+            raise UserError(where, expected, "one that does", "rename the dataset")
+        of_fold = settings.model_copy(update={"reader": settings.reader or dataset})
+        for fold in folds_of(dataset, settings.folds or 0):
+            by_fold[checked_name(fold.name, where)] = of_fold
+    return by_fold
 
 
 # Names --------------------------------------------------------------------------------
@@ -238,20 +263,29 @@ class _Resolver:
     def presets(self, dataset: str) -> list[str]:
         """Those of the season that are run on a dataset; a correction where its preset
         is."""
+        settings = self.season.datasets[dataset]
+        run = self._chosen_by(settings.presets, self.season.presets)
+        if fold_of(dataset):
+            run = self._chosen_by(settings.fold_presets, run)
+        return run
+
+    def _chosen_by(self, patterns: list[str], presets: list[str]) -> list[str]:
         wanted, unwanted = [], []
-        for pattern in self.season.datasets[dataset].presets:
+        for pattern in patterns:
             if pattern.startswith("!"):
                 unwanted.append(pattern[1:])
             else:
                 wanted.append(pattern)
         run = []
-        for preset in self.season.presets:
+        for preset in presets:
             corrected = self._corrects(preset)
             if _fits(corrected, wanted or ["*"]) and not _fits(corrected, unwanted):
                 run.append(preset)
         return run
 
-    def seeds(self, preset: str) -> list[int]:
+    def seeds(self, dataset: str, preset: str) -> list[int]:
+        if fold_of(dataset):
+            return self.season.datasets[dataset].fold_seeds
         own = self._set_for(self._corrects(preset), self.season.seeds_of)
         return own[-1] if own else self.season.seeds
 
@@ -303,9 +337,10 @@ class _Resolver:
         equal."""
         season, row = self.season, self.known[preset][1]
         keeps = []
-        if _fits(preset, season.pages) and seed == self.seeds(preset)[0]:
+        seeds, is_whole = self.seeds(dataset, preset), not fold_of(dataset)
+        if is_whole and _fits(preset, season.pages) and seed == seeds[0]:
             keeps.append(SAMPLES)
-        if _fits(preset, season.answers):
+        if is_whole and _fits(preset, season.answers):
             keeps.append(RETRIEVED)
         facts = {
             "dataset": dataset,
@@ -330,7 +365,8 @@ class _Resolver:
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
-        return f"{CELLS}/{self.name}/{dataset}/{preset}/{seed}"
+        kept_as = f"{prefix_of(dataset)}{preset}/{seed}"
+        return f"{CELLS}/{self.name}/{folder_of(dataset)}/{kept_as}"
 
     def _trained(self, dataset: str, preset: str, seed: int) -> dict:
         """What is a cell's own."""
@@ -342,7 +378,8 @@ class _Resolver:
             backbone = module_of(self._network(dataset, settings.image.network, row))
         if row.start:
             self._check_run(dataset, preset, row.start, seed)
-            start = f"data/checkpoints/{self.name}/{dataset}/{row.start}/{seed}.pt"
+            folder = self._folder(dataset, row.start, seed)
+            start = f"data/checkpoints/{folder.removeprefix(f'{CELLS}/')}.pt"
         if takes.text == "words":
             words = self._encoding(dataset, "words", "word2vec", settings.words)
         if takes.text in VECTORS:
@@ -394,10 +431,12 @@ class _Resolver:
 
     def _check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
         """The season runs what a preset fuses or starts from, with this seed."""
-        if other not in self.presets(dataset) or seed not in self.seeds(other):
+        if other not in self.presets(dataset) or seed not in self.seeds(dataset, other):
             where = f"season {self.name}: {preset}"
             expected = f"{other}, which it needs, on {dataset} with seed {seed}"
             advice = "correct `presets`, `seeds` or `seeds_of`"
+            if fold_of(dataset):
+                advice = "correct `fold_presets`"
             raise UserError(where, expected, "no such cell", advice)
 
     # Feature sets, by the folders that cells read -------------------------------------
@@ -460,8 +499,14 @@ class _Resolver:
         slug: str = "",
         source: str = "",
     ) -> str:
-        slug = slug or settings.slug
+        """The folder of a feature set. What is fitted to nothing is computed once, for
+        the whole dataset, and taken from there for its folds."""
+        slug, fold = slug or settings.slug, fold_of(dataset)
         folder = f"data/features/{dataset}/{slug}"
+        is_fixed = kind in ("pictures", "proposals") or encoder == TRANSFORMER
+        if fold and is_fixed:
+            whole = fold.dataset
+            source = self._encoding(whole, kind, encoder, settings, slug)
         self.feature_sets[f"{dataset}-{slug}"] = FeatureSet(
             dataset=dataset,
             reader=self.season.datasets[dataset].reader or dataset,

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     SEASON = "season"
     FETCH = "fetch"
     PREPARE = "prepare"
+    FOLDS = "folds"
     PRETRAIN = "pretrain"
     ENCODE = "encode"
     TRAIN = "train"
@@ -36,11 +37,13 @@ class Program:
 
 
 _SEASON = Program("benchmark.commands.season", "python -m benchmark season")
+_FOLDS = "benchmark.prepare.folds"
 _PRETRAINING = "benchmark.encode.drawn_pretraining"
 _OTHERS = {
     Kind.READERS: _SEASON,
     Kind.CELLS: _SEASON,
     Kind.SEASON: _SEASON,
+    Kind.FOLDS: Program(_FOLDS, f"python -m {_FOLDS}"),
     Kind.PRETRAIN: Program(_PRETRAINING, f"python -m {_PRETRAINING}"),
 }
 
