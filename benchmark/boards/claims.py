@@ -24,7 +24,6 @@ from benchmark.boards.unrun_claims import not_run
 from benchmark.papers.printed_tables import (
     MINUS,
     RECALLS,
-    Bias,
     Claim,
     Paper,
     Part,
@@ -156,7 +155,7 @@ def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
             indices.append(index)
         else:
             lacks.append(lack)
-    verdicts = [_asked(board, paper, part, claim.bias) for part in parts]
+    verdicts = [_asked(board, paper, part, claim) for part in parts]
     missing = list(dict.fromkeys(lacks))
     if verdicts:
         missing = [
@@ -186,7 +185,7 @@ def _here(board: Board, part: Part) -> Part:
     return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
 
 
-def _asked(board: Board, paper: Paper, part: Part, bias: Bias | None) -> Verdict:
+def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
     """The comparison of a part, with what it says about it and what is printed, before
     anything is concluded."""
     first, second = [*map(board.row, part.presets), None][:2]
@@ -214,11 +213,19 @@ def _asked(board: Board, paper: Paper, part: Part, bias: Bias | None) -> Verdict
         comparison=comparison,
         rule=Rule(kind=KINDS[part.kind], margin=margin),
         printed=difference,
-        blocked=flags.obstacle(board, comparison),
-        biases=flags.biases(board, comparison, bias),
+        blocked=_beyond_reach(claim) or flags.obstacle(board, comparison),
+        biases=flags.biases(board, comparison, claim.bias),
         has_scale=metric.unit in ("%", "share"),
         slopes=slopes,
     )
+
+
+def _beyond_reach(claim: Claim) -> Flag | None:
+    """That no test here can decide a claim, as its entry says."""
+    if not claim.out_of_reach:
+        return None
+    reason = claim.out_of_reach.removesuffix(".")
+    return Flag(flags.BEYOND_REACH.letter, reason, blocks=True)
 
 
 def _slopes(

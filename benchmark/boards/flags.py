@@ -427,6 +427,13 @@ NO_SPREAD = FlagKind(
     obstacle=_no_spread,
 )
 
+BEYOND_REACH = FlagKind(  # found by the entry of a claim
+    letter="2",
+    name="out of reach",
+    remedy="what this project lacks",
+    is_out_of_reach=True,
+)
+
 # On rows, those that block nothing ----------------------------------------------------
 
 
@@ -718,6 +725,7 @@ FLAGS = (  # in the order of pages: those that may block a verdict first
     UNLIKE_MACHINES,
     COARSE_BINS,
     NO_SPREAD,
+    BEYOND_REACH,
     NEARLY_PERFECT,
     RANDOM_TEXT_ENCODER,
     EXTRA_INPUT,

@@ -248,8 +248,6 @@ def _graded(
     agreeing = said.count(_saying(conclusion))
     contradicting = len(said) - agreeing - said.count(None)
     facts = {"parts": parts, "heterogeneity": p}
-    if claim.out_of_reach:
-        return Graded(grade=Grade.OUT_OF_REACH, **facts)
     if p <= ALPHA and len(set(said)) > 1:
         return Graded(grade=Grade.DEPENDS, **facts)
     if conclusion == Conclusion.UNDECIDED:

@@ -56,8 +56,7 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
-    others = (page_contents.FILE, claims_file.EVIDENCE)
-    kept = [folder / name for name in (*pages.texts, *others)]
+    kept = [folder / name for name in (*pages.texts, page_contents.FILE)]
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, kept)
     # which DVC expects, empty ones, too
@@ -70,8 +69,10 @@ def write_report(params: Params) -> Path:
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards))
     season_claims = claim_entries.season_claims(params, boards, board_layers)
-    with atomic(folder / claims_file.EVIDENCE) as part:
-        claim_entries.evidence(boards).to_parquet(part, index=False)
+    evidence = claim_entries.evidence(boards)
+    if len(evidence):
+        with atomic(folder / claims_file.EVIDENCE) as part:
+            evidence.to_parquet(part, index=False)
     write_json(folder / claims_file.FILE, season_claims.model_dump(mode="json"))
     return folder
 

@@ -25,6 +25,9 @@ LOOKS = {
     Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=BLUE, marker="d"),
     Conclusion.BETTER: Look(title="does not hold: better", colour=ORANGE, marker="^"),
     Conclusion.WORSE: Look(title="does not hold: worse", colour=ORANGE, marker="v"),
+    Conclusion.NOT_BETTER: Look(
+        title="not better by the margin", colour=ORANGE, marker="p"
+    ),
     Conclusion.UNDECIDED: Look(title="undecided", colour=GREY, marker="s"),
 }
 MARGIN = Look(title="margin of the claim", colour=GREY, marker="|", size=11)

@@ -9,7 +9,7 @@ from benchmark.boards.claims_file import RowEntry
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
-from benchmark.stats.claim_kinds import FAILED, KINDS
+from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdict
 
 TESTS = "../../tests"  # from a season's page
@@ -130,10 +130,15 @@ def against_papers(
 
 
 def counted(claim_tests: Sequence[ClaimTest]) -> str:
-    """How many claims that count have each conclusion that one has: "holds 1, undecided
-    2"."""
-    numbers = counts(claim_tests).items()
-    return ", ".join(f"{word} {count}" for word, count in numbers if count)
+    """How many claims that count hold, fail and are open: "holds 1, undecided 2"."""
+    numbers = counts(claim_tests)
+    told = {
+        "holds": numbers[Conclusion.HOLDS],
+        "fails": sum(numbers[conclusion] for conclusion in FAILED),
+        "undecided": numbers[Conclusion.UNDECIDED],
+        "not run": numbers[Conclusion.NOT_RUN],
+    }
+    return ", ".join(f"{word} {count}" for word, count in told.items() if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:

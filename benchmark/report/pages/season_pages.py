@@ -21,18 +21,13 @@ from benchmark.report.pages.dataset_page import dataset_page, few_queries, legen
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Params
-from benchmark.stats.claim_kinds import KINDS, Conclusion
+from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 from benchmark.stats.significance import ALPHA
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # of the claims that a sentence names
     "Claims that hold": (Conclusion.HOLDS,),
-    "Claims that do not hold": (
-        Conclusion.REVERSED,
-        Conclusion.BETTER,
-        Conclusion.WORSE,
-    ),
-    "Claims without a difference beyond the margin": (Conclusion.NO_DIFFERENCE,),
+    "Claims that fail": FAILED,
 }
 
 
