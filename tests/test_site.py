@@ -83,8 +83,8 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     ]
     for claim, verdict in zip(of_claims, verdicts, strict=True):
         parts = [
-            claim_entries.verdict_entry(part).model_dump(mode="json")
-            for part in verdict.verdicts
+            claim_entries.verdict_entry(part, index).model_dump(mode="json")
+            for index, part in zip(verdict.indices, verdict.verdicts, strict=True)
         ]
         assert claim["parts"] == parts
     best = ranked[0]["place"]
