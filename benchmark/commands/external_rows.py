@@ -4,19 +4,15 @@ elsewhere."""
 import hashlib
 from pathlib import Path
 
-import torch
-
 from benchmark import scoring
 from benchmark.commands.external_scores import SPLIT, External, ReadingOptions
 from benchmark.core.command_line import alone, lock_of
-from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import sha256
 from benchmark.core.records import Costs, Record
 from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import CellResult
-from benchmark.scoring.checkpoints import computed
 from benchmark.season.parameter_files import write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
@@ -69,6 +65,11 @@ def result_of(
     reading: ReadingOptions,
 ) -> CellResult:
     """The result of a row, which names the digests of its files."""
+    import torch  # which takes seconds, as do the two below
+
+    from benchmark.core.devices import provenance
+    from benchmark.scoring.checkpoints import computed
+
     split = data.split(SPLIT)
     arrays = {
         results.RANKS: results.scores_npz(external.result.scores),
@@ -106,6 +107,7 @@ def result_of(
         numerics=computed(),
         files={name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()},
     )
+
     cost = provenance(torch.device("cpu"), external.seconds, "float32")
     return CellResult(
         place=f"{season}/{row.dataset}/{row.name}",

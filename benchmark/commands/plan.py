@@ -37,9 +37,18 @@ from benchmark.season.parameter_files import read_params
 from benchmark.stats.claim_kinds import KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart, Z
-from benchmark.stats.verdicts import MOST_SEEDS, Rule, power, two_digits
+from benchmark.stats.verdicts import Rule, power
 
 SEEDS = (1, 2, 3, 5, 10)
+MOST_SEEDS = 100  # more are called no number of seeds
+
+
+def two_digits(number: int) -> int:
+    """A number of images, rounded up to two significant digits."""
+    step = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
+
+
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
 DIFFERENCES = [*sorted({float(f"{0.01 * 1.02**n:.2g}") for n in range(556)}), inf]

@@ -31,12 +31,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import torch
 
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
 from benchmark.core.names import LONGEST_PATH
-from benchmark.features import mat_files, number_formats, weight_files
+from benchmark.features import mat_files, number_formats
 from benchmark.features.number_formats import WholeNumbers
 from benchmark.readers import npy_files, packed_images
 
@@ -428,6 +427,10 @@ def _odd(names: Sequence[str]) -> str | None:
 
 
 def _tensors(path: Path, what: str) -> Rows:
+    import torch  # which takes seconds, and nothing else here needs
+
+    from benchmark.features import weight_files
+
     tensors = weight_files.read_tensors(path, SAVE_TENSOR)
     arrays = {}
     if not isinstance(tensors, dict):

@@ -392,12 +392,6 @@ def _needed(verdict: Verdict) -> tuple[float, float]:
     return verdict.limit.seeds or inf, verdict.limit.folds or inf
 
 
-def two_digits(number: int) -> int:
-    """A number of seeds or images, rounded up to two significant digits."""
-    step = 10 ** max(0, len(str(number)) - 2)
-    return -(-number // step) * step
-
-
 def size_of(
     interval: tuple[float, float] | None,
     printed: float | None,
