@@ -55,7 +55,7 @@ def test_how_much_counts_as_no_difference(kind, facts, margin):
 def test_what_lies_within_the_margin_holds_where_a_difference_is_denied():
     within = {kind.name: kind.within for kind in KINDS.values()}
     none = Conclusion.NO_DIFFERENCE
-    assert (within["ordered"], within["far"]) == (none, none)
+    assert (within["ordered"], within["far"]) == (none, Conclusion.NOT_BETTER)
     assert {within["alike"], within["not_better"]} == {Conclusion.HOLDS}
 
 
@@ -89,7 +89,7 @@ RANGES = {  # of the differences that a conclusion allows, with a margin of 1
     },
     "far": {
         Conclusion.HOLDS: (1.0, INFINITY),
-        Conclusion.NO_DIFFERENCE: (-INFINITY, 1.0),
+        Conclusion.NOT_BETTER: (-INFINITY, 1.0),
     },
     "alike": {
         Conclusion.HOLDS: (-1.0, 1.0),

@@ -180,16 +180,16 @@ class TestExport:
         open_ = pair("a", "b", "undecided", limit=Limit(3, 2), size=Size.SMALLER)
         of = verdict(open_, flags=[Flag("C", "1 of 3 trainings")])
         assert claim_tables.remark(of, open_) == (
-            "the reason; the difference is smaller than printed; 3 more seeds of each or "
-            "2 more folds of as many images would decide it; not converged: 1 of 3 trainings"
+            "the reason; the difference is smaller than printed; 3 more seeds per row or "
+            "2 more folds of the same size would decide it; not converged: 1 of 3 trainings"
         )
 
 
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        (Limit(1, None), "1 more seed of each"),
-        (Limit(None, 1), "1 more fold of as many images"),
+        (Limit(1, None), "1 more seed per row"),
+        (Limit(None, 1), "1 more fold of the same size"),
         (
             Limit(None, None),
             "neither 20 more seeds nor 20 more folds: the difference lies too near to a bound",

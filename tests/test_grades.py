@@ -13,7 +13,6 @@ from benchmark.boards.grades import (
     ClaimOnSetUp,
     Grade,
     Graded,
-    conclusion_alone,
     graded,
 )
 from benchmark.papers.printed_tables import Claim
@@ -86,10 +85,7 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
 def test_set_ups_that_are_each_undecided_may_decide_together():
     """But nobody has seen it alone."""
     of_claim = grade(4.0, 4.0, error=2.5)
-    alone = [
-        conclusion_alone(claim("ordered"), t.finding) for t in of_claim.parts[0].set_ups
-    ]
-    assert alone == [Conclusion.UNDECIDED] * 2
+    assert of_claim.parts[0].alone == (Conclusion.UNDECIDED,) * 2
     assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 0)
     assert of_claim.is_smaller
 
@@ -119,6 +115,35 @@ def test_all_parts_count_and_what_no_set_up_can_judge_leaves_it_open():
     assert out_of_reach.grade == Grade.OUT_OF_REACH
     (elsewhere,) = graded([(both, [on_set_up(good, out), on_set_up(good, good)])])
     assert elsewhere.grade == Grade.SEEN_ONCE
+
+
+def test_a_set_up_that_cannot_judge_neither_agrees_nor_makes_it_depend():
+    """Two that differ in size alone, and a blocked one."""
+    tests = [
+        on_set_up({"difference": 12.0}, images="a"),
+        on_set_up({"difference": 7.0}, images="b"),
+        on_set_up({"difference": 0.0, "is_blocked": True}, images="c"),
+    ]
+    (of_claim,) = graded([(claim("ordered"), tests)])
+    assert of_claim.heterogeneity < 0.01
+    assert (of_claim.grade, of_claim.agreeing) == (Grade.CONFIRMED, 2)
+
+
+def test_each_part_is_confirmed_by_itself():
+    """Two set-ups with a part each have seen each part once."""
+    both = claim("ordered", "ordered")
+    first, second = (
+        on_set_up({"difference": 9.0}),
+        on_set_up({"difference": 9.0, "part": 1}),
+    )
+    (of_claim,) = graded([(both, [first, second])])
+    assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 1)
+    assert [part.index for part in of_claim.parts] == [0, 1]
+
+
+def test_what_is_not_far_above_fails_and_has_no_size():
+    assert grade(3.0, kind="far").grade == Grade.FAILS
+    assert grade(-30.0, kind="far").grade == Grade.FAILS
 
 
 @pytest.mark.parametrize(

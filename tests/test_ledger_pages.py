@@ -38,9 +38,9 @@ def test_a_table_has_the_set_ups_together_and_each_with_its_parts():
     shown = first["difference, 95% interval"]
     assert (shown.value, shown.low, shown.high) == (2.0, 1.0, 3.0)
     assert (first["test"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
-    assert (first["would decide it"], first["verdict"]) == ("3 more seeds", "undecided")
-    assert (head["test"], head["verdict"]) == ("Data of s1 (s1)", "reversed")
-    assert [of["verdict"] for of in of_parts] == ["holds", "reversed"]
+    assert (first["would decide it"], first["verdict"]) == ("", "holds")
+    assert (head["test"], head["verdict"]) == ("Data of s1 (s1)", "undecided")
+    assert [of["verdict"] for of in of_parts] == ["undecided", "holds"]
     assert of_parts[0]["test"] == "– A over B"
     assert of_parts[0]["difference, 95% interval"].low is None
 
@@ -68,7 +68,7 @@ def test_the_matrix_has_the_grade_all_set_ups_each_place_and_drawings_apart():
     ("facts", "words"),
     [
         ({"low": 1.0}, ""),
-        ({"difference": 0.1, "doubt": doubt(1.2)}, "5 more folds of as many images"),
+        ({"difference": 0.1, "doubt": doubt(1.2)}, "5 more folds of the same size"),
         ({"is_blocked": True, "remedy": "3 seeds"}, "3 seeds"),
     ],
 )

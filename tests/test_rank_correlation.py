@@ -7,25 +7,31 @@ from scipy.stats import spearmanr
 from benchmark.stats.rank_correlation import FEWEST, rank_correlation, spearman
 
 
+def each(count: int) -> list[str]:
+    """Every pair in a group of its own."""
+    return [str(number) for number in range(count)]
+
+
 def test_it_is_that_of_scipy_with_ties_too():
     rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(2, 40)), rng.integers(0, 5, (2, 40))
-    expected = [spearmanr(*pair).statistic for pair in zip(first, second, strict=True)]
+    first, second = rng.normal(size=40), rng.integers(0, 5, 40)
+    expected = spearmanr(first, second).statistic
     assert spearman(first, second) == pytest.approx(expected)
-    found = rank_correlation(list(first[0]), list(second[0]))
-    assert found.value == pytest.approx(expected[0]) and found.count == 40
+    found = rank_correlation(first, second, each(40))
+    assert found.value == pytest.approx(expected)
+    assert (found.count, found.groups) == (40, 40)
 
 
 def test_the_interval_tells_a_connection_from_none():
     rng = np.random.default_rng(1)
     first = rng.normal(size=60)
-    falls = rank_correlation(list(first), list(rng.normal(size=60) - 2 * first))
+    falls = rank_correlation(first, rng.normal(size=60) - 2 * first, each(60))
     assert -1 <= falls.low < falls.value < falls.high < -0.5
-    none = rank_correlation(list(first), list(rng.normal(size=60)))
+    none = rank_correlation(first, rng.normal(size=60), each(60))
     assert none.low < 0 < none.high
-    again = rank_correlation(list(first), list(-first))
+    again = rank_correlation(first, -first, each(60))
     assert (again.low, again.value, again.high) == pytest.approx((-1, -1, -1))
-    assert rank_correlation(list(first), list(-first)) == again
+    assert rank_correlation(first, -first, each(60)) == again
 
 
 def test_the_interval_covers_what_it_should():
@@ -36,13 +42,26 @@ def test_the_interval_covers_what_it_should():
     for _ in range(60):
         first = rng.normal(size=50)
         second = rho * first + np.sqrt(1 - rho**2) * rng.normal(size=50)
-        found = rank_correlation(list(first), list(second))
+        found = rank_correlation(first, second, each(50))
         hits += found.low <= truth <= found.high
     assert hits >= 51  # of 60; 57 are meant
 
 
 def test_few_pairs_and_those_that_do_not_vary_tell_nothing():
     many = list(map(float, range(FEWEST)))
-    assert rank_correlation(many[1:], many[1:]) is None
-    assert rank_correlation(many, [1.0] * FEWEST) is None
-    assert rank_correlation(many, many) is not None
+    apart = each(FEWEST)
+    assert rank_correlation(many[1:], many[1:], apart[1:]) is None
+    assert rank_correlation(many, [1.0] * FEWEST, apart) is None
+    assert rank_correlation(many, many, ["a"] * FEWEST) is None
+    assert rank_correlation(many, many, apart) is not None
+
+
+def test_pairs_of_one_group_are_drawn_together():
+    """Three groups of alike pairs tell less than as many pairs apart."""
+    rng = np.random.default_rng(3)
+    centres = np.repeat(rng.normal(size=(2, 4)), 10, axis=1)
+    first, second = centres + 0.1 * rng.normal(size=(2, 40))
+    together = rank_correlation(first, second, np.repeat([*"abcd"], 10))
+    apart = rank_correlation(first, second, each(40))
+    assert together.groups == 4
+    assert together.high - together.low > 1.5 * (apart.high - apart.low)

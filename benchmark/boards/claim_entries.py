@@ -5,7 +5,6 @@ Numbers have DIGITS significant digits.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ from benchmark.boards.timing import settings_of
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Params
 from benchmark.stats.claim_kinds import Conclusion
-from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
 from benchmark.stats.verdicts import Limit, Verdict, favoured
 
@@ -205,10 +203,9 @@ def verdict_entry(verdict: Verdict, index: int = 0) -> VerdictEntry:
         size=verdict.size,
         seeds=limit.seeds,
         folds=limit.folds,
-        remedy=flags.BLOCKING[verdict.blocked.letter] if verdict.blocked else "",
+        remedy=_remedy(verdict),
         part=index,
         doubt=_rounded_doubt(comparison.doubt),
-        levels=_levels(comparison),
         slopes=tuple(map(_rounded, verdict.slopes)),
         favours=favoured(verdict.biases),
         is_blocked=bool(verdict.blocked) and verdict.blocked.favours is None,
@@ -216,10 +213,10 @@ def verdict_entry(verdict: Verdict, index: int = 0) -> VerdictEntry:
     )
 
 
-def _levels(comparison: Comparison) -> tuple[float, float] | None:
-    if not comparison.firsts or not comparison.seconds:
-        return None
-    return _rounded(fmean(comparison.firsts)), _rounded(fmean(comparison.seconds))
+def _remedy(verdict: Verdict) -> str:
+    """What helps against what blocks it, or against a bias."""
+    hindering = [*filter(None, [verdict.blocked]), *verdict.biases]
+    return flags.BLOCKING[hindering[0].letter] if hindering else ""
 
 
 def _is_out_of_reach(verdict: Verdict) -> bool:

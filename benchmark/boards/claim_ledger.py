@@ -13,14 +13,15 @@ import pandas as pd
 
 from benchmark.boards.claims_file import (
     DRAWN,
+    FILE,
     ClaimEntry,
     Measured,
     SeasonClaims,
     column,
 )
 from benchmark.boards.grades import HOLDING, ClaimOnSetUp, Grade, Graded, graded
+from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import Claim, papers
-from benchmark.stats.claim_kinds import Conclusion
 
 UNPLAYABLE = "about what this project cannot measure"
 ELSEWHERE = "about data that no season has"
@@ -51,7 +52,13 @@ class LedgerRow:
         data: Measured,
         evidence: pd.DataFrame,
     ) -> None:
-        """Add what a dataset of a season says; `evidence` has what its images do."""
+        """Add what a dataset of a season says; `evidence` has what its images do. Raises
+        UserError for a part that the claim has no longer."""
+        if any(entry.part >= len(self.claim.parts) for entry in finding.parts):
+            where = f"reports/{season.season}/{FILE}: {self.paper}: {finding.id}"
+            expected = f"{len(self.claim.parts)} parts, as the claim has"
+            advice = f"run: rematch report --season {season.season}"
+            raise UserError(where, expected, "others", advice)
         if not finding.parts:
             lacking = self.lacks.setdefault(finding.reason, [])
             if season.season not in lacking:
@@ -95,9 +102,8 @@ class LedgerRow:
 
     @property
     def holds_in_part(self) -> bool:
-        """Whether it holds, and in no test with all its parts."""
-        held = [f for f in self.photographs if f.conclusion == Conclusion.HOLDS]
-        return self.grade in HOLDING and all(map(self.is_in_part, held))
+        """Whether it holds, and no test has all its parts."""
+        return self.grade in HOLDING and all(map(self.is_in_part, self.photographs))
 
     @property
     def lacking(self) -> str:
@@ -117,8 +123,9 @@ def _noise(
     noise = {}
     for entry in finding.parts:
         name = column(paper, finding.id, entry.part)
-        if name in evidence:
-            noise[entry.part] = evidence[name].dropna().to_numpy(float)
+        known = evidence[name].dropna() if name in evidence else ()
+        if len(known):
+            noise[entry.part] = known.to_numpy(float)
     return noise
 
 

@@ -139,7 +139,12 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
         elif test.verdicts:
             (verdicts,) = rules.judge([test.verdicts])
         blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
-        biases = [bias for verdict in verdicts for bias in verdict.biases]
+        biases = [
+            bias
+            for verdict in verdicts
+            for bias in verdict.biases
+            if bias._replace(blocks=True) not in blocking
+        ]
         all_flags = [*dict.fromkeys(blocking + biases), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests

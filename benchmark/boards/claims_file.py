@@ -23,7 +23,7 @@ FILE = "claims.json"
 # a row per test image of a dataset of photographs, a column per part of a claim
 EVIDENCE = "papers/evidence.parquet"
 DRAWN = "drawn"  # split of a dataset that the code draws
-BEYOND = f"over {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
+BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
 
 
 class VerdictEntry(Strict):
@@ -48,7 +48,6 @@ class VerdictEntry(Strict):
     # what it is pooled by, over set-ups
     part: int = 0  # which part of its claim it is, from 0
     doubt: Doubt | None = None  # why the difference is uncertain
-    levels: tuple[float, float] | None = None  # means of both sides
     slopes: tuple[float, float] = (1.0, 1.0)  # as of a Verdict
     favours: Side | None = None  # the side that all biases favour
     is_blocked: bool = False  # whether nothing can be concluded, whatever the numbers

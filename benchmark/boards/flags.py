@@ -39,7 +39,6 @@ class Compared:
     rows: list[Row]  # one or two
     comparison: Comparison
     verdict: Verdict | None = None  # None: not judged yet
-    declared: Bias | None = None  # what the entry of its claim says
 
     @property
     def is_of_times(self) -> bool:
@@ -80,7 +79,7 @@ class FlagKind:
     # what helps where it blocks a verdict; "": it blocks none
     remedy: str = ""
     of_row: Callable[[Board, Row], str] = _nothing
-    blocks_row: bool = False  # whether nothing is concluded against a row that has it
+    blocks_row: bool = False  # whether it is shown among what blocks
     # why nothing can be concluded from a comparison, whatever its numbers
     obstacle: Callable[[Compared], str] = _nothing
     # whether no test here can decide what it stands in the way of
@@ -282,8 +281,6 @@ IDENTICAL = FlagKind(
 def _unequal_settings(compared: Compared) -> Bias | None:
     """An option favours the row that was tried with it, where the other was not; where
     both were, each has what its own validation prefers."""
-    if compared.declared:
-        return compared.declared
     if len(compared.rows) < 2:
         return None
     unequal, favoured = [], set()
@@ -340,7 +337,7 @@ def _unlike_trials(compared: Compared) -> str:
     """How often, and with which options, each of two methods was tried on validation,
     where that differs; of one method's rows, which of them its settings were tried
     on."""
-    if len(compared.rows) < 2:
+    if len(compared.rows) < 2 or _untried(compared):
         return ""
     board, (first, second) = compared.board, compared.rows
     if first.method == second.method:
@@ -807,13 +804,14 @@ def biases(
 ) -> tuple[Flag, ...]:
     """What favours a side of a comparison, or may; `declared` is what the entry of its
     claim says."""
-    compared = replace(_compared(board, comparison), declared=declared)
-    found = []
-    for kind in BIASES:
-        if bias := kind.bias(compared):
-            sentence = bias.because.removesuffix(".")
-            found.append(Flag(kind.letter, sentence, favours=bias.favours))
-    return tuple(found)
+    compared = _compared(board, comparison)
+    biases = [(UNEQUAL_SETTINGS, declared)]
+    biases += [(kind, kind.bias(compared)) for kind in BIASES]
+    return tuple(
+        Flag(kind.letter, bias.because.removesuffix("."), favours=bias.favours)
+        for kind, bias in biases
+        if bias
+    )
 
 
 def _compared(board: Board, comparison: Comparison) -> Compared:

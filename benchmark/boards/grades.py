@@ -8,7 +8,8 @@ and chooses none. The rule is the same for what holds and for what fails:
 
     depends on the set-up   the set-ups differ by more than chance, and in what they say
     undecided               the pooled verdict is, or a set-up contradicts it
-    confirmed               two set-ups or more say alone what the pooled verdict says
+    confirmed               two set-ups or more say alone what the pooled verdict says,
+                            of each part where it holds, of the denied one where not
     seen once               fewer do
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from benchmark.boards.claims_file import ClaimEntry, VerdictEntry
 from benchmark.papers.printed_tables import Claim, is_time
-from benchmark.stats import pooling, significance
+from benchmark.stats import pooling
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import FAILED, KINDS, ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
@@ -56,7 +57,7 @@ MARKS = {  # of a test
     Conclusion.UNDECIDED: "?",
 } | {conclusion: "✕" for conclusion in FAILED if conclusion != Conclusion.NO_DIFFERENCE}
 HOLDING = (Grade.CONFIRMED, Grade.SEEN_ONCE)
-FAILING = (Grade.FAILS, Grade.NO_EFFECT)
+FAILING = (Grade.FAILS, Grade.NO_EFFECT)  # confirmed or seen once, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +74,25 @@ class ClaimOnSetUp:
 class PooledPart:
     """A part of a claim over its set-ups."""
 
+    index: int  # among the parts of the claim
     verdict: Verdict
     decimals: int  # of its metric
-    set_ups: tuple[
-        ClaimOnSetUp, ...
-    ]  # those that are pooled; empty: none could judge it
-    heterogeneity: float  # p
-    is_out_of_reach: bool  # whether no test here can judge it
+    # those that are pooled; empty: none could judge it
+    set_ups: tuple[ClaimOnSetUp, ...] = ()
+    alone: tuple[Conclusion, ...] = ()  # what each of these says for itself
+    heterogeneity: float = 1.0  # p
+    is_out_of_reach: bool = False  # whether no test here can judge it
+
+    def saying(self, answer: bool) -> int:
+        """How many set-ups say alone that it holds, or that it does not."""
+        return list(map(_answer, self.alone)).count(answer)
+
+    def alone_in(self, finding: ClaimEntry) -> Conclusion:
+        """What a set-up says of it; undecided where it cannot judge it."""
+        for set_up, conclusion in zip(self.set_ups, self.alone, strict=True):
+            if set_up.finding is finding:
+                return conclusion
+        return Conclusion.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,34 +131,65 @@ def graded(claims: Sequence[tuple[Claim, Sequence[ClaimOnSetUp]]]) -> list[Grade
     chances = [_heterogeneity(parts) for parts in pooled]
     adjusted = np.minimum(1.0, holm_products(chances)) if chances else []
     listed = []
-    for (claim, tests), parts, verdicts, p in zip(
-        claims, pooled, judged, adjusted, strict=True
-    ):
+    for parts, verdicts, p in zip(pooled, judged, adjusted, strict=True):
         whole = [
             replace(part, verdict=verdict)
             for part, verdict in zip(parts, verdicts, strict=True)
         ]
-        listed.append(_graded(claim, tests, tuple(whole), float(p)))
+        listed.append(_graded(tuple(whole), float(p)))
     return listed
 
 
 def _pooled(claim: Claim, tests: Sequence[ClaimOnSetUp]) -> list[PooledPart]:
     """The parts that a test has, before they are judged."""
+    alone = [verdicts_alone(claim, test.finding) for test in tests]
     parts = []
     for index, declared in enumerate(claim.parts):
-        entries = [(test, part_of(test.finding, index)) for test in tests]
-        known = [(test, entry) for test, entry in entries if entry]
-        if not known:
-            continue
-        usable = [(test, entry) for test, entry in known if _can_judge(entry)]
-        if is_time(declared.metric):  # of machines that differ
-            usable = usable[:1]
-        kind = KINDS[declared.kind]
+        known, usable, conclusions = [], [], []
+        for test, verdicts in zip(tests, alone, strict=True):
+            entry = part_of(test.finding, index)
+            if entry is None:
+                continue
+            known.append((test, entry))
+            is_first = not usable or not is_time(declared.metric)  # machines differ
+            if _can_judge(entry) and is_first:
+                usable.append((test, entry))
+                conclusions.append(verdicts[index].conclusion)
         if usable:
-            parts.append(_judged_by(kind, usable))
-        else:
-            parts.append(_judged_by_none(kind, known))
+            part = _judged_by(index, KINDS[declared.kind], usable)
+            parts.append(replace(part, alone=tuple(conclusions)))
+        elif known:
+            parts.append(_judged_by_none(index, KINDS[declared.kind], known))
     return parts
+
+
+def verdicts_alone(claim: Claim, finding: ClaimEntry) -> dict[int, Verdict]:
+    """What a set-up says of each part of a claim for itself, by its place in the claim,
+    without an adjustment for other claims."""
+    asked = []
+    for entry in finding.parts:
+        verdict = Verdict(
+            comparison=_comparison(entry),
+            rule=Rule(kind=KINDS[claim.parts[entry.part].kind], margin=entry.margin),
+            biases=_biases([entry]),
+        )
+        if not _can_judge(entry):
+            verdict = replace(verdict, blocked=Flag("", finding.reason, blocks=True))
+        asked.append(verdict)
+    (judged,) = rules.judge([asked])
+    return {
+        entry.part: verdict
+        for entry, verdict in zip(finding.parts, judged, strict=True)
+    }
+
+
+def _biases(entries: Sequence[VerdictEntry]) -> tuple[Flag, ...]:
+    """What favours a side in some set-up."""
+    return tuple(
+        Flag("", entry.remedy, favours=entry.favours)
+        for entry in entries
+        if entry.favours
+    )
 
 
 def part_of(finding: ClaimEntry, index: int) -> VerdictEntry | None:
@@ -160,7 +204,7 @@ def _can_judge(entry: VerdictEntry) -> bool:
 
 
 def _judged_by(
-    kind: ClaimKind, usable: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
+    index: int, kind: ClaimKind, usable: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
 ) -> PooledPart:
     """A part over the set-ups that can judge it."""
     entries = [entry for _, entry in usable]
@@ -179,21 +223,19 @@ def _judged_by(
         printed=first.printed,
         has_scale=first.size is not None,
         slopes=(here, first.slopes[1]),
-        biases=tuple(
-            Flag("", e.remedy, favours=e.favours) for e in entries if e.favours
-        ),
+        biases=_biases(entries),
     )
     return PooledPart(
+        index=index,
         verdict=verdict,
         decimals=first.decimals,
         set_ups=tuple(test for test, _ in usable),
         heterogeneity=pooling.heterogeneity(set_ups),
-        is_out_of_reach=False,
     )
 
 
 def _judged_by_none(
-    kind: ClaimKind, known: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
+    index: int, kind: ClaimKind, known: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
 ) -> PooledPart:
     """A part that no set-up can judge."""
     test, first = known[0]
@@ -204,10 +246,9 @@ def _judged_by_none(
         blocked=Flag("", first.remedy or test.finding.reason, blocks=True),
     )
     return PooledPart(
+        index=index,
         verdict=verdict,
         decimals=first.decimals,
-        set_ups=(),
-        heterogeneity=1.0,
         is_out_of_reach=all(entry.is_out_of_reach for _, entry in known),
     )
 
@@ -238,53 +279,32 @@ def _heterogeneity(parts: Sequence[PooledPart]) -> float:
     return min(1.0, len(parts) * min(part.heterogeneity for part in parts))
 
 
-def _graded(
-    claim: Claim, tests: Sequence[ClaimOnSetUp], parts: tuple[PooledPart, ...], p: float
-) -> Graded:
-    verdicts = [part.verdict for part in parts]
-    conclusion = rules.decisive(verdicts).conclusion
-    alone = [conclusion_alone(claim, test.finding) for test in tests]
-    said = [_saying(each) for each in alone]
-    agreeing = said.count(_saying(conclusion))
-    contradicting = len(said) - agreeing - said.count(None)
+def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
+    """`p` is that of their heterogeneity, after the adjustment."""
     facts = {"parts": parts, "heterogeneity": p}
-    if p <= ALPHA and len(set(said)) > 1:
+    most_unlike = min(parts, key=lambda part: part.heterogeneity)
+    if p <= ALPHA and len(set(map(_answer, most_unlike.alone))) > 1:
         return Graded(grade=Grade.DEPENDS, **facts)
+    decisive = Graded(grade=Grade.UNDECIDED, **facts).decisive
+    conclusion = decisive.verdict.conclusion
     if conclusion == Conclusion.UNDECIDED:
-        lacks = [part for part in parts if not part.set_ups]
-        is_out = any(part.is_out_of_reach for part in lacks)
-        grade = Grade.OUT_OF_REACH if is_out else Grade.UNDECIDED
+        is_out_of_reach = any(part.is_out_of_reach for part in parts)
+        grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
         return Graded(grade=grade, **facts)
-    facts |= {"agreeing": agreeing, "contradicting": contradicting}
-    if contradicting:
-        return Graded(grade=Grade.UNDECIDED, **facts)
     if conclusion == Conclusion.HOLDS:
+        agreeing = min(part.saying(True) for part in parts)
+        contradicting = max(part.saying(False) for part in parts)
         grade = Grade.CONFIRMED if agreeing >= 2 else Grade.SEEN_ONCE
-    elif conclusion == Conclusion.NO_DIFFERENCE:
-        grade = Grade.NO_EFFECT
     else:
-        grade = Grade.FAILS
-    return Graded(grade=grade, **facts)
+        agreeing, contradicting = decisive.saying(False), decisive.saying(True)
+        is_none = conclusion == Conclusion.NO_DIFFERENCE
+        grade = Grade.NO_EFFECT if is_none else Grade.FAILS
+    if contradicting:
+        grade = Grade.UNDECIDED
+    return Graded(grade=grade, agreeing=agreeing, contradicting=contradicting, **facts)
 
 
-def conclusion_alone(claim: Claim, finding: ClaimEntry) -> Conclusion:
-    """What a set-up says of a claim for itself, without an adjustment for others."""
-    conclusions = []
-    for entry in finding.parts:
-        if not _can_judge(entry):
-            conclusions.append(Conclusion.UNDECIDED)
-            continue
-        kind = KINDS[claim.parts[entry.part].kind]
-        rule = Rule(kind=kind, margin=entry.margin)
-        estimate = significance.on_other_images(entry.difference, entry.doubt)
-        conclusion, _ = rule.conclusion(estimate, rule.p(estimate))
-        if entry.favours:
-            conclusion = kind.despite(conclusion, entry.favours)
-        conclusions.append(conclusion)
-    return min(conclusions, key=rules.WORST_FIRST.index)
-
-
-def _saying(conclusion: Conclusion) -> bool | None:
+def _answer(conclusion: Conclusion) -> bool | None:
     """Whether a conclusion is for the claim; None: neither for nor against it."""
     if conclusion == Conclusion.HOLDS:
         return True

@@ -368,7 +368,8 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "is_of_these_trainings": comparison.is_of_these_trainings,
                 "on_test_set": verdict.on_test_set,
                 "limit": limit and limit._asdict(),
-                "decides": limit and limited(limit, each.unit),
+                "decides": limit
+                and limited(limit, f"times as many further {each.unit}"),
                 "pairs": len(judged),
                 "notes": [note[:LONGEST] for note in each.notes],
             }

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchmark.boards.claim_ledger import LedgerRow
-from benchmark.boards.claims_file import ClaimEntry
-from benchmark.boards.grades import Grade, PooledPart
+from benchmark.boards.claims_file import ClaimEntry, VerdictEntry
+from benchmark.boards.grades import Grade, PooledPart, part_of
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
@@ -155,12 +155,21 @@ def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
 def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     """A claim with all its findings, in no panel yet; those of several set-ups below
     what they say together."""
-    kind = KINDS[row.claim.parts[0].kind]
+    index = row.graded.decisive.index if row.graded else 0
+    kind = KINDS[row.claim.parts[index].kind]
     groups = []
     if row.graded and len(row.graded.decisive.set_ups) > 1:
         groups.append(pooled_marks(row.graded.decisive, kind.denies))
     for finding in row.findings:
-        groups.append(finding_marks(finding, kind.denies, markers[finding.place]))
+        compared, conclusion = finding.compared, finding.conclusion
+        decisive = row.graded.decisive if row.graded else None
+        if decisive and part_of(finding, decisive.index):
+            compared = part_of(finding, decisive.index)
+            conclusion = compared.conclusion
+            if not finding.is_drawn:
+                conclusion = decisive.alone_in(finding)
+        look = replace(LOOKS[conclusion], marker=markers[finding.place])
+        groups.append(finding_marks(compared, kind.denies, look))
     marks = []
     for number, group in enumerate(groups):
         shift = OFFSET * (number - (len(groups) - 1) / 2)
@@ -183,11 +192,9 @@ def pooled_marks(part: PooledPart, is_denied: bool) -> list[Mark]:
     return [Mark(value=verdict.difference / scale, look=look, ends=ends)]
 
 
-def finding_marks(finding: ClaimEntry, is_denied: bool, marker: str) -> list[Mark]:
+def finding_marks(compared: VerdictEntry, is_denied: bool, look: Look) -> list[Mark]:
     """The printed difference, and what was measured; where there is neither a printed
     difference nor a margin, a hollow mark on the side of the difference."""
-    compared = finding.compared
-    look = replace(LOOKS[finding.conclusion], marker=marker)
     if not (compared.printed or compared.margin):
         side = SIDE * float(np.sign(compared.difference))
         return [Mark(value=side, look=replace(look, face="white"))]

@@ -7,7 +7,7 @@ claim counts as no difference. With the interval of d at LEVEL:
     ordered      no difference beyond the margin   lies within -m and m
                  holds, reversed                   else lies above zero, below zero *
                  not better by the margin          else does not reach above m
-    far          no difference beyond the margin   does not reach above m
+    far          not better by the margin          does not reach above m
                  holds                             lies above m *
     alike        holds                             lies within -m and m
                  does not hold: better, worse      lies above m, below -m *
@@ -91,7 +91,10 @@ class ClaimKind:
     @property
     def within(self) -> Conclusion:
         """The conclusion where no difference reaches beyond the margin."""
-        return Conclusion.HOLDS if self.denies else Conclusion.NO_DIFFERENCE
+        if self.denies:
+            return Conclusion.HOLDS
+        is_one_sided = self.is_one_sided
+        return Conclusion.NOT_BETTER if is_one_sided else Conclusion.NO_DIFFERENCE
 
     def bound(self, margin: float) -> float:
         """Beyond it lies what a conclusion with a star asserts."""

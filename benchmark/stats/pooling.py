@@ -7,17 +7,18 @@ which is easy for the first thing in all of them counts once; trainings, and oth
 images, are independent.
 
 Heterogeneity is tested by Hotelling's T^2 of the differences between set-ups, with the
-degrees of freedom of the set-up whose variance is known worst.
+degrees of freedom of the gap whose variance is known worst.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
+from math import sqrt
 
 import numpy as np
 from scipy import special
 
-from benchmark.stats import significance
 from benchmark.stats.significance import Doubt
 
 MOST_FREEDOM = 1e6  # as good as normal
@@ -48,11 +49,11 @@ def pool(set_ups: Sequence[SetUp]) -> Pooled:
     share = 1 / len(set_ups)
     images = image_count = 0.0
     for alike in _by_images(set_ups):
-        if any(set_up.noise is None for set_up in alike):
-            images += sum(set_up.doubt.images for set_up in alike)
-        else:
+        if _are_aligned(alike):
             noise_G = reduce(np.add, [set_up.noise for set_up in alike])
             images += float(noise_G @ noise_G)
+        else:  # as if the same images were easy in all of them
+            images += sum(sqrt(set_up.doubt.images) for set_up in alike) ** 2
         image_count += alike[0].doubt.image_count
     interaction = sum(set_up.doubt.interaction for set_up in set_ups)
     seeds = []
@@ -83,7 +84,7 @@ def heterogeneity(set_ups: Sequence[SetUp]) -> float:
     if np.linalg.matrix_rank(spread_CC) < count - 1:
         return 1.0
     statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C))
-    gaps, freedom = count - 1, _least_freedom(set_ups)
+    gaps, freedom = count - 1, _least_freedom(set_ups, covariance_SS)
     left = max(freedom - gaps + 1, 1.0)
     return float(special.fdtrc(gaps, left, statistic * left / (freedom * gaps)))
 
@@ -94,21 +95,34 @@ def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
     covariance_SS = np.diag(variances_S)
     for row, first in enumerate(set_ups):
         for column, second in enumerate(set_ups[:row]):
-            is_known = first.noise is not None and second.noise is not None
-            if is_known and first.images == second.images:
+            if first.images == second.images and _are_aligned([first, second]):
                 covariance_SS[row, column] = float(first.noise @ second.noise)
                 covariance_SS[column, row] = covariance_SS[row, column]
     return covariance_SS
 
 
-def _least_freedom(set_ups: Sequence[SetUp]) -> float:
-    """Degrees of freedom of the set-up whose variance is known worst."""
-    freedoms = []
-    for set_up in set_ups:
-        estimate = significance.on_other_images(set_up.difference, set_up.doubt)
-        if estimate:
-            freedoms.append(estimate.freedom)
-    return min([*freedoms, MOST_FREEDOM])
+def _least_freedom(set_ups: Sequence[SetUp], covariance_SS: np.ndarray) -> float:
+    """Satterthwaite's degrees of freedom of the gap between two set-ups, of those two
+    for which it is least. What images share is not in a gap."""
+    freedoms = [MOST_FREEDOM]
+    for row, column in combinations(range(len(set_ups)), 2):
+        pair = [set_ups[row], set_ups[column]]
+        shared = float(covariance_SS[row, column])
+        images = sum(each.doubt.images for each in pair) - 2 * shared
+        count = min(each.doubt.image_count for each in pair)
+        variance, doubts = images, images**2 / max(count - 1, 1)
+        for part in (part for each in pair for part in each.doubt.seeds):
+            variance += part.weight() * part.main
+            doubts += (part.weight() * part.main) ** 2 / part.freedom
+        if doubts:
+            freedoms.append(variance**2 / doubts)
+    return min(freedoms)
+
+
+def _are_aligned(set_ups: Sequence[SetUp]) -> bool:
+    """Whether it is known what each image does, of as many images in all."""
+    lengths = {None if s.noise is None else len(s.noise) for s in set_ups}
+    return len(lengths) == 1 and None not in lengths
 
 
 def _by_images(set_ups: Sequence[SetUp]) -> list[list[SetUp]]:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmark.core.confidence import LEVEL
 
 FEWEST = 10  # pairs
-RESAMPLES, SEED = 9999, 0
+RESAMPLES, SEED = 2000, 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,48 +17,41 @@ class RankCorrelation:
     """From -1, one falls as the other rises, to 1."""
 
     count: int  # of pairs
+    groups: int
     value: float
     low: float  # ends of the interval
     high: float
 
 
 def rank_correlation(
-    first: Sequence[float], second: Sequence[float]
+    first: Sequence[float], second: Sequence[float], groups: Sequence[str]
 ) -> RankCorrelation | None:
-    """Of pairs; the interval is that of pairs drawn again, each by itself. None for
-    fewer than FEWEST pairs, and where nothing varies."""
-    if len(first) < FEWEST or len({*first}) == 1 or len({*second}) == 1:
+    """Of pairs; the interval is that of groups of pairs drawn again, each with all its
+    pairs, since those of one group are alike. None for fewer than FEWEST pairs, of a
+    single group, and where nothing varies."""
+    names = sorted({*groups})
+    is_constant = len({*first}) == 1 or len({*second}) == 1
+    if len(first) < FEWEST or len(names) == 1 or is_constant:
         return None
-    from scipy.stats import bootstrap  # takes a second to import
-
-    pairs = np.array(first), np.array(second)
-    drawn = bootstrap(
-        pairs,
-        spearman,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        confidence_level=LEVEL,
-        method="percentile",
-        rng=np.random.default_rng(SEED),
-    )
-    low, high = drawn.confidence_interval
+    x, y = np.array(first), np.array(second)
+    rows_of = [np.flatnonzero(np.array(groups) == name) for name in names]
+    rng, values = np.random.default_rng(SEED), []
+    for _ in range(RESAMPLES):
+        drawn = rng.integers(len(names), size=len(names))
+        rows = np.concatenate([rows_of[group] for group in drawn])
+        values.append(spearman(x[rows], y[rows]))
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    value = spearman(x, y)
     return RankCorrelation(
-        count=len(first),
-        value=float(spearman(*pairs)),
-        low=float(low),
-        high=float(high),
+        count=len(x), groups=len(names), value=value, low=float(low), high=float(high)
     )
 
 
-def spearman(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Along an axis; 0 where nothing varies."""
-    from scipy.stats import rankdata
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """0 where nothing varies."""
+    from scipy.stats import rankdata  # takes a second to import
 
-    ranks = [rankdata(values, axis=axis) for values in (first, second)]
-    x, y = (of - of.mean(axis, keepdims=True) for of in ranks)
-    spread = np.sqrt(np.square(x).sum(axis) * np.square(y).sum(axis))
-    covariance = (x * y).sum(axis)
-    return np.divide(
-        covariance, spread, out=np.zeros_like(covariance), where=spread > 0
-    )
+    x, y = (ranks - ranks.mean() for ranks in map(rankdata, (first, second)))
+    spread = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / spread if spread else 0.0

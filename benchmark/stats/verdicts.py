@@ -343,19 +343,25 @@ def _by_holm(
     if estimate is None:
         return None
     p = rule.p(estimate)
-    in_family = p_of | {key: p * len(key) if estimate.value < 0 else p}
+    in_family = p_of | {key: p * len(key) if goes_against(rule, estimate) else p}
     products = holm_products(list(in_family.values()))
     product = float(products[list(in_family).index(key)])
     return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
 
 
+def goes_against(rule: Rule, estimate: Estimate) -> bool:
+    """Whether p of a part is that of what denies its claim: of one that is behind, and
+    of any that denies a difference."""
+    return rule.kind.denies or estimate.value < 0
+
+
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
-    """p of a claim on several parts: that all hold, or, if one is behind, that one is
-    reversed."""
+    """p of a claim on several parts: that all hold or, if one goes against it, that
+    this one denies it."""
     p_values, behind = [], []
     for rule, estimate in zip(rules, estimates, strict=True):
         p_values.append(rule.p(estimate))
-        if estimate.value < 0:
+        if goes_against(rule, estimate):
             behind.append(p_values[-1])
     if len(rules) == 1 or not behind:
         return max(p_values)

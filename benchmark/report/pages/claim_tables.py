@@ -213,16 +213,19 @@ def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
     return "; ".join(dict.fromkeys(remarks))
 
 
-def limited(limit: Limit, unit: str = "images") -> str:
-    """What would decide an undecided comparison, if its difference stays; `unit` is
-    what would be resampled."""
+FOLD = "more {folds} of the same size"  # other images from the same pool
+
+
+def limited(limit: Limit, fold: str = FOLD) -> str:
+    """What would decide an undecided comparison, if its difference stays; `fold` says
+    what further folds are."""
     ways = []
     if limit.seeds:
         plural = "s" if limit.seeds > 1 else ""
-        ways.append(f"{limit.seeds} more seed{plural} of each")
+        ways.append(f"{limit.seeds} more seed{plural} per row")
     if limit.folds:
-        plural = "s" if limit.folds > 1 else ""
-        ways.append(f"{limit.folds} more fold{plural} of as many {unit}")
+        folds = "folds" if limit.folds > 1 else "fold"
+        ways.append(f"{limit.folds} {fold.format(folds=folds)}")
     if not ways:
         most = f"{MOST_SEEDS} more seeds nor {MOST_FOLDS} more folds"
         return f"neither {most}: the difference lies too near to a bound"

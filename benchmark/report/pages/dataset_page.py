@@ -110,11 +110,12 @@ def tie_gap(board: Board) -> float | None:
 
 
 def overlap_and_rsum(board: Board) -> RankCorrelation | None:
-    """How rsum hangs on S over the rows, those of corrected scores left out: a
+    """How rsum depends on S over the rows, those of corrected scores left out: a
     correction changes S and no model. None of few rows."""
     rows = [row for row in board.ranked if row.has_scores and not is_corrected(row)]
     overlaps = [row.mean(result_tables.S) for row in rows]
-    return rank_correlation(overlaps, [row.mean("rsum") for row in rows])
+    rsums, methods = [row.mean("rsum") for row in rows], [row.method for row in rows]
+    return rank_correlation(overlaps, rsums, methods)
 
 
 def few_queries(board: Board) -> dict[str, int]:

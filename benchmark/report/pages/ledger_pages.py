@@ -20,10 +20,12 @@ from benchmark.boards.claims_file import (
     VerdictEntry,
 )
 from benchmark.boards.grades import (
+    FAILING,
     MARKS,
     Grade,
     PooledPart,
-    conclusion_alone,
+    part_of,
+    verdicts_alone,
 )
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, fidelity, papers
@@ -33,7 +35,9 @@ from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import INDENT, level, limited
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.verdicts import WORST_FIRST, Limit
 
+UNDECIDED = Conclusion.UNDECIDED
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
 NOWHERE = "on no published page"
 
@@ -57,6 +61,7 @@ def ledger_page(
         seasons=seasons,
         numbers=numbers(rows),
         Grade=Grade,
+        FAILING=FAILING,
         MARKS=MARKS,
         leaders=leaders(seasons),
         rivals=[best for best in best_rows(seasons) if best.is_rivalled],
@@ -106,7 +111,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         pooled=pooled_difference,
         signed=signed,
         heading=metric_of,
-        needed=needed,
+        FAILING=FAILING,
     )
 
 
@@ -129,12 +134,15 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
     """How many claims there are, and what became of them on photographs."""
     grades = Counter(row.grade for row in rows)
     graded = [row for row in rows if row.graded]
+    denied = [row for row in graded if row.grade in FAILING]
     return {
         "grades": grades,
         "tested": len(graded),
         "counted": len(rows) - grades[Grade.UNCOUNTED],
         "smaller": sum(row.graded.is_smaller for row in graded),
         "in_part": sum(row.holds_in_part for row in rows),
+        "denied_twice": sum(row.graded.is_confirmed for row in denied),
+        "denied": len(denied),
     }
 
 
@@ -147,6 +155,7 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
         rows=[row for row in rows if row.findings],
         places=places,
         Grade=Grade,
+        FAILING=FAILING,
         anchor=anchor,
         signed=signed,
         pooled=pooled_difference,
@@ -165,11 +174,13 @@ def pooled_difference(row: LedgerRow) -> Number | None:
     return _pooled_difference(row.graded.decisive) if row.graded else None
 
 
-def _pooled_difference(part: PooledPart) -> Number:
+def _pooled_difference(part: PooledPart) -> Number | None:
+    """None where no set-up can judge it."""
+    if not part.set_ups:
+        return None
     verdict = part.verdict
     note = DAGGER if verdict.comparison.is_of_these_trainings else ""
-    ends = verdict.interval if part.set_ups else None
-    return signed(verdict.difference, part.decimals, ends, note)
+    return signed(verdict.difference, part.decimals, verdict.interval, note)
 
 
 def metric_of(row: LedgerRow) -> str:
@@ -192,38 +203,58 @@ def needed(row: LedgerRow) -> str:
     """What would decide an open claim, or why nothing here can; "" of others."""
     if row.grade == Grade.DRAWINGS:
         return row.findings[0].needs
-    if row.grade not in (Grade.UNDECIDED, Grade.OUT_OF_REACH):
+    if row.grade == Grade.OUT_OF_REACH:
+        return _lacking(row)
+    if row.grade != Grade.UNDECIDED:
         return ""
-    if row.claim.out_of_reach:
-        return row.claim.out_of_reach.removesuffix(".")
     if row.graded.contradicting:
         return "set-ups that do not contradict each other"
-    verdict = row.graded.decisive.verdict
-    if verdict.limit:
-        return limited(verdict.limit)
-    return verdict.reason
+    parts = [p for p in row.graded.parts if p.verdict.conclusion == UNDECIDED]
+    decisive = row.graded.decisive
+    if decisive.verdict.difference < 0 and decisive.verdict.limit:
+        parts = [decisive]  # which alone may deny the claim
+    limits = [part.verdict.limit for part in parts]
+    if None in limits:
+        reasons = [part.verdict.reason for part in parts if not part.verdict.limit]
+        return ", ".join(dict.fromkeys(reasons))
+    return limited(Limit(_most(limits, "seeds"), _most(limits, "folds")))
+
+
+def _lacking(row: LedgerRow) -> str:
+    if row.claim.out_of_reach:
+        return row.claim.out_of_reach.removesuffix(".")
+    parts = [part for part in row.graded.parts if part.is_out_of_reach]
+    return ", ".join(dict.fromkeys(part.verdict.reason for part in parts))
+
+
+def _most(limits: Sequence[Limit], what: str) -> int | None:
+    """What decides all of several comparisons; None where it is no number for one."""
+    numbers = [getattr(limit, what) for limit in limits]
+    return None if None in numbers else max(numbers)
 
 
 def _of_place(row: LedgerRow, place: str) -> str:
     """Marks and effects on photographs of one place: each test for itself."""
-    cells = []
-    for test in row.tests:
-        if test.finding.place == place:
-            conclusion = conclusion_alone(row.claim, test.finding)
-            cells.append(_cell(row, test.finding, conclusion))
+    cells = [_cell(row, f) for f in row.photographs if f.place == place]
     return ", ".join(cells)
 
 
 def _of_drawings(row: LedgerRow) -> str:
     drawn = [finding for finding in row.findings if finding.is_drawn]
-    return ", ".join(_cell(row, finding, finding.conclusion) for finding in drawn)
+    return ", ".join(_cell(row, finding) for finding in drawn)
 
 
-def _cell(row: LedgerRow, finding: ClaimEntry, conclusion: Conclusion) -> str:
-    """The mark of a test, whether parts are missing, and the effect."""
-    part = finding.compared
+def _cell(row: LedgerRow, finding: ClaimEntry) -> str:
+    """The mark and the effect of a test, by the part that decides over all set-ups;
+    and whether parts are missing."""
+    part, conclusion = finding.compared, finding.conclusion
     if row.graded:
-        part = finding.part_like(row.graded.decisive.verdict.comparison)
+        decisive = row.graded.decisive
+        part = part_of(finding, decisive.index)
+        if finding.is_drawn:
+            conclusion = part.conclusion if part else UNDECIDED
+        else:
+            conclusion = decisive.alone_in(finding)
     mark = MARKS[conclusion] + (IN_PART if row.is_in_part(finding) else "")
     return f"{mark} {signed(part.difference, part.decimals)}" if part else mark
 
@@ -394,21 +425,28 @@ def evidence_table(row: LedgerRow) -> Table:
             else "",
         }
         lines.append(line)
-    return Table.of("Tests", lines + _finding_lines(row.findings + row.alike))
+    for finding in row.findings + row.alike:
+        lines += _finding_lines(row.claim, finding)
+    return Table.of("Tests", lines)
 
 
-def _finding_lines(findings: Sequence[ClaimEntry]) -> list[dict]:
-    lines = []
-    for finding in findings:
-        needs = finding.needs
-        if len(finding.parts) == 1:
-            (part,) = finding.parts
-            lines.append(_test_line(finding.place, finding.conclusion, part, needs))
-            continue
-        lines.append(_test_line(finding.place, finding.conclusion, needs=needs))
-        for part in finding.parts:
-            names = " over ".join(filter(None, (part.first, part.second)))
-            lines.append(_test_line(f"{INDENT}{names}", part.conclusion, part))
+def _finding_lines(claim: Claim, finding: ClaimEntry) -> list[dict]:
+    """A finding on photographs has its verdicts for itself, without an adjustment for
+    other claims; what would decide it stands beside all set-ups."""
+    conclusions = {part.part: part.conclusion for part in finding.parts}
+    needs = finding.needs
+    if not finding.is_drawn:
+        alone = verdicts_alone(claim, finding)
+        conclusions = {part: alone[part].conclusion for part in alone}
+        needs = ""
+    if len(finding.parts) == 1:
+        (part,) = finding.parts
+        return [_test_line(finding.place, conclusions[part.part], part, needs)]
+    worst = min(conclusions.values(), key=WORST_FIRST.index)
+    lines = [_test_line(finding.place, worst, needs=needs)]
+    for part in finding.parts:
+        names = " over ".join(filter(None, (part.first, part.second)))
+        lines.append(_test_line(f"{INDENT}{names}", conclusions[part.part], part))
     return lines
 
 
