@@ -865,3 +865,23 @@ def test_an_option_favours_the_row_that_was_tried_with_it(claimed):
         "b": [Side.SECOND],
         "ab": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "levels", "is_hidden"),
+    [
+        ("ordered", (10.3, 10.0), True),
+        ("ordered", (10.0, 10.3), True),
+        ("ordered", (10.0, 10.0), False),
+        ("ordered", (15.0, 10.0), False),
+        ("alike", (10.3, 10.0), True),
+        ("not_better", (10.3, 10.0), True),
+        ("not_better", (10.0, 10.3), False),  # a loss is none that is denied
+    ],
+)
+def test_a_margin_that_hides_a_difference_is_named(claimed, kind, levels, is_hidden):
+    rows = [
+        played(name, around(of, 0.02)) for name, of in zip("ab", levels, strict=True)
+    ]
+    (verdict,) = claimed(board(*rows), claim("a", "b", kind=kind))
+    assert bool(said(verdict, "6")) == is_hidden

@@ -708,6 +708,27 @@ def _narrow_margin(compared: Compared) -> str:
 
 NARROW_MARGIN = FlagKind(letter="3", name="narrow margin", caution=_narrow_margin)
 
+
+
+def _hidden_difference(compared: Compared) -> str:
+    """A margin may hide what is no chance."""
+    verdict = compared.verdict
+    interval, rule = verdict.interval, verdict.rule
+    if interval is None or not rule.is_within(interval):
+        return ""
+    if interval[0] <= 0 <= interval[1]:
+        return ""
+    if rule.kind.is_one_sided and interval[1] < 0:  # it denies a gain alone
+        return ""
+    return f"{verdict.comparison.names}: the interval does not reach zero"
+
+
+HIDDEN_DIFFERENCE = FlagKind(
+    letter="6",
+    name="significant, within the margin",
+    caution=_hidden_difference,
+)
+
 # All of them --------------------------------------------------------------------------
 
 FLAGS = (  # in the order of pages: those that may block a verdict first
@@ -742,6 +763,7 @@ FLAGS = (  # in the order of pages: those that may block a verdict first
     THESE_IMAGES,
     NOT_RUN,
     NARROW_MARGIN,
+    HIDDEN_DIFFERENCE,
 )
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
     FEW_QUERIES,
