@@ -69,7 +69,7 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"season         {params.season}: {costs(params)}")
     disk = disk_of(params)
     print(f"disk           {disk}")
-    findings = findings_of(params)
+    findings = told_once(findings_of(params))
     for name, finding in findings.items():
         print(f"{name:14} {finding}")
     lacks = [name for name, finding in findings.items() if finding.is_missing]
@@ -116,7 +116,7 @@ def findings_of(params: Params) -> dict[str, Finding]:
     if params.weights_dir and not Path(params.weights_dir).is_dir():
         advice = f"name another: rematch season {params.season} --weights-dir DIR"
         text = f"{params.weights_dir}: no such folder; {advice}"
-        findings["weights"] = Finding(text, is_missing=True)
+        findings["--weights-dir"] = Finding(text, is_missing=True)
     for name in params.datasets:
         findings[name] = dataset_finding(raw_files.raw_dataset(params, name), params)
     names = {each.folder: name for name, each in params.feature_sets.items()}
@@ -125,8 +125,7 @@ def findings_of(params: Params) -> dict[str, Finding]:
             continue
         source = names.get(feature_set.source, "")  # of vectors of words, for example
         if source in findings and findings[source].is_missing:
-            text = f"needs {source}, which is missing"
-            findings[key] = Finding(text, is_missing=True)
+            findings[key] = findings[source]  # what it lacks is lacking here, too
         else:
             findings[key] = features_finding(params, feature_set)
     return findings
@@ -139,6 +138,22 @@ def state_of(dataset: raw_files.RawDataset) -> str:
     is_there = dataset.folder.is_dir()
     state = "changed since it was fetched" if is_there else "not fetched yet"
     return f"{state}; {raw_files.fetch_advice(dataset)}"
+
+
+def told_once(findings: dict[str, Finding]) -> dict[str, Finding]:
+    """The same with one entry for what many lack: a file of words may be missing for
+    many encodings."""
+    lacking: dict[Finding, list[str]] = {}
+    for name, finding in findings.items():
+        if finding.is_missing:
+            lacking.setdefault(finding, []).append(name)
+    told = {}
+    for name, finding in findings.items():
+        names = lacking.get(finding, [name])
+        if name == names[0]:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            told[name + more] = finding
+    return told
 
 
 def dataset_finding(dataset: raw_files.RawDataset, params: Params) -> Finding:
@@ -175,11 +190,14 @@ def dataset_finding(dataset: raw_files.RawDataset, params: Params) -> Finding:
 def features_finding(params: Params, features: FeatureSet) -> Finding:
     """Which file an encoding needs and lacks, and where it is to be put, or which
     weights will be downloaded."""
-    paths = files_of(params, features)
-    for path in paths:
+    raw = raw_files.raw_dataset(params, features.dataset).origin
+    for path in files_of(params, features):
         if not path.exists():
-            option = f"rematch season {params.season} --weights-dir DIR"
-            advice = f"put it there, or name its folder: {option}"
+            option = "--weights-dir DIR"
+            if path.is_relative_to(raw):
+                option = f"--source {features.dataset}=DIR"
+            command = f"rematch season {params.season} {option}"
+            advice = f"put it there, or name its folder: {command}"
             return Finding(f"{path}: not found; {advice}", is_missing=True)
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
