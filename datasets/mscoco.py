@@ -204,11 +204,14 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
     images = set(tables.images["image_id"][tables.images["split"] == "test"])
     judged = []
     for name, files in files_of.items():
-        pairs = _pairs(files, caption_of).drop_duplicates()
+        pairs = _pairs(files, caption_of)
+        named = pairs.groupby("way")["query"].nunique().to_dict()
+        pairs = pairs.drop(columns="query").drop_duplicates()
         pairs = pairs[pairs["image_id"].isin(images) & pairs["caption_id"].notna()]
         if len(pairs):
             pairs = pairs.assign(score=float("inf"), right=True)
-            judged.append(Layer(name=name, rule=RULES[name], pairs=pairs))
+            layer = Layer(name=name, rule=RULES[name], pairs=pairs, named=named)
+            judged.append(layer)
     return judged
 
 
@@ -227,14 +230,15 @@ def _refuse_or_warn(raw: Path, files_of: Mapping[str, Mapping[str, Path]]) -> No
 
 
 def _pairs(files: Mapping[str, Path], caption_of: Mapping[int, str]) -> pd.DataFrame:
-    """The judged pairs of a layer; caption_id is missing for unknown captions."""
+    """The judged pairs of a layer, with the id of their query; caption_id is missing
+    for unknown captions."""
     rows = []
     for way, path in files.items():
         for query, items in _judged(path).items():
             for item in items:
                 image, caption = (query, item) if way == "i2t" else (item, query)
-                rows.append((way, str(image), caption_of.get(caption)))
-    return pd.DataFrame(rows, columns=["way", "image_id", "caption_id"])
+                rows.append((way, query, str(image), caption_of.get(caption)))
+    return pd.DataFrame(rows, columns=["way", "query", "image_id", "caption_id"])
 
 
 def _judged_files(raw: Path, name: str) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.commands import score as command
+from benchmark.commands.annotated_split import annotated
 from benchmark.contracts import datasets
 from benchmark.stats.significance import score_interval
 
@@ -190,6 +191,40 @@ def test_what_cannot_be_scored_is_refused_in_one_line():
     Path("README.md").write_text("another file")
     error = refuse(dataset="mscoco", path="README.md")
     check(error, "README.md", "dataset_coco.json", "README.md")
+
+
+def judged(share: float) -> None:
+    """CxC, of whose queries this share is in the files."""
+    count = round(IMAGES / share)
+    of_image = {n + 1: [n * EACH + 1] for n in range(count)}
+    of_caption = {n * EACH + 1: [n + 1] for n in range(count)}
+    Path("cxc_image_to_caption.json").write_text(json.dumps(of_image))
+    Path("cxc_caption_to_image.json").write_text(json.dumps(of_caption))
+
+
+@pytest.mark.parametrize(
+    ("share", "is_kept", "is_told"),
+    ((1.0, True, False), (0.8, True, True), (0.4, False, True)),
+)
+def test_a_layer_of_which_few_queries_are_here_is_left_out(
+    share, is_kept, is_told, monkeypatch
+):
+    monkeypatch.setitem(datasets.load("mscoco").IMAGES[True], "test", IMAGES)
+    monkeypatch.setattr(datasets.load("mscoco"), "find_spec", lambda name: None)
+    path = karpathy("dataset_coco.json")
+    data = json.loads(path.read_text())
+    for number, image in enumerate(data["images"]):
+        image["cocoid"] = number + 1
+        for sentence in image["sentences"]:
+            sentence["sentid"] += 1
+    path.write_text(json.dumps(data))
+    judged(share)
+    read = annotated("mscoco", path)
+    assert ("cxc" in read.card["layers"]) == is_kept == bool(len(read.judged))
+    told = [note for note in read.card["notes"] if note.startswith("cxc: ")]
+    assert bool(told) == is_told
+    if told:
+        assert f"{IMAGES} of {round(IMAGES / share)} i2t" in told[0]
 
 
 def test_ranks_tell_what_they_reach_and_no_more(capsys):

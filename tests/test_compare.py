@@ -34,7 +34,8 @@ def ranks(preset: str, direction: str = "t2i") -> np.ndarray:
 def changed(season, direction: str = "t2i") -> pd.DataFrame:
     board = next(board for board in read_boards(season) if board.dataset == "open")
     data = prepared_tables.read("open")
-    return compare.changes(data, board.row(FIRST), board.row(SECOND), direction)
+    queries = compare.changes(board.row(FIRST), board.row(SECOND), direction)
+    return compare.with_texts(queries, data, direction)
 
 
 @pytest.mark.parametrize(("direction", "count"), [("t2i", CAPTIONS), ("i2t", IMAGES)])
@@ -76,9 +77,12 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(
 
 def test_a_clone_without_data_has_the_verdict(season, capsys):
     shutil.rmtree("data/prepared")
-    assert main(["compare", FIRST, SECOND, "--dataset", "open"]) == 2
+    words = ["compare", FIRST, SECOND, "--dataset", "open"]
+    assert main(words) == 0
     out, err = capsys.readouterr()
-    assert "95% interval" in out and "won" not in out and "rematch prepare open" in err
+    assert "95% interval" in out and "rematch prepare open" in out and not err
+    assert " won, " in out and "largest" not in out and "dvc pull" not in out
+    assert main([*words, "--out", "all.parquet"]) == 2
 
 
 def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):

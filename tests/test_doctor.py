@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from benchmark.__main__ import main
+from benchmark.commands import doctor
+from benchmark.commands.doctor import Disk
+from benchmark.features import weight_files
+from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import DatasetSettings, Season
 from benchmark.season.resolving import resolve
 from seasons import write_params
@@ -15,6 +19,8 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setattr(weight_files, "why_unreachable", lambda url: "no network")
     return tmp_path
 
 
@@ -60,3 +66,78 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     assert "fasterrcnn_resnet50_fpn_v2_coco-*.pth" in told
     Path("weights/fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth").touch()
     assert main(["doctor"]) == 0
+
+
+def enter_pretrained() -> str:
+    """A season whose images need downloaded weights; its encoding of images."""
+    enter({"shapes": {"image": {"network": "mobilenet_v2"}}}, ["scan_t2i_avg"])
+    sets = read_params().feature_sets
+    return next(name for name, each in sets.items() if each.kind == "pictures")
+
+
+def test_weights_that_cannot_be_downloaded_are_missing(folder, monkeypatch):
+    name = enter_pretrained()
+    assert doctor.findings_of(read_params())[name].is_missing
+    assert main(["doctor"]) == 2
+    monkeypatch.setattr(weight_files, "why_unreachable", lambda url: "")
+    finding = doctor.findings_of(read_params())[name]
+    assert not finding.is_missing and "https://" in finding.text
+    assert finding.text != "ok" and main(["doctor"]) == 0
+    file = finding.text.partition(":")[0]
+    Path("torch/hub/checkpoints").mkdir(parents=True)
+    Path("torch/hub/checkpoints", file).touch()
+    assert doctor.findings_of(read_params())[name].text == "ok"
+
+
+def test_an_address_that_does_not_answer_has_a_reason(monkeypatch):
+    def refuses(request, timeout):
+        assert request.get_method() == "HEAD" and timeout < 10
+        raise OSError("no network")
+
+    monkeypatch.setattr(weight_files, "urlopen", refuses)
+    assert weight_files.why_unreachable("https://nowhere.invalid/x.pth") == "no network"
+
+
+def test_vectors_of_captions_are_missing_with_their_words(folder):
+    words = {"vectors": "vectors.bin", "size": 5}
+    enter(
+        {"shapes": {"words": words, "image": {"network": "drawn_cnn"}}},
+        ["two_branch_single"],
+    )
+    params = read_params()
+    kinds = {each.kind: name for name, each in params.feature_sets.items()}
+    findings = doctor.findings_of(params)
+    assert (
+        findings[kinds["words"]].is_missing and findings[kinds["sentences"]].is_missing
+    )
+    told = doctor.told_once(findings)
+    assert len(told) == len(findings) - 1 == len(set(told))
+    assert f"{kinds['words']} and 1 more" in told
+    assert not findings[kinds["pictures"]].is_missing
+
+
+def test_folders_that_are_gone_are_missing(folder):
+    Path("local.yaml").write_text("weights_dir: w\nsources: {shapes: s}\n")
+    enter({"shapes": {"image": {"network": "drawn_cnn"}}}, ["scan_t2i_avg"])
+    findings = doctor.findings_of(read_params())
+    assert findings["--weights-dir"].is_missing and findings["shapes"].is_missing
+
+
+def test_too_little_disk_is_a_failure_with_both_numbers(folder, monkeypatch, capsys):
+    enter({"shapes": {"image": {"network": "drawn_cnn"}}}, ["scan_t2i_avg"])
+    assert main(["doctor"]) == 0
+    assert doctor.disk_of(read_params()).needed == doctor.CELL_GIB
+    short = Disk(needed=199.9, free=61.9)
+    assert short.is_short and not Disk(1.0, 2.0).is_short
+    monkeypatch.setattr(doctor, "disk_of", lambda params: short)
+    capsys.readouterr()
+    assert main(["doctor"]) == 2
+    told = capsys.readouterr().err
+    assert "199.9" in told and "61.9" in told
+
+
+def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):
+    enter({"flickr30k": {"source": "own"}}, ["scan_t2i_avg"])
+    linked = doctor.disk_of(read_params()).needed
+    enter({"flickr30k": {}}, ["scan_t2i_avg"])
+    assert doctor.disk_of(read_params()).needed > linked > doctor.CELL_GIB

@@ -96,6 +96,33 @@ def test_the_newest_entry_of_the_changes_is_of_this_version():
     assert cited["version"] == version
 
 
+def test_packages_are_described_as_they_are_tested():
+    """Every version of Python that the package names runs in the workflow, which may
+    read the repository and no more; the citation is of this version."""
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    head = "Programming Language :: Python :: "
+    named = {line.removeprefix(head) for line in project["classifiers"] if head in line}
+    workflow = yaml.safe_load(text_of(".github/workflows/ci.yml"))
+    (job,) = workflow["jobs"].values()
+    assert workflow["permissions"] == {"contents": "read"}
+    assert named - {"3 :: Only"} <= {*job["strategy"]["matrix"]["python"]}
+    assert project["requires-python"].removeprefix(">=") in named
+    citation = yaml.safe_load(text_of("CITATION.cff"))
+    preferred = citation["preferred-citation"]
+    assert preferred["version"] == citation["version"]
+    assert preferred["year"] == citation["date-released"].year
+    assert project["keywords"] == citation["keywords"]
+
+
+@pytest.mark.parametrize("name", ("bug", "paper"))
+def test_issues_ask_for_what_help_needs(name):
+    form = yaml.safe_load(text_of(f".github/ISSUE_TEMPLATE/{name}.yml"))
+    assert form["name"] and form["description"]
+    ids = [field["id"] for field in form["body"]]
+    assert len(ids) == len(set(ids)) == 3
+    assert all(field["attributes"]["label"] for field in form["body"])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_links_lead_somewhere(name):
     text, folder = text_of(name), (ROOT / name).parent

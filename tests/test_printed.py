@@ -176,7 +176,7 @@ def test_below_a_row_stands_what_was_measured_with_its_interval(played, told):
     printed_line, *here = told("446.2")[:3]
     assert printed_line.startswith("scan/1, ")
     expected = f"rsum {mean:.1f} [{ends.low:.1f}, {ends.high:.1f}]"
-    (line,) = [line for line in here if "Rematch, try, open" in line]
+    (line,) = [line for line in here if "Rematch, season try, open" in line]
     assert line.endswith(expected) and "not comparable: other dataset" in line
 
 
@@ -189,6 +189,8 @@ def test_a_bare_clone_has_intervals_and_what_was_never_prepared_means(played, ca
     values = [record_of("scan_t2i_avg", seed)["metrics"]["rsum"] for seed in (0, 1)]
     assert main(["printed", "446.2"]) == 0
     out, err = capsys.readouterr()
-    (line,) = [line for line in out.splitlines() if "Rematch, try, open" in line][:1]
+    (line,) = [
+        line for line in out.splitlines() if "Rematch, season try, open" in line
+    ][:1]
     assert line.endswith(f"rsum {fmean(values):.1f}")
     assert "[" not in line and "try: without intervals: data/cards" in err

@@ -1,5 +1,6 @@
 """The options of `score`, and its advice."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -49,3 +50,8 @@ def test_a_reader_that_is_no_dataset_needs_annotations():
     check(error, "dataset 'mscoco'", "one of", do="--annotations FILE")
     error = refusal(command, "--dataset", "opne", "--items", "todo")
     assert "--annotations" not in error.do
+
+
+def test_a_dataset_that_is_not_prepared_may_be_scored_by_its_annotations():
+    shutil.rmtree("data/prepared/open")
+    check(refused_score("--items", "todo"), "open", do="--annotations FILE")

@@ -41,12 +41,22 @@ def test_a_season_becomes_the_active_one_and_what_its_methods_take_is_noted():
 
 
 def test_folders_are_of_a_dataset_or_a_reader():
-    assert activate("--source", "mine=/a", "--source", "shapes=/b") == 0
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+    assert activate("--source", "mine=a", "--source", "shapes=b") == 0
     params = files.resolved("try")
-    assert files.read_local().sources == {"mine": "/a", "shapes": "/b"}
+    assert files.read_local().sources == {"mine": "a", "shapes": "b"}
     for word in ("other=/a", "mine=", "mine"):
         with refused("--source", expected="mine, shapes", found=word):
             season.folders_of(params, [word])
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_written(capsys):
+    for words in (("--source", "mine=nowhere"), ("--weights-dir", "nowhere")):
+        assert activate(*words) == 2
+        told = capsys.readouterr().err
+        assert words[0] in told and "nowhere" in told and told.count("\n") == 1
+    assert not files.SEASONS.exists() and not files.LOCAL.exists()
 
 
 def test_a_link_to_another_folder_is_removed_so_that_it_is_fetched_anew():

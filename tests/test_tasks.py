@@ -84,7 +84,16 @@ def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it
     assert skipped == {"after odd", "after that"}
     assert failed.keys() - skipped == {"odd", "status"}
     assert "exit status" in failed["status"].reason
-    assert "odd: failed: here" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "odd: failed: here" in told and "which failed" not in told
+
+
+def test_failures_and_what_they_skip_are_counted_apart():
+    skipped = Failure("needs a, which failed", is_skipped=True)
+    failures = {"a": Failure("why"), "b": skipped, "c": skipped}
+    assert tasks.counted({}) == "0 failed"
+    assert tasks.counted({"a": Failure("why")}) == "1 failed"
+    assert tasks.counted(failures) == "1 failed, 2 skipped because of it"
 
 
 @pytest.mark.slow

@@ -38,7 +38,8 @@ def test_features_are_those_that_the_classifier_sees(file, whole, tmp_path):
     save = save_file if file.endswith("safetensors") else torch.save
     save(whole.state_dict(), tmp_path / file)
     assert (
-        module_of(TINY) == "timm_cnn" and timm_cnn.whereabouts(TINY, tmp_path) == file
+        module_of(TINY) == "timm_cnn"
+        and timm_cnn.whereabouts(TINY, tmp_path).file == file
     )
     network, facts = timm_cnn.load(TINY, tmp_path)
     assert facts["file"] == file and len(facts["sha256"]) == 64

@@ -334,6 +334,7 @@ def test_a_season_of_drawings_is_trained_on_both(tmp_path, monkeypatch, capsys):
     shutil.copy(ROOT / "examples/crossed/vse_on_vectors.py", "own")
     Path("seasons").mkdir()
     Path("small.yaml").write_text(SEASON)
+    Path("w").mkdir()
     assert main(["season", "small.yaml", "--weights-dir", "w"]) == 0
     assert main(["doctor"]) == 2
     assert "MISSING: w/bert: not found" in capsys.readouterr().out

@@ -17,6 +17,8 @@ from benchmark.data.prepared_tables import Prepared, judged_table
 from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 
+LEAST_COVERED = 0.5  # share of a layer's queries, below which it is not shown
+
 
 def annotated(dataset: str, path: Path) -> Prepared:
     """The test split of annotations, as if prepared; of a folder that names no split,
@@ -33,7 +35,8 @@ def annotated(dataset: str, path: Path) -> Prepared:
     tables, card = read(raw, options), module.card(options)
     of_test = _test_tables(path, tables, card.expected_images.get(SPLIT))
     check_rows(of_test)
-    layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
+    found = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
+    layers, notes = _with_enough_queries(found)
     images, captions = _with_annotation_ids(of_test, tables)
     files = images["file"]
     facts = {
@@ -43,7 +46,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
         "split": card.split,
         "counts": {SPLIT: {"images": len(images)}},
         "layers": {layer.name: {"partial": layer.partial} for layer in layers},
-        "notes": tables.notes,
+        "notes": (*tables.notes, *notes),
     }
     return Prepared(
         images=images.assign(
@@ -94,6 +97,27 @@ def _with_annotation_ids(
     if tables.images.index.name == "imgid":
         images = images.merge(tables.images["image_id"].reset_index())
     return images, captions
+
+
+def _with_enough_queries(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
+    """The layers whose queries are here, and what is said of those that lack some:
+    numbers of a few queries would be read as those of the layer."""
+    kept, notes = [], []
+    for layer in layers:
+        covered = layer.covered
+        shares = [covered.get(way, 0) / layer.named[way] for way in layer.named]
+        counts = [
+            f"{covered.get(way, 0):,} of {count:,} {way}"
+            for way, count in layer.named.items()
+        ]
+        coverage = f"{layer.name}: {', '.join(counts)} queries are in this test split"
+        if min(shares, default=1.0) >= LEAST_COVERED:
+            kept.append(layer)
+        else:
+            coverage += f"; left out below {LEAST_COVERED:.0%}"
+        if min(shares, default=1.0) < 1:
+            notes.append(coverage)
+    return kept, notes
 
 
 def _judged(layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:

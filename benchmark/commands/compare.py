@@ -56,15 +56,20 @@ def main(arguments: argparse.Namespace) -> None:
     rows = {row.preset: row for row in board.rows}
     first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
-    print(verdict(board, first, second))  # all that a clone without data can say
-    queries = changes(prepared_tables.read(dataset), first, second, arguments.direction)
-    if arguments.out:
-        with atomic(arguments.out) as part:
-            queries.to_parquet(part, index=False)
+    print(verdict(board, first, second))
+    queries = changes(first, second, arguments.direction)
     steps = queries["step"]
     won, lost = (steps > 0).sum(), (steps < 0).sum()
     equal = len(queries) - won - lost
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
+    if not arguments.out and not prepared_tables.is_here(dataset):
+        advice = prepared_tables.preparing(dataset)
+        print(f"captions of {dataset} are not here, so no query is shown; {advice}")
+        return
+    queries = with_texts(queries, prepared_tables.read(dataset), arguments.direction)
+    if arguments.out:
+        with atomic(arguments.out) as part:
+            queries.to_parquet(part, index=False)
     print("\nlargest rank changes: rank with the first, with the second, query")
     order = steps.sort_values(kind="stable").index
     for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
@@ -80,11 +85,10 @@ def verdict(board: Board, first: Row, second: Row) -> str:
     return judge.shown(facts)
 
 
-def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataFrame:
-    """The queries of a direction, in the order of the split: query (its id), text (of a
-    caption, or the captions of an image), first and second (0-based ranks, means over
-    the common seeds), step (above zero: the first finds it sooner; from 1 to 3 is as
-    far as from 10 to 30).
+def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
+    """The queries of a direction, in the order of the split: first and second (0-based
+    ranks, means over the common seeds), step (above zero: the first finds it sooner;
+    from 1 to 3 is as far as from 10 to 30).
 
     Raises UserError where the rows share no seed with ranks of the direction.
     """
@@ -94,15 +98,24 @@ def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataF
         where = f"{first.preset}, {second.preset}"
         expected = f"a seed of both with ranks of {direction}"
         raise UserError(where, expected, "none", "choose others")
+    means = {
+        "first": np.mean([ranks[seed] for seed in seeds], axis=0),
+        "second": np.mean([other_ranks[seed] for seed in seeds], axis=0),
+    }
+    step = np.log1p(means["second"]) - np.log1p(means["first"])
+    return pd.DataFrame(means | {"step": step})
+
+
+def with_texts(queries: pd.DataFrame, data: Prepared, direction: str) -> pd.DataFrame:
+    """The same with query (its id) and text (of a caption, or the captions of an
+    image)."""
     captions = data.captions[data.captions["split"] == "test"]
     texts = captions.set_index("caption_id")["text"]
     if direction == "i2t":
         texts = captions.groupby("image_id", sort=False)["text"].agg(" | ".join)
     ids = results.test_queries(data)[direction]
-    queries = pd.DataFrame({"query": ids, "text": texts.loc[ids].to_numpy()})
-    queries["first"] = np.mean([ranks[seed] for seed in seeds], axis=0)
-    queries["second"] = np.mean([other_ranks[seed] for seed in seeds], axis=0)
-    return queries.assign(step=np.log1p(queries["second"]) - np.log1p(queries["first"]))
+    named = pd.DataFrame({"query": ids, "text": texts.loc[ids].to_numpy()})
+    return named.join(queries)
 
 
 def _ranks(row: Row, direction: str) -> dict[int, np.ndarray]:

@@ -1,8 +1,13 @@
 """Say what this machine has for the active season, what is missing and where to get it,
-how much disk the season needs, and how long its trainings took."""
+how much disk the season still needs, and how long its trainings took.
+
+Weights that are to be downloaded are missing where their address does not answer. The
+exit status is 2 if anything is missing, disk among it.
+"""
 
 import argparse
 import shutil
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,8 +15,9 @@ from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
 from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
-from benchmark.data import raw_files
-from benchmark.features import faster_rcnn, transformer
+from benchmark.data import prepared_tables, raw_files
+from benchmark.data.results import has_record
+from benchmark.features import faster_rcnn, transformer, weight_files
 from benchmark.features import load as load_encoder
 from benchmark.season.parameter_files import check_project, read_params
 from benchmark.season.parameters import DETECTORS, TRANSFORMER, FeatureSet, Params
@@ -19,6 +25,32 @@ from benchmark.season.parameters import DETECTORS, TRANSFORMER, FeatureSet, Para
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 GIB = 2**30
 CELL_GIB = 0.05  # weights and results of a cell, about
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is said of one thing that a season needs."""
+
+    text: str
+    is_missing: bool = False
+
+    def __str__(self) -> str:
+        return f"MISSING: {self.text}" if self.is_missing else self.text
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What a season still writes here, and the room for it, in GiB."""
+
+    needed: float
+    free: float
+
+    def __str__(self) -> str:
+        return f"about {self.needed:.1f} GiB still needed, {self.free:.1f} GiB free"
+
+    @property
+    def is_short(self) -> bool:
+        return self.needed > self.free
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,42 +67,68 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")
     print(f"packages       {', '.join(packages)}")
     print(f"season         {params.season}: {costs(params)}")
-    missing = []
-    for name in params.datasets:
-        dataset = raw_files.raw_dataset(params, name)
-        lines = dataset_lacks(dataset)
-        if lines:
-            missing.append(name)
-        print(f"{name:14} {lines or state_of(dataset)}")
-    for key, feature_set in params.feature_sets.items():
-        if (Path(feature_set.folder) / "card.json").is_file():
-            continue
-        line = features_lack(params, feature_set)
-        if line:
-            missing.append(key)
-        print(f"{key:14} {line or 'ok'}")
-    if missing:
-        found = f"missing: {', '.join(missing)}"
-        advice = "get what the lines marked MISSING name"
+    disk = disk_of(params)
+    print(f"disk           {disk}")
+    findings = told_once(findings_of(params))
+    for name, finding in findings.items():
+        print(f"{name:14} {finding}")
+    lacks = [name for name, finding in findings.items() if finding.is_missing]
+    advice = "get what the lines marked MISSING name"
+    if disk.is_short:
+        lacks.append(f"disk ({disk})")
+        advice = "make room, or choose another disk" if len(lacks) == 1 else advice
+    if lacks:
+        found = f"missing: {', '.join(lacks)}"
         raise UserError(f"season {params.season}", "all that it needs", found, advice)
 
 
 def costs(params: Params) -> str:
-    """Trainings, their hours by committed costs, and disk."""
+    """Trainings, and their hours by committed costs."""
     timed = training_seconds(params)
     count = f"{len(params.cells)} trainings"
     if timed:
         hours = sum(timed.values()) / 3600
         machine = "on the machine that ran them"
-        known = f"{count}; {len(timed)} of them took {hours:.1f} hours {machine}"
-    else:
-        known = f"{count}, none timed yet"
-    raw = 0.0
+        return f"{count}; {len(timed)} of them took {hours:.1f} hours {machine}"
+    return f"{count}, none timed yet"
+
+
+def disk_of(params: Params) -> Disk:
+    """The disk for raw files and cells that are not here yet, and as much as the raw
+    files again for the tables and features of a dataset that is not prepared."""
+    needed = 0.0
     for name in params.datasets:
-        raw += raw_files.raw_dataset(params, name).card.raw_gib
-    needed = 2 * raw + CELL_GIB * len(params.everything)
-    free = shutil.disk_usage(".").free / GIB
-    return f"{known}; needs about {needed:.1f} GiB of disk, {free:.1f} GiB free"
+        dataset = raw_files.raw_dataset(params, name)
+        if not dataset.source and not dataset.folder.is_dir():
+            needed += dataset.card.raw_gib
+        if not (prepared_tables.ROOT / name / "card.json").is_file():
+            needed += dataset.card.raw_gib
+    for cell in params.everything.values():
+        if not has_record(Path(cell.folder)):
+            needed += CELL_GIB
+    return Disk(needed, shutil.disk_usage(".").free / GIB)
+
+
+def findings_of(params: Params) -> dict[str, Finding]:
+    """What is found of the folder of weights, of each dataset, and of each encoding
+    that was not made yet."""
+    findings = {}
+    if params.weights_dir and not Path(params.weights_dir).is_dir():
+        advice = f"name another: rematch season {params.season} --weights-dir DIR"
+        text = f"{params.weights_dir}: no such folder; {advice}"
+        findings["--weights-dir"] = Finding(text, is_missing=True)
+    for name in params.datasets:
+        findings[name] = dataset_finding(raw_files.raw_dataset(params, name), params)
+    names = {each.folder: name for name, each in params.feature_sets.items()}
+    for key, feature_set in params.feature_sets.items():
+        if (Path(feature_set.folder) / "card.json").is_file():
+            continue
+        source = names.get(feature_set.source, "")  # of vectors of words, for example
+        if source in findings and findings[source].is_missing:
+            findings[key] = findings[source]  # what it lacks is lacking here, too
+        else:
+            findings[key] = features_finding(params, feature_set)
+    return findings
 
 
 def state_of(dataset: raw_files.RawDataset) -> str:
@@ -82,10 +140,29 @@ def state_of(dataset: raw_files.RawDataset) -> str:
     return f"{state}; {raw_files.fetch_advice(dataset)}"
 
 
-def dataset_lacks(dataset: raw_files.RawDataset) -> str:
-    """Which raw files are missing, and where they come from, in lines; "" if all are
-    there."""
+def told_once(findings: dict[str, Finding]) -> dict[str, Finding]:
+    """The same with one entry for what many lack: a file of words may be missing for
+    many encodings."""
+    lacking: dict[Finding, list[str]] = {}
+    for name, finding in findings.items():
+        if finding.is_missing:
+            lacking.setdefault(finding, []).append(name)
+    told = {}
+    for name, finding in findings.items():
+        names = lacking.get(finding, [name])
+        if name == names[0]:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            told[name + more] = finding
+    return told
+
+
+def dataset_finding(dataset: raw_files.RawDataset, params: Params) -> Finding:
+    """Which raw files are missing, and where they come from, in lines."""
     raw, card = dataset.origin, dataset.card
+    if dataset.source and not raw.is_dir():
+        command = f"rematch season {params.season} --source {dataset.name}=DIR"
+        text = f"{raw}: no such folder; name another: {command}"
+        return Finding(text, is_missing=True)
     try:
         files = dataset.module.inventory(raw, dataset.reader_options)
     except UserError as error:
@@ -93,12 +170,12 @@ def dataset_lacks(dataset: raw_files.RawDataset) -> str:
     else:
         lost = [path for path in files if not path.is_file()]
         if not lost:
-            return ""
+            return Finding(state_of(dataset))
         count = f"{len(lost)} of {len(files)}"
         if len(lost) == len(files):
             count = f"all {len(files)}"
         reason = f"{lost[0]}: not found ({count} files missing)"
-    lines = [f"MISSING: {reason}"]
+    lines = [reason]
     if card.form:
         lines.append(f"ask for it at {card.form}")
     is_own = dataset.source or dataset.folder.is_symlink()  # where fetch writes nothing
@@ -107,26 +184,43 @@ def dataset_lacks(dataset: raw_files.RawDataset) -> str:
         if names:
             lines.append(f"fetch downloads {', '.join(names)}")
     lines += raw_files.checklist(card, raw)
-    return "\n  ".join(lines)
+    return Finding("\n  ".join(lines), is_missing=True)
 
 
-def features_lack(params: Params, features: FeatureSet) -> str:
-    """Which file an encoding needs and lacks, and where it is to be put; "" if none."""
-    paths = files_of(params, features)
-    for path in paths:
+def features_finding(params: Params, features: FeatureSet) -> Finding:
+    """Which file an encoding needs and lacks, and where it is to be put, or which
+    weights will be downloaded."""
+    raw = raw_files.raw_dataset(params, features.dataset).origin
+    for path in files_of(params, features):
         if not path.exists():
-            option = f"rematch season {params.season} --weights-dir DIR"
-            advice = f"put it there, or name its folder: {option}"
-            return f"MISSING: {path}: not found; {advice}"
+            option = "--weights-dir DIR"
+            if path.is_relative_to(raw):
+                option = f"--source {features.dataset}=DIR"
+            command = f"rematch season {params.season} {option}"
+            advice = f"put it there, or name its folder: {command}"
+            return Finding(f"{path}: not found; {advice}", is_missing=True)
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
             transformer.whereabouts(features.sentence)
         for encoder, network in networks_of(features):
-            load_encoder(encoder).whereabouts(network, weights)
+            found = load_encoder(encoder).whereabouts(network, weights)
+            if found.url:
+                return download_finding(params, found)
     except UserError as error:
-        return f"MISSING: {error}"
-    return ""
+        return Finding(str(error), is_missing=True)
+    return Finding("ok")
+
+
+def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
+    """Whether weights that are not here can be downloaded."""
+    reason = weight_files.why_unreachable(weights.url)
+    if not reason:
+        return Finding(f"{weights.file}: will be downloaded from {weights.url}")
+    option = f"rematch season {params.season} --weights-dir DIR"
+    advice = f"place {weights.file} in a folder and name it: {option}"
+    text = f"{weights.url}: no connection ({reason}); {advice}"
+    return Finding(text, is_missing=True)
 
 
 def files_of(params: Params, features: FeatureSet) -> list[Path]:

@@ -114,6 +114,8 @@ def main(arguments: argparse.Namespace) -> None:
     if not folder.is_dir():
         expected = "a folder with images and captions"
         raise UserError(folder, expected, "none", "check the path")
+    if arguments.weights_dir:
+        season.check_folder("--weights-dir", arguments.weights_dir)
     weights_dir = arguments.weights_dir or files.read_local().weights_dir
     if weights_dir:  # without one they are downloaded
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))

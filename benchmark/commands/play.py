@@ -27,7 +27,7 @@ from dvc.stage import PipelineStage
 
 from benchmark.collect.__main__ import collect
 from benchmark.commands import tasks
-from benchmark.commands.tasks import Failure, Task
+from benchmark.commands.tasks import Task
 from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
 from benchmark.core.folds import folder_of
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
             for folder in dict.fromkeys(map(folder_of, datasets)):
                 collect(params, folder, chosen)
     run = f"{len(records.run)} stages run, {records.kept} up to date"
-    print(f"{run}, {counted(failures)}")
+    print(f"{run}, {tasks.counted(failures)}")
     has_failed = tell_cells(params, chosen, records.run)
     return 1 if failures or has_failed else 0
 
@@ -131,13 +131,6 @@ def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
         needs = tuple(other.name for other in records.graph.successors(stage))
         named[name] = tasks.of_stage(params, known[name], needs, seconds)
     return named
-
-
-def counted(failures: dict[str, Failure]) -> str:
-    """How many stages failed, and how many were skipped."""
-    skipped = sum(failure.is_skipped for failure in failures.values())
-    failed = f"{len(failures) - skipped} failed"
-    return f"{failed}; {skipped} skipped because of that" if skipped else failed
 
 
 def tell_cells(params: Params, chosen: list[str], run: set[str]) -> bool:

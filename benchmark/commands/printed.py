@@ -183,7 +183,10 @@ def measured_lines(line: Printed) -> Iterator[str]:
                 if row:
                     differs = obstacles(papers()[_paper(line)], board, row, line.place)
                 reason = f" (not comparable: {', '.join(differs)})" if differs else ""
-                yield f"Rematch, {season}, {dataset}{reason}: {', '.join(numbers)}"
+                place = f"season {season}"
+                if dataset != season:
+                    place += f", {dataset}"
+                yield f"Rematch, {place}{reason}: {', '.join(numbers)}"
 
 
 def _measured_metric(place: str, metric: str, means: Mapping[str, float]) -> str:

@@ -31,6 +31,8 @@ found" among the first that a tool lists (--not-found VALUE: this value, too).
 
 import argparse
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmark import scoring
@@ -140,7 +142,8 @@ def score_annotations(arguments: argparse.Namespace) -> None:
 def score_in_season(arguments: argparse.Namespace) -> None:
     """Score the test split of a season's dataset, and write the row."""
     params = season_of(arguments)
-    data = prepared_tables.read(arguments.dataset)
+    with suggesting_annotations(raw_dataset(params, arguments.dataset).reader):
+        data = prepared_tables.read(arguments.dataset)
     if arguments.items:
         check_items_alone(arguments)
         raw = raw_dataset(params, arguments.dataset).folder
@@ -171,15 +174,22 @@ def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
 def season_of(arguments: argparse.Namespace) -> Params:
     """The season that has the dataset. Raises UserError where none has, which tells of
     --annotations if a reader is called so."""
-    try:
+    with suggesting_annotations(arguments.dataset):
         params = read_params(arguments.season)
         entry(params.datasets, arguments.dataset, "dataset")
+    return params
+
+
+@contextmanager
+def suggesting_annotations(reader: str) -> Iterator[None]:
+    """Errors tell of --annotations, if a reader is called so."""
+    try:
+        yield
     except UserError as error:
-        if arguments.dataset not in datasets.names():
+        if reader not in datasets.names():
             raise
         advice = f"add --annotations FILE, which needs no season; or {error.do}"
         raise error.but(do=advice) from error
-    return params
 
 
 def check_items_alone(arguments: argparse.Namespace) -> None:

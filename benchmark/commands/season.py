@@ -62,6 +62,8 @@ def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) ->
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
     name, declared = files.season_name(path), files.read_season(path)
+    if weights_dir:
+        check_folder("--weights-dir", weights_dir)
     params = resolved_and_remembered(name, declared)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
@@ -105,8 +107,15 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
             expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
             advice = "name the dataset and its folder"
             raise UserError("--source", expected, repr(source), advice)
+        check_folder(f"--source {dataset}", folder)
         folders[dataset] = folder
     return folders
+
+
+def check_folder(option: str, folder: str) -> None:
+    """Raise UserError where an option names no folder."""
+    if not Path(folder).expanduser().is_dir():
+        raise UserError(option, "a folder", f"none at {folder}", "check the path")
 
 
 def unlink_other_source(raw: RawDataset) -> None:

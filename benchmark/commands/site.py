@@ -364,7 +364,8 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
     line = f"{board.dataset}: {len(rows)} presets to browse, {len(files)} images"
     if missing:
         line += (
-            f"; what {missing} retrieved is not kept here: dvc pull, or run them again"
+            f"; what {missing} retrieved is not kept here: run them again, or dvc pull "
+            "with a remote"
         )
     return line
 

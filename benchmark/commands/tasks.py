@@ -106,6 +106,15 @@ def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:
     return jobs
 
 
+def counted(failures: Mapping[str, Failure]) -> str:
+    """How many tasks failed, and how many were skipped because of them."""
+    skipped = sum(failure.is_skipped for failure in failures.values())
+    failed = len(failures) - skipped
+    if not skipped:
+        return f"{failed} failed"
+    return f"{failed} failed, {skipped} skipped because of {'them' if failed > 1 else 'it'}"
+
+
 def run_all(
     tasks: dict[str, Task],
     jobs: int,
@@ -127,9 +136,8 @@ def run_all(
         def end(name: str, failure: Failure | None) -> None:
             over[name] = failure
             bar.update()
-            if failure:
-                verdict = "skipped" if failure.is_skipped else "failed"
-                bar.write(f"{name}: {verdict}: {failure.reason}", file=sys.stderr)
+            if failure and not failure.is_skipped:  # the caller counts those
+                bar.write(f"{name}: failed: {failure.reason}", file=sys.stderr)
 
         def start(name: str) -> None:
             lost = [need for need in tasks[name].needs if over[need]]

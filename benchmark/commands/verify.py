@@ -70,6 +70,8 @@ def main(arguments: argparse.Namespace) -> int:
             pipeline.write_pipelines(params)
             check_raw_files(records)
             failures = tasks.run_all(tasks_of(params, chosen), jobs)
+    if failures:
+        print(tasks.counted(failures))
     rows = [("cell", "committed", "new", "")]
     identical = 0
     for cell in cells:

@@ -38,6 +38,7 @@ __path__ = [str(FOLDER)]
 SPLITS = ("train", "val", "test", "unused")
 # columns
 REGIONS = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
+QUERY_OF = {"i2t": "image_id", "t2i": "caption_id"}  # way -> what asks
 
 # file name as in Tables.images -> RGB picture
 OpenPicture = Callable[[str], Image.Image]
@@ -136,6 +137,8 @@ class Layer:
              queries of a way are those that it names; their other pairs are unjudged
     partial  whether unjudged pairs may be right: numbers then have bounds
     cuts     other least scores of right pairs, to show what they change
+    named    way -> how many queries the layer's files name, where `pairs` is without those of other
+             images and captions; empty: those of `pairs`
     """
 
     name: str
@@ -143,6 +146,15 @@ class Layer:
     pairs: pd.DataFrame
     partial: bool = False
     cuts: tuple[float, ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def covered(self) -> dict[str, int]:
+        """Way -> how many queries have a pair."""
+        return {
+            way: of_way[QUERY_OF[way]].nunique()
+            for way, of_way in self.pairs.groupby("way")
+        }
 
 
 class Dataset(Protocol):

@@ -108,12 +108,18 @@ def read_card(dataset: str) -> dict:
     path = CARDS / folder_of(dataset) / CARD
     if not path.is_file():
         expected = f"the card of the prepared dataset {dataset}"
-        raise UserError(path, expected, "nothing", _prepare_advice(dataset))
+        raise UserError(path, expected, "nothing", preparing(dataset))
     card, fold = files.read_object(path), fold_of(dataset)
     return entry(card, str(fold.number), f"{path}: fold") if fold else card
 
 
-def _prepare_advice(dataset: str) -> str:
+def is_here(dataset: str) -> bool:
+    """Whether this machine has the tables of a dataset, and not its card alone."""
+    return (ROOT / dataset / "captions.parquet").is_file()
+
+
+def preparing(dataset: str) -> str:
+    """What makes the tables of a dataset, as an advice."""
     if fold := fold_of(dataset):
         return f"run: python -m benchmark.prepare.folds {fold.dataset}"
     return f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
@@ -185,7 +191,7 @@ def read(dataset: str) -> Prepared:
     for name, digest in card.get("files", {}).items():
         path = folder / name
         if not files.is_file(path):
-            advice = f"{_prepare_advice(dataset)}; or dvc pull"
+            advice = preparing(dataset)
             raise UserError(path, "a file of the prepared dataset", "nothing", advice)
         actual = files.sha256(path)
         if actual != digest:

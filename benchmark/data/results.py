@@ -222,7 +222,7 @@ class CellResult:
         here, and for others than the record names."""
         where = f"{self.place}/{name}"
         if not self.has(name):
-            advice = "run: dvc repro, or dvc pull"
+            advice = "run: rematch play; or dvc pull, with a remote (docs/dvc.md)"
             raise UserError(where, "a file of an evaluation", "nothing", advice)
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)

@@ -4,7 +4,7 @@ one new file.
 A module that encodes images has
 
     load(network, weights_dir) -> (network, facts)      the network in evaluation mode
-    whereabouts(network, weights_dir) -> str            where its weights are or come from
+    whereabouts(network, weights_dir) -> Weights        where its weights are or come from
 
 drawn_cnn, torchvision_cnn and timm_cnn load networks from pixels (B, 3, S, S) in [0, 1]
 to a pooled vector (B, F) and a feature map (B, F', h, w). To train from pixels, they

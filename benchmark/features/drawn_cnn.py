@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError
-from benchmark.features.weight_files import read_state
+from benchmark.features.weight_files import Weights, read_state
 from benchmark.season.parameters import DRAWN
 
 WEIGHTS = Path("data/weights/drawn_cnn.pt")
@@ -73,9 +73,9 @@ def structure(network: str, size: int) -> Network:
     return Network(width=size // 2)
 
 
-def whereabouts(network: str, weights_dir: Path | None) -> str:
-    """Where the weights come from."""
-    return "pretrained before encoding"
+def whereabouts(network: str, weights_dir: Path | None) -> Weights:
+    """The weights that are pretrained here before encoding."""
+    return Weights(WEIGHTS.name)
 
 
 def _block(inputs: int, outputs: int, stride: int) -> nn.Sequential:

@@ -44,7 +44,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
     return detector.eval(), origin
 
 
-def whereabouts(network: str, weights_dir: Path | None) -> str:
+def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
     url = weight_files.url_of(network, NETWORKS, WHICH)

@@ -53,9 +53,9 @@ def structure(network: str, size: int) -> Network:
     return _wrapped(network, _model(network), size)
 
 
-def whereabouts(network: str, weights_dir: Path | None) -> str:
+def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are. Raises UserError if library or file is missing."""
-    return _file(network, weights_dir).name
+    return weight_files.Weights(_file(network, weights_dir).name)
 
 
 def _file(network: str, weights_dir: Path | None) -> Path:

@@ -97,7 +97,7 @@ def structure(network: str, size: int) -> Network:
     return Network(*_parts(network, models.get_model(network, weights=None)), size)
 
 
-def whereabouts(network: str, weights_dir: Path | None) -> str:
+def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
     url = weight_files.url_of(network, NETWORKS, WHICH)

@@ -8,8 +8,11 @@ import pickle
 import warnings
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
+from urllib.request import Request, urlopen
 
 import torch
 from safetensors.torch import load_file
@@ -19,11 +22,21 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import DAMAGED, allowance, opened, readable, sha256, too_large
 
 LARGEST = 1 << 36  # bytes of weights
+PATIENCE = 4  # seconds for an address to answer
 NAMED, LISTED = 3, 30  # entries of an object, and networks, that a message lists
 SAVE_STATE = "save it with torch.save(model.state_dict(), path)"
 NAME_FOLDER = (
     "name the folder of the weights with: rematch season NAME --weights-dir DIR"
 )
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight file of a network, and the address that it is still to be downloaded
+    from; "" if it is here."""
+
+    file: str
+    url: str = ""
 
 
 def url_of(network: str, known: tuple[str, ...], which: str) -> str:
@@ -64,7 +77,12 @@ def locate(url: str, weights_dir: Path | None) -> Path:
         except OSError as error:
             reason = f"no connection ({getattr(error, 'reason', error)})"
             raise UserError(name, expected, reason, advice) from error
-    return Path(torch.hub.get_dir()) / "checkpoints" / name
+    return _downloaded(url)
+
+
+def _downloaded(url: str) -> Path:
+    """Where torch keeps what it downloaded."""
+    return Path(torch.hub.get_dir()) / "checkpoints" / Path(url).name
 
 
 def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
@@ -83,12 +101,24 @@ def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
     return fitting.pop()
 
 
-def whereabouts(url: str, weights_dir: Path | None) -> str:
+def whereabouts(url: str, weights_dir: Path | None) -> Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
     if weights_dir:
-        return locate(url, weights_dir).name
-    return f"to be downloaded from {url} unless --weights-dir names a folder"
+        return Weights(locate(url, weights_dir).name)
+    path = _downloaded(url)
+    return Weights(path.name, "" if path.is_file() else url)
+
+
+@cache
+def why_unreachable(url: str) -> str:
+    """Why an address does not answer, found by asking for its header; "" if it
+    does."""
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=PATIENCE):
+            return ""
+    except OSError as error:
+        return str(getattr(error, "reason", error))
 
 
 def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Tensor]:

@@ -180,7 +180,7 @@ function cellPage(preset) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What the records say of every claim of the papers: on other images and other trainings, which is the verdict, and on this test set."
+  start("Claims", make("p", {}, "Every claim of the papers, as the records have it. The verdict generalises to new images and trainings; the next column is for this test set only."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
@@ -283,7 +283,7 @@ function showQuery(items, found, way, at) {
   });
   $("query").replaceChildren(make("h3", { tabindex: "-1" }, "Query"), make("div", { class: "query" }, isImage ? imageOf(items, at) : captionOf(items, at)),
     make("p", {}, `The first relevant result is in position ${found[way].ranks[at] + 1}, seed ${found.seed}.`),
-    results.length ? make("ol", { class: "results" }, ...results) : make("p", {}, "What was retrieved is not kept here: dvc pull, or run the preset again; then write the site again."));
+    results.length ? make("ol", { class: "results" }, ...results) : make("p", {}, "What was retrieved is not kept here: run the preset again, or dvc pull with a remote; then write the site again."));
   $("query").firstChild.focus();
 }
 
@@ -339,7 +339,7 @@ async function moved(first, second, at) {
     $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
       make("p", {}, won + lost ? `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.` : `All ${steps.length} queries: identical.`));
     if (won + lost) $("page").append(
-      make("div", { class: "scroll" }, table("Moved most: positions, of the first seed with a result", ["query", first, second], rows)));
+      make("div", { class: "scroll" }, table("Largest rank changes: positions, of the first seed with a result", ["query", first, second], rows)));
   }
 }
 
