@@ -201,7 +201,7 @@ VERSIONS, IMPORT = "benchmark/versions.yaml", ("import", "import os\nimport")
         ("benchmark/core/files.py", *IMPORT, set()),
         ("benchmark/train/__main__.py", *IMPORT, set()),
         ("benchmark/report/figure_style.py", *IMPORT, {"report"}),
-        (VERSIONS, "report: 1", "report: 2", {"report"}),
+        (VERSIONS, "report: 2", "report: 3", {"report"}),
         (VERSIONS, "train: 1", "train: 2", TRAININGS),
         (VERSIONS, "evaluate: 1", "evaluate: 2", EVALUATIONS),
     ],
