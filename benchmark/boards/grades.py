@@ -107,14 +107,18 @@ class Graded:
 
     @property
     def decisive(self) -> PooledPart:
-        """The part whose verdict is that of the claim."""
+        """The part whose verdict is that of the claim; of one that depends on the set-up
+        that whose set-ups differ most."""
+        if self.grade == Grade.DEPENDS:
+            return most_unlike(self.parts)
         verdict = rules.decisive([part.verdict for part in self.parts])
         return next(part for part in self.parts if part.verdict is verdict)
 
     @property
     def is_smaller(self) -> bool:
         """Whether it holds by less than the paper prints."""
-        is_smaller = self.decisive.verdict.size == Size.SMALLER
+        verdict = self.decisive.verdict
+        is_smaller = verdict.size == Size.SMALLER and not verdict.rule.kind.denies
         return self.grade in HOLDING and is_smaller
 
     @property
@@ -276,14 +280,14 @@ def _set_up(test: ClaimOnSetUp, entry: VerdictEntry) -> SetUp:
 
 def _heterogeneity(parts: Sequence[PooledPart]) -> float:
     """p of a claim: that of its parts whose set-ups differ most, by Bonferroni."""
-    return min(1.0, len(parts) * min(part.heterogeneity for part in parts))
+    return min(1.0, len(parts) * most_unlike(parts).heterogeneity)
 
 
 def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     """`p` is that of their heterogeneity, after the adjustment."""
     facts = {"parts": parts, "heterogeneity": p}
-    most_unlike = min(parts, key=lambda part: part.heterogeneity)
-    if p <= ALPHA and len(set(map(_answer, most_unlike.alone))) > 1:
+    answers = set(map(_answer, most_unlike(parts).alone))
+    if p <= ALPHA and len(answers) > 1:
         return Graded(grade=Grade.DEPENDS, **facts)
     decisive = Graded(grade=Grade.UNDECIDED, **facts).decisive
     conclusion = decisive.verdict.conclusion
@@ -302,6 +306,11 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     if contradicting:
         grade = Grade.UNDECIDED
     return Graded(grade=grade, agreeing=agreeing, contradicting=contradicting, **facts)
+
+
+def most_unlike(parts: Sequence[PooledPart]) -> PooledPart:
+    """The part whose set-ups differ most, the first on ties."""
+    return min(parts, key=lambda part: part.heterogeneity)
 
 
 def _answer(conclusion: Conclusion) -> bool | None:

@@ -370,7 +370,8 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict that is that of its claim. Of those with the worst conclusion: where
-    all hold the least sure one, where one is denied the surest. Of undecided ones that
+    all hold the least sure one, where one is denied the surest, or that with the
+    smallest difference where none is found. Of undecided ones that
     with the opposite difference, then a blocked one."""
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
@@ -378,7 +379,7 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     if worst == Conclusion.UNDECIDED:
         return _decisive_of_undecided(verdicts)
     if worst in (Conclusion.NO_DIFFERENCE, Conclusion.NOT_BETTER):
-        return verdicts[0]
+        return min(verdicts, key=attrgetter("difference"))
     if worst == Conclusion.HOLDS:
         return max(verdicts, key=attrgetter("p"))
     return min(verdicts, key=attrgetter("p"))
