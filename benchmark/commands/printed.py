@@ -10,12 +10,10 @@ there.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Self
 
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
@@ -23,48 +21,13 @@ from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import read_json
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
+from benchmark.papers.rounded import Rounded
 from benchmark.report.__main__ import ROOT
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
-
-NUMBER = re.compile(r"(\d{0,6})(?:[.,](\d{1,6}))?(\s*%)?")
-SLACK = 1e-6  # of sums of printed numbers
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """A number as it is written."""
-
-    value: float
-    decimals: int
-    is_percent: bool = False  # a sign says so
-
-    @classmethod
-    def of(cls, text: str) -> Self | None:
-        """None for a text that is no number."""
-        match = NUMBER.fullmatch(text)
-        if not match or not (match[1] or match[2]):
-            return None
-        decimals = match[2] or ""
-        return cls(float(f"{match[1]}.{decimals}0"), len(decimals), bool(match[3]))
-
-    def __str__(self) -> str:
-        return f"{self.value:.{self.decimals}f}"
-
-    @property
-    def in_percent(self) -> Self | None:
-        """The same as a percentage, if it may be a fraction; of a single decimal, too
-        many numbers would be it."""
-        if self.is_percent or self.value >= 1 or self.decimals < 2:
-            return None
-        return Rounded(100 * self.value, self.decimals - 2)
-
-    def is_that_of(self, number: float) -> bool:
-        """Whether a printed number is this one, or is rounded to it."""
-        return abs(number - self.value) <= 0.5 * 10.0**-self.decimals + SLACK
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
