@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
-COPIED = ("benchmark", "methods", "datasets", "seasons", "examples")
+COPIED = ("benchmark", "rematch", "methods", "datasets", "seasons", "examples")
 WEIGHTS = """
 import torch
 from benchmark.features import drawn_cnn

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
+from scipy import special
 
 from benchmark.boards import comparisons as of_boards
 from benchmark.boards.boards import RANKED_BY
@@ -24,6 +25,7 @@ from benchmark.commands.judged_results import (
     Question,
     cluster_sizes,
     common_depth,
+    effective_clusters,
     fewest_queries,
     is_comparable,
     is_trained,
@@ -35,6 +37,7 @@ from benchmark.commands.judged_results import (
     value_at,
 )
 from benchmark.commands.result_files import Kind, Result
+from benchmark.core.confidence import LEVEL
 from benchmark.core.errors import UserError, suggested
 from benchmark.papers.rounded import Rounded
 from benchmark.scoring.metrics import METRICS
@@ -187,7 +190,6 @@ def against_of_file(
     if not measure.metric and question.margin is None:
         unknown = "margin 0, as the scale of the values is not known"
         notes.append(f"{unknown}: --margin gives another")
-    reach = reach_of((result, result), measure)
     few, sizes = too_few(result), cluster_sizes(result)
     if comparison.estimate is None and measure.kind == Kind.VALUES:
         few = few or NOTHING_VARIES
@@ -198,7 +200,7 @@ def against_of_file(
         name=result.name,
         metric=measure.shown,
         level=level,
-        interval=_interval(comparison, measure, sample, reach, part),
+        interval=_interval(result, measure, sample, part),
         margin=_margin(question, measure.metric, level, number, is_half),
         queries=fewest_queries(result),
         unit="queries" if len(sizes) == sizes.sum() else "clusters",
@@ -252,21 +254,27 @@ def _margin(
 
 
 def _interval(
-    comparison: Comparison,
-    measure: Measure,
-    sample: Sample,
-    reach: float,
-    part: SeedPart | None,
+    result: Result, measure: Measure, sample: Sample, part: SeedPart | None
 ) -> tuple[float, float]:
     """For other queries and, where `part` tells of them, for other trainings: of means
-    within known bounds as reports have it, of other values by Student's t."""
-    if measure.kind == Kind.VALUES:
-        return comparison.interval or (sample.mean, sample.mean)
+    within known bounds Wilson's, of other values Student's. Clusters of unequal size
+    tell their variance as well as fewer equal ones do, so t has the degrees of freedom
+    of those."""
     variance = float(np.square(sample.mean_noise).sum())
-    ends = significance.score_interval(sample.mean, variance, reach, sample.units)
+    freedom = max(effective_clusters(result) - 1, 1.0)
+    t = float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+    level, ends = sample.mean, (-np.inf, np.inf)
+    if measure.kind == Kind.VALUES:
+        half = t * float(np.sqrt(variance))
+        low, high = level - half, level + half
+    else:
+        ends = 0.0, reach_of((result, result), measure)
+        low, high = significance.score_interval(level, variance, ends[1], sample.units)
+        wider = t / significance.Z
+        low, high = level - wider * (level - low), level + wider * (high - level)
     if part is not None:
-        ends = significance.with_seeds(sample.mean, ends, part)
-    return max(ends[0], 0.0), min(ends[1], reach)
+        low, high = significance.with_seeds(level, (low, high), part)
+    return max(low, ends[0]), min(high, ends[1])
 
 
 def check_scale(name: str, number: Rounded, level: float, is_percent: bool) -> None:

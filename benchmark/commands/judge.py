@@ -248,10 +248,12 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 def question_of(arguments: argparse.Namespace) -> Question:
     """Raises UserError for what is no claim on A and B."""
-    return question(arguments.claim or BEATS, arguments.metric, arguments.margin)
+    return question_of_claim(
+        arguments.claim or BEATS, arguments.metric, arguments.margin
+    )
 
 
-def question(claim: str, metric: str | None, margin: float | None) -> Question:
+def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Question:
     """What a claim asks. Raises UserError for what is no claim on A and B."""
     match = CLAIM.fullmatch(claim)
     first, sign, second, by = match.groups() if match else [None] * 4
@@ -278,9 +280,16 @@ def read_all(
 ) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
     """What the names of all pairs stand for, and the other presets of their files.
     Raises UserError for files beside presets, and for options that neither takes."""
+    given, others = read_each(readings_of(pairs, arguments), arguments)
+    return [[given[name] for name in names] for names in pairs], others
+
+
+def read_each(
+    readings: Mapping[str, Reading], arguments: argparse.Namespace
+) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
+    """The same by name, of names with their readings."""
     for cached in (table_of, read_qrels):  # files may have changed
         cached.cache_clear()
-    readings = readings_of(pairs, arguments)
     given = {name: read(name, arguments, readings[name]) for name in readings}
     are_files = {isinstance(result, Result) for result in given.values()}
     found = "one of each" if len(are_files) > 1 else ""
@@ -294,8 +303,7 @@ def read_all(
         expected = "files, or presets, and options of these"
         raise UserError("judge", expected, found, "choose")
     others = beside(readings)
-    read_pairs = [[given[name] for name in names] for names in pairs]
-    return read_pairs, [read(name, arguments, others[name]) for name in others]
+    return given, [read(name, arguments, others[name]) for name in others]
 
 
 def readings_of(
@@ -464,7 +472,7 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "queries": each.queries,
                 "unit": each.unit,
                 "units": comparison.doubt.image_count,
-                "seeds": comparison.trainings,
+                "seeds": list(comparison.trainings),
                 "is_of_these_trainings": comparison.is_of_these_trainings,
                 "on_test_set": verdict.on_test_set,
                 "limit": limit and limit._asdict(),
