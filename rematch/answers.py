@@ -125,7 +125,7 @@ class PrintedVerdict:
         """The same for other trainings on these queries; None: nothing is known of
         other trainings."""
         here = self.facts["on_test_set"]
-        return here and str(here["conclusion"])
+        return here and here["conclusion"]
 
     @property
     def notes(self) -> list[str]:

@@ -24,7 +24,7 @@ def printed(wanted: str | float) -> PrintedRows:
     UserError (a ValueError) for what is in no table.
 
     >>> rematch.printed("scan/1")[0]["place"]
-    'flickr30k/1k'
+    'flickr30k/test'
     """
     from benchmark.commands.printed import facts_of, looked_up
 

@@ -1,8 +1,11 @@
 """`import rematch`: the same answers as the command line, and nothing that a host
 process would notice."""
 
+import doctest
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -11,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_seasons import enter_played_season
 
 import rematch
 from benchmark.__main__ import main
+from benchmark.boards.season_boards import read_boards
 from benchmark.scoring.evaluation import of_retrieval
 from benchmark.scoring.ranking import Matrices
 from benchmark.scoring.relevance import Relevance
@@ -243,3 +248,41 @@ def test_the_package_does_not_import_its_library():
     for path in (ROOT / "benchmark").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "import rematch" not in text and "from rematch" not in text, path
+
+
+# Documents ----------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_of_the_documentation_run(example, capsys):
+    exec(compile(example, "docs/library.md", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def test_there_are_three_examples_and_every_function_is_named():
+    assert len(EXAMPLES) == 3
+    for name in rematch.__all__:
+        assert f"rematch.{name}" in PAGE or f"`{name}" in PAGE, name
+
+
+@pytest.mark.parametrize("name", ["comparing", "scoring", "looking_up"])
+def test_the_examples_of_docstrings_run(name):
+    module = importlib.import_module(f"rematch.{name}")
+    failed, tried = doctest.testmod(module, extraglobs={"rematch": rematch})
+    assert tried and not failed
+
+
+def test_the_leaderboard_of_a_season(tmp_path_factory, tmp_path, monkeypatch):
+    params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+    (board, *_) = read_boards(params)
+    frame = rematch.leaderboard(params.season, board.dataset)
+    assert set(frame["dataset"]) == {board.dataset}
+    ranked = frame[: len(board.ranked)]
+    assert list(ranked["rank"]) == list(range(1, len(ranked) + 1))
+    means = [row.mean("rsum") for row in board.ranked]
+    assert list(ranked["rsum"]) == pytest.approx(means)
+    with pytest.raises(rematch.UserError):
+        rematch.leaderboard(params.season, "no_such_dataset")

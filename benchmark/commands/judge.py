@@ -459,7 +459,7 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "second": comparison.second,
                 "kind": verdict.rule.kind.name,
                 "metric": comparison.metric,
-                "conclusion": verdict.conclusion,
+                "conclusion": str(verdict.conclusion),
                 "reason": verdict.reason,
                 "levels": [_rounded(fmean(values)) for values in runs],
                 "difference": _rounded(comparison.difference),
@@ -474,7 +474,7 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "units": comparison.doubt.image_count,
                 "seeds": list(comparison.trainings),
                 "is_of_these_trainings": comparison.is_of_these_trainings,
-                "on_test_set": verdict.on_test_set,
+                "on_test_set": str(verdict.on_test_set),
                 "limit": limit and limit._asdict(),
                 "decides": limit and limited(limit, each.unit),
                 "pairs": len(judged),
@@ -487,19 +487,21 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
 def facts_against(against: Against) -> dict:
     """The same of one result and a printed number."""
     interval, here = against.interval, against.on_test_set
-    ends = here and [_rounded(end) for end in here.interval]
+    if here:
+        ends = [_rounded(end) for end in here.interval]
+        here = {"conclusion": str(here.conclusion), "interval": ends}
     return {
         "result": against.name,
         "metric": against.metric,
         "printed": against.printed.value,
         "decimals": against.printed.decimals,
-        "conclusion": against.conclusion,
+        "conclusion": str(against.conclusion),
         "reason": against.reason,
         "level": _rounded(against.level),
         "low": _rounded(interval[0]),
         "high": _rounded(interval[1]),
         "margin": _rounded(against.margin),
-        "on_test_set": here and {"conclusion": here.conclusion, "interval": ends},
+        "on_test_set": here,
         "queries": against.queries,
         "unit": against.unit,
         "units": against.units,
