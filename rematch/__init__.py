@@ -12,18 +12,20 @@ Each function gives what the verb of its name prints, as a small frozen object w
 what to do. Importing it loads no torch, and changes nothing in the process.
 """
 
-from rematch.answers import Plan, PrintedRows, PrintedVerdict, Recalls, Verdict
+from rematch.answers import Audit, Plan, PrintedRows, PrintedVerdict, Recalls, Verdict
 from rematch.comparing import judge, judge_printed
-from rematch.looking_up import leaderboard, plan, printed
+from rematch.looking_up import audit, leaderboard, plan, printed
 from rematch.scoring import recalls, score
 
 __all__ = [
+    "Audit",
     "Plan",
     "PrintedRows",
     "PrintedVerdict",
     "Recalls",
     "UserError",
     "Verdict",
+    "audit",
     "judge",
     "judge_printed",
     "leaderboard",

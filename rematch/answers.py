@@ -231,6 +231,29 @@ class PrintedRows(Sequence[Mapping[str, Any]]):
 
 
 @dataclass(frozen=True)
+class Audit:
+    """What `audit` finds in a table of recalls."""
+
+    findings: tuple[Mapping[str, Any], ...]  # as `rematch audit --format json`
+    text: str = field(repr=False)
+
+    @property
+    def impossible(self) -> tuple[Mapping[str, Any], ...]:
+        """Those that no ranks can give; the others are improbable."""
+        return tuple(each for each in self.findings if each["is_impossible"])
+
+    def summary(self) -> str:
+        """The lines that `rematch audit` prints."""
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"findings": deepcopy([dict(each) for each in self.findings])}
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+@dataclass(frozen=True)
 class Plan:
     """The power of a claim, or the smallest difference that it shows, for numbers of
     seeds and of test images."""

@@ -2,10 +2,12 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.core.errors import UserError
-from rematch.answers import Plan, PrintedRows
+from rematch.answers import Audit, Plan, PrintedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +32,45 @@ def printed(wanted: str | float) -> PrintedRows:
 
     lines, of_share = looked_up(str(wanted))
     return PrintedRows(tuple(facts_of(line) for line in (*lines, *of_share)))
+
+
+def audit(
+    table: "pd.DataFrame | str | PathLike[str]",
+    queries: int | tuple[int, int] | None = None,
+    folds: int = 1,
+) -> Audit:
+    """Numbers in a table of recalls that no ranks can give.
+
+    Parameters
+    ----------
+    table : a DataFrame, or a .csv or .tsv, with columns such as i2t_r1, "t2i R@5",
+        MedR, MRR, rsum and mean, in per cent; texts keep the zeros that are printed
+    queries : how many each direction has, or (images, captions); None: shares of them
+        are not checked
+    folds : of how many folds the numbers are means
+
+    Raises
+    ------
+    UserError (a ValueError) for a table without recalls, and for what is no number.
+
+    >>> table = pd.DataFrame({"R@1": ["43.15"], "R@5": ["41.0"]})
+    >>> [finding["rule"] for finding in rematch.audit(table, 1000).impossible]
+    ['count', 'order']
+    """
+    import pandas as pd
+
+    from benchmark.commands import audit as command
+
+    name = "table"
+    if not isinstance(table, pd.DataFrame):
+        name = str(table)
+        table = command.read_printed(Path(name))
+    counts = queries if isinstance(queries, tuple) else [queries]
+    text = None if queries is None else ",".join(map(str, counts))
+    rows = command.rows_of(table, command.queries_of(text), folds, name)
+    found = command.findings(rows)
+    facts = tuple(command.facts_of(finding) for finding in found)
+    return Audit(facts, command.shown(found, len(rows)))
 
 
 def plan(

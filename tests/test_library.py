@@ -152,6 +152,17 @@ def test_printed_and_plan(capsys):
     assert capsys.readouterr().out == f"{planned.summary()}\n"
 
 
+def test_a_table_is_audited(capsys):
+    table = pd.DataFrame({"method": ["a", "b"], "R@1": ["43.15", "43.1"]})
+    table["R@5"] = ["41.0", "60.0"]
+    table.to_csv("table.csv", index=False)
+    facts = told(capsys, "audit", "table.csv", "--queries", "1000")
+    for given in (table, "table.csv"):
+        found = rematch.audit(given, 1000)
+        assert found.to_dict() == {"findings": facts} and len(facts) == 2
+        assert found.summary().count("a: ") == 2
+
+
 # What is refused ----------------------------------------------------------------------
 
 
@@ -271,7 +282,7 @@ def test_there_are_three_examples_and_every_function_is_named():
 @pytest.mark.parametrize("name", ["comparing", "scoring", "looking_up"])
 def test_the_examples_of_docstrings_run(name):
     module = importlib.import_module(f"rematch.{name}")
-    failed, tried = doctest.testmod(module, extraglobs={"rematch": rematch})
+    failed, tried = doctest.testmod(module, extraglobs={"rematch": rematch, "pd": pd})
     assert tried and not failed
 
 
