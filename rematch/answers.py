@@ -196,7 +196,7 @@ class PrintedRows(Sequence[Mapping[str, Any]]):
 
     rows: tuple[Mapping[str, Any], ...]
 
-    def __getitem__(self, place):  # an index or a slice
+    def __getitem__(self, place: Any) -> Any:  # an index or a slice
         return self.rows[place]
 
     def __len__(self) -> int:
