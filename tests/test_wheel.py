@@ -72,7 +72,9 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     assert "scan_t2i_avg" in said("-m", "benchmark", "list", "presets")
     assert "demo" in said("-m", "benchmark", "list", "seasons")
     assert (packages / "rematch/py.typed").is_file()
-    verdict = "import rematch; print(rematch.judge([1, 0] * 60, [0, 1] * 60).conclusion)"
+    verdict = (
+        "import rematch; print(rematch.judge([1, 0] * 60, [0, 1] * 60).conclusion)"
+    )
     assert said("-c", verdict) == "undecided\n"
     said("-c", WEIGHTS)
     (here / "small.yaml").write_text(SEASON)
