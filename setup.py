@@ -11,4 +11,7 @@ INSIDE = {
     f"benchmark.{name}": name for name in ("methods", "datasets", "seasons", "examples")
 }
 
-setup(packages=[*find_packages(include=["benchmark*"]), *INSIDE], package_dir=INSIDE)
+setup(
+    packages=[*find_packages(include=["benchmark*", "rematch"]), *INSIDE],
+    package_dir=INSIDE,
+)

@@ -39,6 +39,7 @@ COMMANDS = (
     "judge",
     "plan",
     "printed",
+    "audit",
     "export",
     "ledger",
     "site",

@@ -1,5 +1,6 @@
 """The command line as its users meet it: help, lists, and mistakes told in one line."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.__main__ import COMMANDS, VERBS, main
+from benchmark.core.command_line import guarded
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -66,3 +68,15 @@ def test_head_closes_the_pipe():
     command = f"'{sys.executable}' -m benchmark list presets | head -n 1"
     done = ran(["sh", "-c", command], str(HERE.parent))
     assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+def test_a_crash_is_no_answer_of_a_check(capsys):
+    """Python's status for a traceback is 1, which would say that a claim fails."""
+
+    def crash(arguments):
+        raise ZeroDivisionError
+
+    assert guarded(crash, argparse.Namespace(check=True)) == 3
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    with pytest.raises(ZeroDivisionError):
+        guarded(crash, argparse.Namespace(check=False))

@@ -644,6 +644,54 @@ def test_nothing_is_concluded_from_few_queries_or_from_equal_ones():
     assert judge("a.csv", "b.csv")["reason"] == "identical results"
 
 
+@pytest.mark.parametrize(
+    ("claim", "status", "conclusion"),
+    [
+        ("A = B", 0, "holds"),
+        ("A not better than B", 0, "holds"),
+        ("A > B", 2, "undecided"),
+    ],
+)
+def test_a_refactor_that_repeats_all_results_passes(claim, status, conclusion, capsys):
+    for name in ("a.csv", "b.csv"):
+        write(name, PLAIN)
+    words = ["judge", "a.csv", "b.csv", "--claim", claim, "--format", "json"]
+    assert main([*words, "--check"]) == status
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["conclusion"], found["on_test_set"]) == (conclusion, conclusion)
+    assert found["levels"] == [50.0, 50.0] and found["p"] is None
+    # what is too little to tell a difference is too little to tell that there is none
+    for name in ("a.csv", "b.csv"):
+        write(name, PLAIN[:60])
+    assert main([*words, "--check"]) == 2
+
+
+def test_check_exits_with_the_worst_conclusion(capsys):
+    for number, name in enumerate(("best", "good", "bad")):
+        write(f"{name}.csv", enumerate(answers(number, 0.8 - 0.25 * number)))
+    write("like_good.csv", enumerate(answers(7, 0.55)))
+    for words, status in (
+        (("best.csv", "bad.csv"), 0),
+        (("bad.csv", "best.csv"), 1),
+        (("good.csv", "like_good.csv"), 2),
+        (("best.csv", "bad.csv", "--pair", "good.csv", "like_good.csv"), 2),
+        (("bad.csv", "best.csv", "--pair", "good.csv", "like_good.csv"), 1),
+        (("bad.csv", "none.csv"), 3),
+        (("bad.csv", "best.csv", "--no-such-option"), 3),
+    ):
+        assert main(["judge", *words, "--check"]) == status, words
+        if status < 3:
+            assert main(["judge", *words]) == 0, words
+
+
+def test_json_on_stdout_is_the_file(capsys):
+    for number, name in enumerate(("a.csv", "b.csv")):
+        write(name, enumerate(answers(number, 0.6)))
+    words = ["judge", "a.csv", "b.csv", "--format", "json", "--out", "x.json"]
+    assert main(words) == 0
+    assert capsys.readouterr().out == Path("x.json").read_text(encoding="utf-8")
+
+
 def test_a_difference_that_all_queries_have_is_decided_by_the_exact_test():
     write("right.csv", [(q, 1) for q, _ in PLAIN])
     write("wrong.csv", [(q, 0) for q, _ in PLAIN])

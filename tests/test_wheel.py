@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
-COPIED = ("benchmark", "methods", "datasets", "seasons", "examples")
+COPIED = ("benchmark", "rematch", "methods", "datasets", "seasons", "examples")
 WEIGHTS = """
 import torch
 from benchmark.features import drawn_cnn
@@ -71,6 +71,11 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     assert said("-c", where) == f"{packages}/benchmark/__init__.py the library\n"
     assert "scan_t2i_avg" in said("-m", "benchmark", "list", "presets")
     assert "demo" in said("-m", "benchmark", "list", "seasons")
+    assert (packages / "rematch/py.typed").is_file()
+    verdict = (
+        "import rematch; print(rematch.judge([1, 0] * 60, [0, 1] * 60).conclusion)"
+    )
+    assert said("-c", verdict) == "undecided\n"
     said("-c", WEIGHTS)
     (here / "small.yaml").write_text(SEASON)
     said("-m", "benchmark", "season", "small.yaml")

@@ -194,4 +194,6 @@ def heap_at_end(result: Result) -> int | None:
     if result.kind != Kind.RANKS or result.depth:
         return None
     ranks = result.table.stack().to_numpy()
+    if not np.isfinite(ranks).any():  # nothing was found
+        return None
     return int(ranks.max()) if largest_may_mean_lost(ranks) else None

@@ -161,10 +161,10 @@ def _vectors(
     if not rows.ids and len(order) < len(rows.values):
         repeated = "one row per caption; the equal ones of an image count once"
         notes.append(f"{rows.path}: {repeated}")
-    return _units(rows.values[order], rows.path, names[0])
+    return units(rows.values[order], rows.path, names[0])
 
 
-def _units(vectors: np.ndarray, path: Path, ids: Sequence[str]) -> np.ndarray:
+def units(vectors: np.ndarray, where: object, ids: Sequence[str]) -> np.ndarray:
     """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that
     sums of their products are exact: equal Hamming distances tie."""
     given = vectors.dtype
@@ -182,7 +182,7 @@ def _units(vectors: np.ndarray, path: Path, ids: Sequence[str]) -> np.ndarray:
         first, count = int(lengths.argmin()), int((lengths == 0).sum())
         zeros = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such "
         zeros += "vectors)"
-        raise UserError(path, "vectors that have a direction", zeros, "correct them")
+        raise UserError(where, "vectors that have a direction", zeros, "correct them")
     return (vectors / lengths).astype(given)
 
 
@@ -247,7 +247,7 @@ def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
         raise UserError(rows.path, f"rows of {size} numbers", shape, advice)
     drawn = np.random.default_rng(seed).permutation(len(rows.values))[:BANK]
     ids = [str(row) for row in drawn]
-    return _units(rows.values[drawn], rows.path, ids)
+    return units(rows.values[drawn], rows.path, ids)
 
 
 def _asked(way: str, scores_IC: np.ndarray) -> Asked:

@@ -4,6 +4,8 @@
     rematch judge a.parquet b.parquet --claim "A not better than B by rsum" --margin 3
     rematch judge a.run b0.run,b1.run,b2.run --qrels FILE --metric r10
     rematch judge flickr8k:vse flickr8k:cca --pair flickr8k:scan_t2i_avg flickr8k:vse
+    rematch judge new.csv old.csv --claim "A = B" --check
+    rematch judge mine.parquet --printed 77.82
 
 A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value
 (hits, 0 and 1 or 0 and 100, or any number), or query and rank (of the best relevant
@@ -18,6 +20,14 @@ Claims are "A > B", the default, "A = B", and "A not better than B", and may end
 "by METRIC"; where less is better, claim "B > A". Every further --pair is asked the
 same, and p is adjusted for all of them by Holm.
 
+--printed asks whether one result is compatible with a number that a paper prints. Below
+or above: the result's interval lies wholly beyond what is rounded to the number.
+Compatible: the interval contains the number, and lies within --margin of it (default:
+a point per recall). Else it is undecided.
+
+With --check the exit status is 0 if all pairs hold (or are compatible), 1 if one does
+not, 2 if one is undecided and none fails, 3 for an error.
+
 Results that can be read in two ways are refused until an option decides. --first-rank,
 --order and --scale take one value for both sides, or two with a comma, the first for A
 (and each C), the second for B (and each D): --first-rank 1,0. Judgements (--qrels) are
@@ -31,16 +41,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmark.boards.boards import Board
 from benchmark.boards.claim_entries import DIGITS
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import conventions
+from benchmark.commands.against_printed import (
+    Against,
+    Place,
+    against_of_file,
+    against_of_season,
+    printed_number,
+)
 from benchmark.commands.judged_results import (
     BoardAndRow,
     Judged,
     Question,
+    concluded,
     is_trained,
     of_files,
     of_season,
@@ -55,33 +74,42 @@ from benchmark.commands.result_files import (
     table_of,
 )
 from benchmark.commands.trec_runs import read_qrels, read_runs
-from benchmark.core.command_line import add_season
+from benchmark.core.command_line import CHECK, add_season
 from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, printable, short
-from benchmark.core.files import is_file, write_json, write_text
+from benchmark.core.files import is_file, json_text, write_json, write_text
 from benchmark.features.embedding_files import TABLES
+from benchmark.papers.rounded import Rounded
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import limited
 from benchmark.season.parameter_files import read_params
-from benchmark.stats import verdicts
-from benchmark.stats.claim_kinds import KINDS, SIGNS
+from benchmark.stats.claim_kinds import ALIKE, FAILED, KINDS, SIGNS, Conclusion
 
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 LONGEST = 600  # letters of a note
 LEAST_P = 1e-300  # smaller ones are printed as such
+# exit statuses of --check
+HOLDS, FAILS, UNDECIDED = 0, 1, 2
+HOLDING = (Conclusion.HOLDS, Place.COMPATIBLE)
+FAILING = (*FAILED, Place.BELOW, Place.ABOVE)
+JSON, TEXT = "json", "text"
+BEATS = "A > B"  # the claim, if none is made
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "first", metavar="A", help="a table, a TREC run, or SEASON:PRESET"
     )
-    parser.add_argument("second", metavar="B")
+    parser.add_argument("second", metavar="B", nargs="?")
     parser.add_argument(
         "--pair", nargs=2, action="append", default=[], metavar=("C", "D")
     )
     parser.add_argument(
-        "--claim", default="A > B", help="such as 'A not better than B by rsum'"
+        "--claim", help=f"such as 'A not better than B by rsum'; default: {BEATS}"
+    )
+    parser.add_argument(
+        "--printed", metavar="NUMBER", help="compare A with a printed number, not B"
     )
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
     parser.add_argument(
@@ -112,33 +140,90 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, action="append", default=[], help="a .md or .json file"
     )
+    parser.add_argument(
+        "--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed"
+    )
+    parser.add_argument(
+        CHECK, action="store_true", help="exit with the conclusion: 0, 1, 2, or 3"
+    )
     add_season(parser)
 
 
-def main(arguments: argparse.Namespace) -> None:
+def main(arguments: argparse.Namespace) -> int:
     check_options(arguments)
-    question = question_of(arguments)
-    pairs = [[arguments.first, arguments.second], *arguments.pair]
-    given, beside = read_all(pairs, arguments)
-    judged = []
-    for names in pairs:
-        first, second = [given[name] for name in names]
-        if isinstance(first, Result):
-            conventions.check(first, second)
-        if question.is_reversed:
-            first, second = second, first
-        if isinstance(first, Result):
-            results = [*given.values(), *beside]
-            judged.append(of_files(first, second, results, question))
-        else:
-            judged.append(of_season(first, second, question))
-    found = facts_of(judged)
+    found = found_of(arguments)
     for path in arguments.out:
         if path.suffix == ".json":
             write_json(path, found)
         else:
             write_text(path, "\n\n".join(map(page, found)) + "\n")
-    print("\n\n".join(map(shown, found)))
+    if arguments.format == JSON:
+        print(json_text(found), end="")
+    else:
+        print("\n\n".join(map(shown, found)))
+    return status_of(found) if arguments.check else 0
+
+
+def found_of(arguments: argparse.Namespace) -> list[dict]:
+    """The facts of each pair, or of the one result and a printed number."""
+    if arguments.printed is not None:
+        names = [[arguments.first]]
+        ((result,),), others = read_all(names, arguments)
+        metric, margin = arguments.metric, arguments.margin
+        return [compare_printed(result, arguments.printed, others, metric, margin)]
+    names = [[arguments.first, arguments.second], *arguments.pair]
+    asked = question_of(arguments)
+    pairs, others = read_all(names, arguments)
+    return judge_pairs(pairs, others, asked)
+
+
+def judge_pairs(
+    pairs: Sequence[Sequence[Result | BoardAndRow]],
+    others: Sequence[Result],
+    question: Question,
+) -> list[dict]:
+    """The facts of each pair, first A and then B. `others` tell with all results of the
+    pairs how far trainings lie apart. Raises UserError for what cannot be compared."""
+    given = [result for pair in pairs for result in pair]
+    judged = []
+    for first, second in pairs:
+        if isinstance(first, Result):
+            conventions.check(first, second)
+        if question.is_reversed:
+            first, second = second, first
+        if isinstance(first, Result):
+            judged.append(of_files(first, second, [*given, *others], question))
+        else:
+            judged.append(of_season(first, second, question))
+    return facts_of(judged)
+
+
+def compare_printed(
+    result: Result | BoardAndRow,
+    text: str,
+    others: Sequence[Result] = (),
+    metric: str | None = None,
+    margin: float | None = None,
+) -> dict:
+    """The facts of one result and a printed number. `others` tell with it how far
+    trainings lie apart. Raises UserError for what is no number, or one of another
+    scale."""
+    number = printed_number(text)
+    question = Question(kind=ALIKE, metric=metric, margin=margin)
+    if isinstance(result, Result):
+        against = against_of_file(result, others, number, question)
+    else:
+        against = against_of_season(result, number, question)
+    return facts_against(against)
+
+
+def status_of(found: Sequence[Mapping]) -> int:
+    """The exit status of --check."""
+    conclusions = [facts["conclusion"] for facts in found]
+    if any(conclusion in FAILING for conclusion in conclusions):
+        return FAILS
+    is_held = all(conclusion in HOLDING for conclusion in conclusions)
+    return HOLDS if is_held else UNDECIDED
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -147,6 +232,14 @@ def check_options(arguments: argparse.Namespace) -> None:
             raise UserError("--out", "a .md or .json file", path.name, "name it so")
     if arguments.margin is not None and not 0 <= arguments.margin < math.inf:
         raise UserError("--margin", "a number from 0", arguments.margin, "correct it")
+    beside = arguments.second or arguments.pair or arguments.claim
+    if arguments.printed is not None and beside:
+        raise UserError("--printed", "one result alone", "B or a claim", "choose")
+    if arguments.printed is not None:
+        return
+    if arguments.second is None:
+        advice = "name B, or add --printed NUMBER"
+        raise UserError("judge", "two results", arguments.first, advice)
     for first, second in [(arguments.first, arguments.second), *arguments.pair]:
         if first == second:
             found = f"{first} twice"
@@ -155,19 +248,26 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 def question_of(arguments: argparse.Namespace) -> Question:
     """Raises UserError for what is no claim on A and B."""
-    match = CLAIM.fullmatch(arguments.claim)
+    return question_of_claim(
+        arguments.claim or BEATS, arguments.metric, arguments.margin
+    )
+
+
+def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Question:
+    """What a claim asks. Raises UserError for what is no claim on A and B."""
+    match = CLAIM.fullmatch(claim)
     first, sign, second, by = match.groups() if match else [None] * 4
     if first == second:  # or no claim at all
         advice = f"say one of {', '.join(SIGNS)}"
-        found = short(arguments.claim)
+        found = short(claim)
         raise UserError("--claim", "a claim on A and B", found, advice)
-    if by and arguments.metric not in (None, by):
+    if by and metric not in (None, by):
         expected = f"{by}, as the claim says"
-        raise UserError("--metric", expected, arguments.metric, "name one")
+        raise UserError("--metric", expected, metric, "name one")
     return Question(
         kind=SIGNS[sign],
-        metric=by or arguments.metric,
-        margin=arguments.margin,
+        metric=by or metric,
+        margin=margin,
         is_reversed=first == "B",
     )
 
@@ -177,12 +277,19 @@ def question_of(arguments: argparse.Namespace) -> Question:
 
 def read_all(
     pairs: Sequence[Sequence[str]], arguments: argparse.Namespace
-) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
+) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
     """What the names of all pairs stand for, and the other presets of their files.
     Raises UserError for files beside presets, and for options that neither takes."""
+    given, others = read_each(readings_of(pairs, arguments), arguments)
+    return [[given[name] for name in names] for names in pairs], others
+
+
+def read_each(
+    readings: Mapping[str, Reading], arguments: argparse.Namespace
+) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
+    """The same by name, of names with their readings."""
     for cached in (table_of, read_qrels):  # files may have changed
         cached.cache_clear()
-    readings = readings_of(pairs, arguments)
     given = {name: read(name, arguments, readings[name]) for name in readings}
     are_files = {isinstance(result, Result) for result in given.values()}
     found = "one of each" if len(are_files) > 1 else ""
@@ -341,19 +448,20 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 def facts_of(judged: Sequence[Judged]) -> list[dict]:
     """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
     significant digits, as in claims.json."""
-    concluded = verdicts.judge([[each.verdict] for each in judged])
     facts = []
-    for each, (verdict,) in zip(judged, concluded, strict=True):
+    for each, verdict in zip(judged, concluded(judged), strict=True):
         comparison, limit = verdict.comparison, verdict.limit
         low, high = comparison.interval or (None, None)
+        runs = comparison.firsts, comparison.seconds
         facts.append(
             {
                 "first": comparison.first,
                 "second": comparison.second,
                 "kind": verdict.rule.kind.name,
                 "metric": comparison.metric,
-                "conclusion": verdict.conclusion,
+                "conclusion": str(verdict.conclusion),
                 "reason": verdict.reason,
+                "levels": [_rounded(fmean(values)) for values in runs],
                 "difference": _rounded(comparison.difference),
                 "low": _rounded(low),
                 "high": _rounded(high),
@@ -364,9 +472,9 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "queries": each.queries,
                 "unit": each.unit,
                 "units": comparison.doubt.image_count,
-                "seeds": comparison.trainings,
+                "seeds": list(comparison.trainings),
                 "is_of_these_trainings": comparison.is_of_these_trainings,
-                "on_test_set": verdict.on_test_set,
+                "on_test_set": str(verdict.on_test_set),
                 "limit": limit and limit._asdict(),
                 "decides": limit
                 and limited(limit, f"times as many further {each.unit}"),
@@ -377,6 +485,33 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
     return facts
 
 
+def facts_against(against: Against) -> dict:
+    """The same of one result and a printed number."""
+    interval, here = against.interval, against.on_test_set
+    if here:
+        ends = [_rounded(end) for end in here.interval]
+        here = {"conclusion": str(here.conclusion), "interval": ends}
+    return {
+        "result": against.name,
+        "metric": against.metric,
+        "printed": against.printed.value,
+        "decimals": against.printed.decimals,
+        "conclusion": str(against.conclusion),
+        "reason": against.reason,
+        "level": _rounded(against.level),
+        "low": _rounded(interval[0]),
+        "high": _rounded(interval[1]),
+        "margin": _rounded(against.margin),
+        "on_test_set": here,
+        "queries": against.queries,
+        "unit": against.unit,
+        "units": against.units,
+        "seeds": against.seeds,
+        "is_of_these_trainings": against.is_of_these_trainings,
+        "notes": [note[:LONGEST] for note in against.notes],
+    }
+
+
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
@@ -384,10 +519,14 @@ def _rounded(value: float | None) -> float | None:
 def lines(facts: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full
     stops."""
+    if "printed" in facts:
+        return lines_against(facts)
     unit, share = facts["unit"], facts["share_of_trainings"]
     claimed = f"{facts['first']} {KINDS[facts['kind']].verb} {facts['second']}"
     sentences = [f"{claimed} by {facts['metric']}: {facts['conclusion']}"]
-    numbers = [f"difference {facts['difference']:+.4g}"]
+    first, second = facts["levels"]
+    numbers = [f"levels {first:.4g} and {second:.4g}"]
+    numbers.append(f"difference {facts['difference']:+.4g}")
     if facts["low"] is not None:
         numbers.append(f"{PERCENT} interval [{facts['low']:.4g}, {facts['high']:.4g}]")
     numbers.append(f"margin {facts['margin']:.4g}")
@@ -410,6 +549,25 @@ def lines(facts: dict) -> list[str]:
     if share is not None and not facts["is_of_these_trainings"]:
         of_units = f"limited by {unit} to {1 - share:.0%}"
         sentences.append(f"{of_units}, by trainings to {share:.0%}")
+    return [*sentences, *facts["notes"]]
+
+
+def lines_against(facts: dict) -> list[str]:
+    """The same of one result and a printed number."""
+    number = Rounded(facts["printed"], facts["decimals"])
+    asked = f"{facts['result']} beside the printed {number}"
+    asked += f" by {facts['metric']}"
+    ends = f"[{facts['low']:.4g}, {facts['high']:.4g}]"
+    numbers = f"level {facts['level']:.4g}, {PERCENT} interval {ends}"
+    numbers += f", margin {facts['margin']:.4g}"
+    sentences = [f"{asked}: {facts['conclusion']}", numbers, facts["reason"]]
+    here, unit = facts["on_test_set"], facts["unit"]
+    if here and here["conclusion"] != facts["conclusion"]:
+        low, high = here["interval"]
+        which = f"for other trainings on these {unit} [{low:.4g}, {high:.4g}]"
+        sentences.append(f"{which}: {here['conclusion']}")
+    counts = f"{facts['queries']} queries, {facts['units']} {unit}"
+    sentences.append(f"{counts}, seeds: {facts['seeds']}")
     return [*sentences, *facts["notes"]]
 
 

@@ -2,7 +2,7 @@
 what was made elsewhere, query by query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -29,8 +29,8 @@ from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
 from benchmark.season.plugins import presets
-from benchmark.stats import comparisons
-from benchmark.stats.claim_kinds import ClaimKind
+from benchmark.stats import comparisons, verdicts
+from benchmark.stats.claim_kinds import ClaimKind, Conclusion
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.significance import ROUNDING, Constant
 from benchmark.stats.verdicts import Flag, Rule, Verdict
@@ -62,6 +62,29 @@ class Judged:
     unit: str  # what is drawn anew: images, queries, clusters
     queries: int
     notes: list[str]  # what a reader must know
+
+
+def concluded(judged: Sequence[Judged]) -> list[Verdict]:
+    """The verdicts on pairs with what they conclude, with Holm's p over them."""
+    claims = verdicts.judge([[each.verdict] for each in judged])
+    return [_of_identical(verdict) for (verdict,) in claims]
+
+
+def _of_identical(verdict: Verdict) -> Verdict:
+    """Identical results are no evidence of a difference, and satisfy a claim that
+    denies one: for these trainings, as a refactored program repeats them."""
+    blocked = verdict.blocked
+    is_identical = blocked is not None and blocked.letter == flags.IDENTICAL.letter
+    if not (is_identical and verdict.rule.kind.denies):
+        return verdict
+    return replace(
+        verdict,
+        conclusion=Conclusion.HOLDS,
+        on_test_set=Conclusion.HOLDS,
+        measured=Conclusion.HOLDS,
+        reason="identical for these trainings",
+        blocked=None,
+    )
 
 
 # Presets of a season ------------------------------------------------------------------
@@ -116,14 +139,21 @@ def _rule(
 ) -> Rule:
     """With the margin of a difference that nobody printed, if none is given; 0 without
     a metric."""
-    margin = question.margin
-    if margin is None and metric:
-        level = None
-        if len(sides(metric)) == 1 and quantity(metric).unit == "%":
-            level = max(fmean(comparison.firsts), fmean(comparison.seconds))
-        part = Part(presets=["a", "b"], kind=question.kind.name, metric=metric)
-        margin = margin_of(part, None, is_half and "rsum" in metric, level)
-    return Rule(kind=question.kind, margin=margin or 0.0)
+    levels = fmean(comparison.firsts), fmean(comparison.seconds)
+    margin = margin_for(question, metric, max(levels), is_half)
+    return Rule(kind=question.kind, margin=margin)
+
+
+def margin_for(
+    question: Question, metric: str, level: float, is_half: bool = False
+) -> float:
+    """What counts as no difference of a metric; `level` is the better of two values."""
+    if question.margin is not None or not metric:
+        return question.margin or 0.0
+    is_recall = len(sides(metric)) == 1 and quantity(metric).unit == "%"
+    part = Part(presets=["a", "b"], kind=question.kind.name, metric=metric)
+    is_half = is_half and "rsum" in metric
+    return margin_of(part, None, is_half, level if is_recall else None)
 
 
 # Results from anywhere ----------------------------------------------------------------
@@ -248,12 +278,18 @@ def _compared(
 
 def _obstacle(first: Result, second: Result) -> Flag | None:
     """Why nothing can be concluded, whatever the numbers."""
-    if _bytes_of(first) == _bytes_of(second):
+    few = too_few(first)
+    if few is None and _bytes_of(first) == _bytes_of(second):
         return Flag(flags.IDENTICAL.letter, "identical results", blocks=True)
-    queries, clusters = fewest_queries(first), effective_clusters(first)
+    return few
+
+
+def too_few(result: Result) -> Flag | None:
+    """Why nothing can be concluded from its queries, however they lie."""
+    queries, clusters = fewest_queries(result), effective_clusters(result)
     if queries >= MIN_TEST_QUERIES and clusters >= ENOUGH:
         return None
-    worth = f"{len(cluster_sizes(first))} clusters, worth {clusters:.1f} of equal size"
+    worth = f"{len(cluster_sizes(result))} clusters, worth {clusters:.1f} of equal size"
     few = f"nothing can be concluded from {queries} queries in {worth}"
     return Flag(flags.FEW_QUERIES.letter, few, blocks=True)
 

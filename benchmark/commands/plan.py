@@ -17,7 +17,7 @@ power. A dash stands where nothing would be known of other trainings.
 
 import argparse
 from bisect import bisect, bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -30,6 +30,7 @@ from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, suggested
+from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
@@ -40,6 +41,7 @@ from benchmark.stats.significance import Doubt, SeedPart, Z
 from benchmark.stats.verdicts import Rule, power
 
 SEEDS = (1, 2, 3, 5, 10)
+TEXT, JSON = "text", "json"
 MOST_SEEDS = 100  # more are called no number of seeds
 
 
@@ -95,6 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--power", type=float, default=0.8, metavar="P", help=power)
     add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
     add("--images", type=int, nargs="+", metavar="N", help="test images")
+    add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
     add = parser.add_argument_group("from a season").add_argument
     add("--season", metavar="NAME", help="default: the active one")
     add("--dataset", help="default: the only one")
@@ -113,37 +116,75 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    plan = plan_of(arguments)
+    found = facts_of(plan_of(arguments), arguments.seeds, arguments.images)
+    if arguments.format == JSON:
+        print(json_text(found), end="")
+    else:
+        print(shown(found))
+
+
+def facts_of(
+    plan: "Plan", seeds: Sequence[int] | None, images: Sequence[int] | None
+) -> dict:
+    """A plan as data: for so many seeds, in rows, and images, in columns, the power of
+    the claim, from 0 to 1, or the smallest true difference that is shown; None where
+    nothing would be known of other trainings. Raises UserError for too few of them."""
     image_count = plan.known.image_count
     multiples = (1, 2, 4, 10)
     usual = {max(MIN_TEST_QUERIES, image_count * n // 2) for n in multiples}
-    seeds, images = arguments.seeds or SEEDS, arguments.images or sorted(usual)
+    seeds, images = list(seeds or SEEDS), list(images or sorted(usual))
     _check_least("--seeds", seeds, 1)
     _check_least("--images", images, MIN_TEST_QUERIES)
-    heads = ["seeds of each row", *(f"{count:,} images" for count in images)]
+    facts = {
+        "kind": plan.kind.name,
+        "metric": plan.metric,
+        "difference": plan.difference,
+        "margin": plan.margin,
+        "goal": plan.goal,
+        "seeds": seeds,
+        "images": images,
+        "cells": [[plan.cell(each, count) for count in images] for each in seeds],
+        "image_count": image_count,
+        "source": plan.known.source,
+    }
+    if plan.difference is not None:
+        facts["margin"] = plan.rule(plan.difference).margin
+        facts["enough_images"] = [plan.images_for(each) for each in seeds]
+        facts["enough_seeds"] = plan.seeds_for(image_count)
+    return facts
+
+
+def shown(facts: Mapping) -> str:
+    """The same as a table and a sentence."""
+    goal, difference = f"{facts['goal']:.0%}", facts["difference"]
+    heads = ["seeds of each row", *(f"{count:,} images" for count in facts["images"])]
     rows = []
-    for each in seeds:
-        rows.append([str(each), *(plan.cell(each, count) for count in images)])
-    goal = f"{plan.goal:.0%}"
-    claim = f"({plan.kind.name}, {plan.metric}"
-    if plan.difference is None:
+    for each, cells in zip(facts["seeds"], facts["cells"], strict=True):
+        rows.append([str(each), *(_cell(cell, difference) for cell in cells)])
+    claim = f"({facts['kind']}, {facts['metric']}"
+    if difference is None:
         sentence = (
             f"The smallest true differences shown with a power of {goal} {claim})."
         )
     else:
         heads.append(f"images for {goal}")
-        for each, row in zip(seeds, rows, strict=True):
-            enough = plan.images_for(each)
+        for enough, row in zip(facts["enough_images"], rows, strict=True):
             row.append(f"{enough:,}" if enough else "no number")
-        enough = plan.seeds_for(image_count)
+        enough = facts["enough_seeds"]
         needed = f"takes {enough}" if enough else f"needs more than {MOST_SEEDS}"
         sentence = (
-            f"On {image_count:,} images it {needed} seeds of each row with a power of "
-            f"{goal} {claim}: true difference {plan.difference:g}, margin "
-            f"{plan.rule(plan.difference).margin:.3g})."
+            f"On {facts['image_count']:,} images it {needed} seeds of each row with a "
+            f"power of {goal} {claim}: true difference {difference:g}, margin "
+            f"{facts['margin']:.3g})."
         )
-    print(pipe_table(heads, rows, "r" * len(heads)))
-    print(f"\n{sentence} {plan.known.source}")
+    table = pipe_table(heads, rows, "r" * len(heads))
+    return f"{table}\n\n{sentence} {facts['source']}"
+
+
+def _cell(value: float | None, difference: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if difference is None else f"{value:.0%}"
 
 
 def plan_of(arguments: argparse.Namespace) -> "Plan":
@@ -196,20 +237,19 @@ class Plan:
             return False
         return power(self.rule(difference), difference, doubt) >= self.goal
 
-    def cell(self, seeds: int, images: int) -> str:
-        """Its power, or the smallest difference that is shown; "-" where nothing would
-        be known of other trainings."""
+    def cell(self, seeds: int, images: int) -> float | None:
+        """Its power, or the smallest difference that is shown; None where nothing would
+        be known of other trainings, or no difference is large enough."""
         doubt = self.known.doubt(seeds, images)
         if doubt is None:
-            return "-"
+            return None
         if self.difference is not None:
-            exact = power(self.rule(self.difference), self.difference, doubt)
-            return f"{exact:.0%}"
+            return power(self.rule(self.difference), self.difference, doubt)
         start = bisect(DIFFERENCES, self.margin or 0.0)
         is_shown = partial(self.suffices, seeds, images)
         end = len(DIFFERENCES) - 1
         place = bisect_left(DIFFERENCES, True, start, end, key=is_shown)
-        return f"{DIFFERENCES[place]:g}"
+        return DIFFERENCES[place] if isfinite(DIFFERENCES[place]) else None
 
     def images_for(self, seeds: int) -> int | None:
         """How many images suffice. They are tried one after the other: with few seeds,

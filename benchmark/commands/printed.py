@@ -10,73 +10,64 @@ there.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Self
 
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import read_json
+from benchmark.core.files import json_text, read_json
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
-from benchmark.report.__main__ import ROOT
+from benchmark.papers.rounded import Rounded
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
 
-NUMBER = re.compile(r"(\d{0,6})(?:[.,](\d{1,6}))?(\s*%)?")
-SLACK = 1e-6  # of sums of printed numbers
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """A number as it is written."""
-
-    value: float
-    decimals: int
-    is_percent: bool = False  # a sign says so
-
-    @classmethod
-    def of(cls, text: str) -> Self | None:
-        """None for a text that is no number."""
-        match = NUMBER.fullmatch(text)
-        if not match or not (match[1] or match[2]):
-            return None
-        decimals = match[2] or ""
-        return cls(float(f"{match[1]}.{decimals}0"), len(decimals), bool(match[3]))
-
-    def __str__(self) -> str:
-        return f"{self.value:.{self.decimals}f}"
-
-    @property
-    def in_percent(self) -> Self | None:
-        """The same as a percentage, if it may be a fraction; of a single decimal, too
-        many numbers would be it."""
-        if self.is_percent or self.value >= 1 or self.decimals < 2:
-            return None
-        return Rounded(100 * self.value, self.decimals - 2)
-
-    def is_that_of(self, number: float) -> bool:
-        """Whether a printed number is this one, or is rounded to it."""
-        return abs(number - self.value) <= 0.5 * 10.0**-self.decimals + SLACK
+TEXT, JSON = "text", "json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wanted", help="a number, or a paper, table, preset or label")
+    form = "of what is printed; json has no results of seasons"
+    parser.add_argument("--format", choices=(TEXT, JSON), default=TEXT, help=form)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    wanted = " ".join(arguments.wanted.split())
+    lines, of_share = looked_up(arguments.wanted)
+    if arguments.format == JSON:
+        print(json_text([facts_of(line) for line in (*lines, *of_share)]), end="")
+        return
+    show(lines)
+    if of_share:
+        share = Rounded.of(arguments.wanted.strip()).in_percent
+        print(f"{arguments.wanted} as a fraction, {share} per cent:")
+        show(of_share)
+
+
+def facts_of(line: Printed) -> dict:
+    """A row of a paper's table as data, with what it prints by metric."""
+    return {
+        "table": line.table,
+        "place": line.place,
+        "label": line.row.label,
+        "setting": line.row.setting,
+        "preset": line.row.preset,
+        "numbers": dict(line.numbers),
+    }
+
+
+def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
+    """The rows that print a number, or are called so, and those that print it as a
+    percentage, if it may be a fraction. Raises UserError for what is in no table."""
+    wanted = " ".join(text.split())
     number = Rounded.of(wanted)
     if number is None:
-        show(named(wanted))
-        return
+        return named(wanted), []
     lines, share = with_number(number), number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
@@ -87,10 +78,7 @@ def main(arguments: argparse.Namespace) -> None:
         elif number.value < 1:
             advice = f"run: rematch printed {100 * number.value:g}, its percentage"
         raise UserError("printed", "a printed number", found, advice)
-    show(lines)
-    if of_share:
-        print(f"{wanted} as a fraction, {share} per cent:")
-        show(of_share)
+    return lines, of_share
 
 
 def show(lines: list[Printed]) -> None:
@@ -164,6 +152,8 @@ def _paper(line: Printed) -> str:
 
 def measured_lines(line: Printed) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
+    from benchmark.report.__main__ import ROOT  # which imports matplotlib
+
     for path in sorted(ROOT.glob("*/metrics.json")):
         season = path.parent.name
         for dataset, presets in read_json(path).items():

@@ -143,12 +143,39 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
     ending = Path(files[0]).suffix
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
         table = pd.concat(_tables(files))
-        columns = list(table)
-        number = _number_column(name, columns)
-        if preset:
-            table = _rows_of_preset(name, table, preset)
-        known = [column for column in COLUMNS if column in columns]
-        rows = table[known].astype(object).map(embedding_files.text_of)
+        rows = _rows_of_text(name, table, preset)
+    return _of_rows(name, list(table), rows, layer, metric, reading)
+
+
+def of_frame(
+    name: str, table: pd.DataFrame, layer: str, metric: str | None, reading: Reading
+) -> Result:
+    """The same of a table in memory."""
+    with readable(name, "columns of numbers and texts", "correct them"):
+        rows = _rows_of_text(name, table)
+    return _of_rows(name, list(table), rows, layer, metric, reading)
+
+
+def _rows_of_text(name: str, table: pd.DataFrame, preset: str = "") -> pd.DataFrame:
+    """The known columns of a table, or of a preset in it, as texts."""
+    columns = list(table)
+    _number_column(name, columns)
+    if preset:
+        table = _rows_of_preset(name, table, preset)
+    known = [column for column in COLUMNS if column in columns]
+    return table[known].astype(object).map(embedding_files.text_of)
+
+
+def _of_rows(
+    name: str,
+    columns: Sequence[str],
+    rows: pd.DataFrame,
+    layer: str,
+    metric: str | None,
+    reading: Reading,
+) -> Result:
+    """A result of rows of text, from a table with these columns."""
+    number = _number_column(name, columns)
     reading.refuse_all_but(name, "first_rank" if number == RANK else "scale")
     notes = []
     if others := sorted(set(columns) - set(COLUMNS)):

@@ -42,6 +42,23 @@ SIGN_HINTS = {  # and where they are far worse
 }
 
 
+def measured(
+    terms: Sequence[tuple[Metric, Ranks, pd.Series]],
+) -> tuple[float, float, float]:
+    """A sum of means over queries, and its interval over test images. A term has a
+    metric of ranks, these, and the cluster of each query."""
+    groups = pd.Index(pd.concat([clusters for *_, clusters in terms]).unique())
+    means = []
+    for metric, ranks, clusters in terms:
+        values = {0: metric.of_queries(ranks)}
+        means.append((groups.get_indexer(clusters), values))
+    sample = sample_of_queries(means)
+    span = sum(metric.range[1] for metric, *_ in terms)
+    variance = float(np.square(sample.noise[0]).sum())
+    interval = score_interval(sample.mean, variance, span, sample.units)
+    return sample.mean, *interval
+
+
 class ScoreReport:
     """A result with what its numbers are read against: queries with their clusters,
     and layers of relevance."""
@@ -131,17 +148,12 @@ class ScoreReport:
     ) -> tuple[float, float, float]:
         """A sum of means over queries, and its interval over test images. Terms are
         metrics of ranks."""
-        clusters = [self.queries[key]["cluster"] for key, _ in terms]
-        groups = pd.Index(pd.concat(clusters).unique())
-        means = []
-        for (key, metric), of_query in zip(terms, clusters, strict=True):
-            values = {0: metric.of_queries(self.ranks[key])}
-            means.append((groups.get_indexer(of_query), values))
-        sample = sample_of_queries(means)
-        span = sum(metric.range[1] for _, metric in terms)
-        variance = float(np.square(sample.noise[0]).sum())
-        interval = score_interval(sample.mean, variance, span, sample.units)
-        return sample.mean, *interval
+        return measured(
+            [
+                (metric, self.ranks[key], self.queries[key]["cluster"])
+                for key, metric in terms
+            ]
+        )
 
     def notes(self) -> Iterator[str]:
         """What a reader must know."""

@@ -11,6 +11,7 @@ import argparse
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ from benchmark.core.errors import UserError
 
 # as a shell has it for a program that the signal of a closed pipe ends
 BROKEN_PIPE = 141
+MISTAKE = 2  # which the user can correct
+CHECK = "--check"  # of a verb whose status is its answer: 0, 1 or 2
+NO_ANSWER = 3  # the status of such a verb that has none
 # of progress where there is no terminal: seconds, and characters of a line
 LINE_EVERY, LOOK_EVERY, COLUMNS = 15, 1, 79
 Configure = Callable[[argparse.ArgumentParser], None]
@@ -42,18 +46,27 @@ def run_stage(
     program: str | None = None,
 ) -> int:
     """Run a verb; its exit status: 0 done, 2 a mistake the user can correct, 130
-    interrupted."""
+    interrupted. With --check the status is the answer of the verb, and 3 where it has
+    none."""
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     configure(parser)
-    return guarded(main, parser.parse_args(argv))
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        arguments = parser.parse_args(words)
+    except SystemExit as end:
+        if end.code == MISTAKE and CHECK in words:
+            return NO_ANSWER
+        raise
+    return guarded(main, arguments)
 
 
 def guarded(main: Main, arguments: argparse.Namespace) -> int:
     """Run `main`; what the user can correct becomes one line on stderr."""
+    is_check = getattr(arguments, "check", False)
     try:
         status = main(arguments) or 0
         # here, where a reader that has gone is told from a full disk
@@ -73,8 +86,13 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("rematch: interrupted", file=sys.stderr)
         return 130
+    except Exception:
+        if not is_check:
+            raise
+        traceback.print_exc()  # whose status, 1, would be an answer
+        return NO_ANSWER
     print("rematch:", line, file=sys.stderr)
-    return 2
+    return NO_ANSWER if is_check else MISTAKE
 
 
 def lock_of(folder: str) -> Path:

@@ -30,7 +30,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 PORTABLE, INTEL, NATIVE = "portable", "intel", "native"
-UNPINNED = "unpinned"  # numpy or torch was imported before this package
+# numpy or torch was imported before this package, or the library imports it
+UNPINNED = "unpinned"
+LIBRARY = "rematch"  # its processes are those of other programs
 # from a process to the one it becomes
 MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"
 JOBS = "REMATCH_JOBS"  # from `play` to its processes: how many of them there are
@@ -58,7 +60,9 @@ class Numerics:
 
 def pin() -> None:
     """Set what the libraries read when they are loaded; without effect on those that
-    are."""
+    are. Not where a program imports `rematch`: its environment is its own."""
+    if LIBRARY in sys.modules:
+        return
     os.environ.update(_settings(_wanted()))
 
 
@@ -109,7 +113,7 @@ def _settings(wanted: Numerics) -> dict[str, str]:
 
 _CURRENT = _wanted()  # before `pin`, which cannot reach what is loaded
 _IS_SET = _settings(_CURRENT).items() <= os.environ.items()
-if {"numpy", "torch"} & sys.modules.keys() and not _IS_SET:
+if {"numpy", "torch", LIBRARY} & sys.modules.keys() and not _IS_SET:
     _CURRENT = Numerics(UNPINNED, _CURRENT.threads)
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from scipy.io import loadmat, whosmat
-from scipy.io.matlab import MatReadError
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import allowance, opened, readable, too_large
@@ -36,6 +34,10 @@ def matrix(
     Raises UserError for a file without it, for what is no ordinary file, and for what
     unpacks to too much.
     """
+    # where it is needed: it writes a variable into the environment
+    from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import MatReadError
+
     with readable(path, "a .mat file of version 7 or older", "save it again with -v7"):
         try:
             with opened(path) as file:

@@ -15,7 +15,7 @@ image. Ranks of validation are counted on the device in benchmark/train/selectio
 tests hold both together.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,7 +26,7 @@ from benchmark.data.prepared_tables import has_sibling
 from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
-from benchmark.scoring.relevance import LayerPairs
+from benchmark.scoring.relevance import LayerPairs, Relevance
 from benchmark.scoring.ties import TiedItems, stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
@@ -197,6 +197,24 @@ def ranks_of(
     ranks.see(tile)
     ranks.add(tile)
     return ranks.ranks
+
+
+def direction_ranks(tiles: Iterable[Tile], relevance: Relevance) -> dict[str, Ranks]:
+    """Ranks of a whole split by `own`, in both directions, from tiles that pass twice.
+
+    Raises RefusedError for scores that are not finite.
+    """
+    counts = {}
+    for key in map(RankKey, ("i2t", "t2i")):
+        counts[key.direction] = LayerRanks(key, relevance.own(key))
+    for tile in tiles:
+        check_finite(tile.of(I2T))
+        for count in counts.values():
+            count.see(tile)
+    for tile in tiles:
+        for count in counts.values():
+            count.add(tile)
+    return {way: count.ranks for way, count in counts.items()}
 
 
 def sentence_ranks(

@@ -1,0 +1,189 @@
+"""Look for numbers in a table of recalls that no ranks can give.
+
+    rematch audit table.csv --queries 1000          of each direction
+    rematch audit table.csv --queries 1000,5000     of images, and of captions
+    rematch audit --papers                          the tables of the papers here
+
+A table is .csv or .tsv, with a row for each method and columns such as i2t_r1, "t2i
+R@5", "R@10" (of a single direction), MedR, MRR, rsum and mean; others are taken for its
+label. Numbers are per cent, as they are printed: 43.0 is another number than 43.
+
+Impossible are recalls that so many queries do not give at the printed decimals, R@1
+above R@5 above R@10, a MedR or MRR that the recalls do not allow, and sums that are not
+those of their recalls. Improbable are recalls of ranks that get more frequent. --folds
+says of how many folds the numbers are means. With --check the exit status is 1 if
+something is impossible.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.core.command_line import CHECK
+from benchmark.core.errors import UserError, printable
+from benchmark.core.files import json_text, readable
+from benchmark.papers.impossible_numbers import CUTS, WAYS, Audited, Finding, findings
+from benchmark.papers.printed_tables import Table, papers
+from benchmark.papers.rounded import Rounded
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+QUERIES = {  # of the papers' places, by direction
+    "flickr30k/test": {"i2t": 1000, "t2i": 5000},
+    "mscoco_1k/test": {"i2t": 1000, "t2i": 5000},
+    "mscoco_5k/test": {"i2t": 5000, "t2i": 25000},
+}
+FOLDS = {"mscoco_1k/test": 5}  # or a single set: papers differ
+SUMS = {"rsum": "rsum", "sum": "rsum", "mr": "mean", "mean": "mean", "avg": "mean"}
+OF_RANKS = ("medr", "mrr")
+TEXT, JSON = "text", "json"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("table", nargs="?", type=Path, metavar="TABLE", help="a .csv or .tsv")
+    add("--queries", metavar="N", help="how many, or of i2t and t2i with a comma")
+    add("--folds", type=int, default=1, metavar="N", help="that numbers are means of")
+    add("--papers", action="store_true", help="the tables of the papers here")
+    add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
+    add(CHECK, action="store_true", help="exit with 1 if something is impossible")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    if arguments.papers == (arguments.table is not None):
+        advice = "name a table, or add --papers"
+        raise UserError("audit", "a table, or --papers", "both or none", advice)
+    if arguments.papers:
+        rows = list(rows_of_papers())
+    else:
+        frame = read_printed(arguments.table)
+        queries = queries_of(arguments.queries)
+        rows = rows_of(frame, queries, arguments.folds, str(arguments.table))
+    found = findings(rows)
+    if arguments.format == JSON:
+        print(json_text([facts_of(finding) for finding in found]), end="")
+    else:
+        print(shown(found, len(rows)))
+    is_wrong = any(finding.is_impossible for finding in found)
+    return int(arguments.check and is_wrong)
+
+
+def facts_of(finding: Finding) -> dict:
+    return {
+        "rule": str(finding.rule),
+        "row": finding.row,
+        "numbers": dict(finding.numbers),
+        "because": finding.because,
+        "is_impossible": finding.is_impossible,
+    }
+
+
+def shown(found: Sequence[Finding], rows: int) -> str:
+    """A line for each finding, and what was looked at."""
+    impossible = sum(finding.is_impossible for finding in found)
+    lines = [printable(finding.sentence) for finding in found]
+    counts = f"{impossible} impossible, {len(found) - impossible} improbable"
+    return "\n".join([*lines, f"{rows} rows: {counts}"])
+
+
+def queries_of(text: str | None) -> dict[str, int]:
+    """How many each direction has. Raises UserError for what is no number of them."""
+    if text is None:
+        return {}
+    parts = text.split(",")
+    if len(parts) > 2 or not all(re.fullmatch(r"[1-9]\d{0,8}", part) for part in parts):
+        raise UserError("--queries", "1000, or 1000,5000", text, "correct it")
+    counts = [int(part) for part in parts]
+    if len(counts) == 1:
+        return dict.fromkeys(WAYS, counts[0])
+    return dict(zip(WAYS[:2], counts, strict=True))
+
+
+def read_printed(path: Path) -> pd.DataFrame:
+    """A table as texts. Raises UserError for what is none."""
+    separator = SEPARATORS.get(path.suffix.lower())
+    if separator is None:
+        raise UserError(
+            path, "a .csv or .tsv", path.suffix or "no ending", "save it so"
+        )
+    with readable(path, f"a table as {path.suffix}", "correct it, or its path"):
+        frame = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+    return frame
+
+
+def rows_of(
+    frame: pd.DataFrame, queries: dict[str, int], folds: int, where: str
+) -> list[Audited]:
+    """The rows of a table. Raises UserError for one without recalls, and for what is
+    no number in their columns."""
+    if folds < 1:
+        raise UserError("--folds", "1 or more", folds, "correct it")
+    metrics = {head: metric_of(str(head)) for head in frame}
+    known = {head: metric for head, metric in metrics.items() if metric}
+    names = list(known.values())
+    if not known or len(set(names)) < len(names):
+        expected = "columns such as i2t_r1 or R@1, each metric once"
+        found = ", ".join(map(str, frame)) or "no columns"
+        raise UserError(where, expected, found, "name them so")
+    others = [head for head in frame if head not in known]
+    rows = []
+    for place, cells in enumerate(frame.to_dict("records")):
+        label = " ".join(str(cells[head]) for head in others if str(cells[head]))
+        label = label or f"row {place + 1}"
+        numbers = {}
+        for head, metric in known.items():
+            number = _number(f"{where}: {label}: {head}", cells[head])
+            if number is not None:
+                numbers[metric] = number
+        rows.append(Audited(label=label, numbers=numbers, queries=queries, folds=folds))
+    return rows
+
+
+def metric_of(head: str) -> str:
+    """The metric of a column: "t2i R@5" is t2i_r5, "R@5" i2t_r5; "": of none."""
+    text = re.sub(r"[^a-z0-9]", "", head.casefold())
+    if text in SUMS:
+        return SUMS[text]
+    way = next((way for way in WAYS if text.startswith(way)), "")
+    rest = text.removeprefix(way)
+    if rest in (*OF_RANKS, *(f"r{cut}" for cut in CUTS)):
+        return f"{way or WAYS[0]}_{rest}"
+    return ""
+
+
+def _number(where: str, cell: object) -> Rounded | None:
+    if isinstance(cell, float):  # without the digits that adding up leaves behind
+        cell = round(cell, 6)
+    text = "" if cell is None or cell != cell else str(cell).strip()
+    if text in ("", "-", "\N{EN DASH}", "\N{EM DASH}"):
+        return None
+    number = Rounded.of(text)
+    if number is None:
+        raise UserError(where, "a number as it is printed", text, "correct it")
+    return number
+
+
+def rows_of_papers() -> Iterator[Audited]:
+    """All rows of the papers' tables, at every place. Numbers are as exact as their
+    column: 43 beside 43.2 may be 43.0."""
+    for name, paper in papers().items():
+        for number, table in paper.tables.items():
+            for row in table.rows:
+                for place in row.numbers:
+                    label = f"{name}/{number}, {place}, {row.label}"
+                    yield Audited(
+                        label=label,
+                        numbers=_printed(table, row.numbers[place]),
+                        queries=QUERIES.get(place, {}),
+                        folds=FOLDS.get(place, 1),
+                    )
+
+
+def _printed(table: Table, values: Sequence[float | None]) -> dict[str, Rounded]:
+    numbers = {}
+    for metric, value in zip(table.metrics, values, strict=True):
+        if value is not None:
+            numbers[metric] = Rounded(value, table.decimals(metric))
+    return numbers

@@ -1,0 +1,202 @@
+"""Numbers of a table of recalls that no ranks of so many queries can give.
+
+What is checked needs no knowledge of the method: the number of queries, and how many
+decimals are printed. A printed number may be rounded or cut off, and a mean over several
+folds is one of as many times the queries, so that a right number is never called
+impossible. One rule is no proof: that later places are found more often than earlier
+ones is only improbable.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import floor, sqrt
+
+from benchmark.papers.rounded import SLACK, Rounded
+
+WAYS = ("i2t", "t2i", "s2s", "p2r")
+CUTS = (1, 5, 10)
+DEVIATIONS = 4  # beyond which counts of places are not of chance
+WHOLE = 100.0
+
+
+class Rule(StrEnum):
+    """What a number contradicts."""
+
+    RANGE = "range"  # a recall lies in [0, 100], a median rank is 1 or more
+    COUNT = "count"  # no number of the queries is that share of them
+    ORDER = "order"  # R@1 <= R@5 <= R@10
+    MEDIAN = "median"  # MedR and the recalls on both sides of a half
+    MRR = "mrr"  # MRR between what the recalls allow
+    SUM = "sum"  # rsum, or the mean recall, of recalls that are there
+    SHAPE = "shape"  # improbable: ranks 6 to 10 more frequent than ranks 2 to 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A contradiction in a row."""
+
+    rule: Rule
+    row: str  # its label, with the place
+    numbers: tuple[tuple[str, str], ...]  # metrics with what is printed
+    because: str  # a sentence without its full stop
+
+    @property
+    def is_impossible(self) -> bool:
+        return self.rule != Rule.SHAPE
+
+    @property
+    def sentence(self) -> str:
+        """For a reader."""
+        how = "impossible" if self.is_impossible else "improbable"
+        told = ", ".join(f"{metric} {number}" for metric, number in self.numbers)
+        return f"{self.row}: {told}: {how}: {self.because}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """A row: per cent, median ranks and sums by metric, such as i2t_r1, rsum, mean."""
+
+    label: str
+    numbers: Mapping[str, Rounded]
+    queries: Mapping[str, int]  # of each direction; none: not known
+    folds: int = 1  # whose means the numbers are, or may be
+
+
+def findings(rows: Iterable[Audited]) -> list[Finding]:
+    """What is impossible or improbable, row by row."""
+    found = []
+    for row in rows:
+        for way in WAYS:
+            found += _of_direction(row, way)
+        found += _of_sums(row)
+    return found
+
+
+def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
+    recalls, numbers = {}, row.numbers
+    for cut in CUTS:
+        name = f"{way}_r{cut}"
+        if name not in numbers:
+            continue
+        if numbers[name].value > WHOLE:
+            yield _finding(Rule.RANGE, row, [name], "no recall is above 100")
+            continue
+        recalls[cut] = numbers[name]
+        yield from _counts(row, way, name)
+    for smaller, larger in pairwise(recalls):
+        if recalls[smaller].value > recalls[larger].value:
+            names = [f"{way}_r{smaller}", f"{way}_r{larger}"]
+            because = "the first items are among the first of a longer list"
+            yield _finding(Rule.ORDER, row, names, because)
+    yield from _median(row, way, recalls)
+    if len(recalls) == len(CUTS):
+        yield from _reciprocal(row, way, recalls)
+        yield from _shape(row, way, recalls)
+
+
+def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
+    """A recall of N queries is a multiple of 100 / N."""
+    queries, number = row.queries.get(way), row.numbers[name]
+    if not queries:
+        return
+    step = WHOLE / (queries * row.folds)
+    below = floor(number.value / step + SLACK) * step
+    unit = 10.0**-number.decimals
+    if min(number.value - below, below + step - number.value) < unit - SLACK:
+        return
+    because = f"of {queries:,} queries it is a multiple of {WHOLE / queries:g}"
+    if row.folds > 1:
+        because = f"of {row.folds} times {queries:,} queries it is one of {step:g}"
+    yield _finding(Rule.COUNT, row, [name], because)
+
+
+def _median(
+    row: Audited, way: str, recalls: Mapping[int, Rounded]
+) -> Iterator[Finding]:
+    name = f"{way}_medr"
+    if name not in row.numbers:
+        return
+    median, folds = row.numbers[name], row.folds
+    if median.value + median.half < 1:
+        yield _finding(Rule.RANGE, row, [name], "the best rank is 1")
+        return
+    step = 0.5 / folds  # a median of an even number may lie between two ranks
+    nearest = round(median.value / step) * step
+    if abs(median.value - nearest) >= 10.0**-median.decimals - SLACK:
+        yield _finding(Rule.RANGE, row, [name], "a median rank is whole, or a half")
+    for cut, recall in recalls.items():
+        names = [f"{way}_r{cut}", name]
+        unit = 10.0**-recall.decimals
+        # one fold at least has its median beyond the cut, the others from 1
+        least = (cut + 1 + folds - 1) / folds
+        if recall.value + unit < WHOLE / 2 and median.value + median.half < least:
+            because = f"less than half of the queries have a rank of {cut} or better"
+            yield _finding(Rule.MEDIAN, row, names, because)
+        is_most = recall.value - unit > WHOLE / 2
+        if folds == 1 and is_most and median.value - median.half > cut:
+            because = f"more than half of the queries have a rank of {cut} or better"
+            yield _finding(Rule.MEDIAN, row, names, because)
+
+
+def _reciprocal(
+    row: Audited, way: str, recalls: Mapping[int, Rounded]
+) -> Iterator[Finding]:
+    """The mean of 1 / rank lies between all at the last and all at the first rank that
+    the recalls allow."""
+    name = f"{way}_mrr"
+    if name not in row.numbers:
+        return
+    first, fifth, tenth = (recalls[cut].value for cut in CUTS)
+    least = first + (fifth - first) / 5 + (tenth - fifth) / 10
+    most = first + (fifth - first) / 2 + (tenth - fifth) / 6 + (WHOLE - tenth) / 11
+    number = row.numbers[name]
+    unit = 10.0**-number.decimals + max(10.0 ** -recalls[cut].decimals for cut in CUTS)
+    if least - unit <= number.value <= most + unit:
+        return
+    names = [f"{way}_r{cut}" for cut in CUTS]
+    because = f"the recalls allow {least:.2f} to {most:.2f}"
+    yield _finding(Rule.MRR, row, [name, *names], because)
+
+
+def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[Finding]:
+    """A method that finds anything has more queries at rank 1 than at each of ranks 2
+    to 5, and more there than at each of ranks 6 to 10."""
+    queries = row.queries.get(way)
+    if not queries:
+        return
+    shares = [recalls[cut].value / WHOLE for cut in CUTS]
+    first, middle, last = shares[0], shares[1] - shares[0], shares[2] - shares[1]
+    names = [f"{way}_r{cut}" for cut in CUTS]
+    slack = 2 * max(10.0**-number.decimals for number in recalls.values()) / WHOLE
+    for (share, ranks), (later, more) in pairwise([(first, 1), (middle, 4), (last, 5)]):
+        gap = later / more - share / ranks
+        error = sqrt((share / ranks**2 + later / more**2) / queries)
+        if share >= 0 and gap - slack > DEVIATIONS * error > 0:
+            ends = "6 to 10 than at each of ranks 2 to 5"
+            if ranks == 1:
+                ends = "2 to 5 than at rank 1"
+            because = f"more queries at each of ranks {ends}"
+            yield _finding(Rule.SHAPE, row, names, because)
+
+
+def _of_sums(row: Audited) -> Iterator[Finding]:
+    """A sum or a mean of all recalls of the row."""
+    names = [f"{way}_r{cut}" for way in WAYS for cut in CUTS]
+    terms = [name for name in names if name in row.numbers]
+    is_whole = len(terms) in (len(CUTS), 2 * len(CUTS))
+    for name, share in (("rsum", 1), ("mean", len(terms))):
+        if name not in row.numbers or not is_whole:
+            continue
+        number = row.numbers[name]
+        added = sum(row.numbers[term].value for term in terms)
+        half = sum(row.numbers[term].half for term in terms)
+        if abs(number.value - added / share) > number.half + half / share + SLACK:
+            because = f"the recalls give {added / share:.{number.decimals + 1}f}"
+            yield _finding(Rule.SUM, row, [name], because)
+
+
+def _finding(rule: Rule, row: Audited, metrics: list[str], because: str) -> Finding:
+    numbers = tuple((metric, str(row.numbers[metric])) for metric in metrics)
+    return Finding(rule, row.label, numbers, because)

@@ -1,0 +1,186 @@
+"""Two results against each other, or one against a printed number."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmark.core.errors import UserError
+from rematch.answers import PrintedVerdict, Recalls, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.commands.judged_results import BoardAndRow
+    from benchmark.commands.result_files import Reading, Result
+
+    Given = ArrayLike | pd.DataFrame | Recalls | str | PathLike[str]
+
+
+def judge(
+    a: "Given",
+    b: "Given",
+    claim: str = "A > B",
+    *,
+    clusters: ArrayLike | None = None,
+    metric: str | None = None,
+    margin: float | None = None,
+    ranks: bool = False,
+    layer: str = "own",
+    first_rank: int | None = None,
+    scale: float | None = None,
+) -> Verdict:
+    """Whether a claim on two results holds, query by query, for other queries and other
+    trainings.
+
+    Parameters
+    ----------
+    a, b : results on the same queries
+        An array (Q,), or (Q, S) of S trainings: hits (0 and 1, or 0 and 100), any
+        values, or ranks. Or a DataFrame with the columns query and value, or query and
+        rank, and perhaps direction, cluster, seed (docs/statistics.md). Or what
+        `recalls` and `score` give. Or what `rematch judge` takes: the path of such a
+        table, FILE:PRESET, SEASON:PRESET.
+    claim : "A > B", "A = B" or "A not better than B", perhaps with "by METRIC"
+    clusters : (Q,) of arrays: what is drawn anew, such as the image of a caption;
+        default: each query is one
+    metric : of ranks: "rsum", "t2i_r1", "r5"; default: rsum, or r1 of one direction
+    margin : differences up to it count as none, in the metric's unit; default: a point
+        per recall, 0 for values of another scale
+    ranks : whether arrays are ranks of the best right item, from 0; -1 or NaN: not
+        found
+    layer : of relevance, of tables that have several
+    first_rank : what the first place is called in tables of ranks, 0 or 1
+    scale : what values are multiplied by; 1: they are right as they are
+
+    Raises
+    ------
+    UserError (a ValueError) for results that cannot be read or compared, and for what
+    is no claim.
+
+    >>> hits = [1, 1, 0, 1] * 50
+    >>> rematch.judge(hits, [0, 1, 0, 0] * 50).conclusion
+    'holds'
+    """
+    from benchmark.commands import judge as command
+
+    asked = command.question_of_claim(claim, metric, margin)
+    reading = _reading(first_rank, scale)
+    sides = {"A": a, "B": b}
+    given, others = _read(sides, clusters, asked.metric, ranks, layer, reading)
+    if len(given) < 2:
+        raise UserError("judge", "two results", f"{a} twice", "name another one")
+    (facts,) = command.judge_pairs([given], others, asked)
+    return Verdict(facts)
+
+
+def judge_printed(
+    mine: "Given",
+    number: str | float,
+    *,
+    clusters: ArrayLike | None = None,
+    metric: str | None = None,
+    margin: float | None = None,
+    ranks: bool = False,
+    layer: str = "own",
+    first_rank: int | None = None,
+    scale: float | None = None,
+) -> PrintedVerdict:
+    """Whether one result is compatible with a printed number, below or above it.
+
+    Parameters
+    ----------
+    mine : as a of `judge`
+    number : as it is printed, such as "77.80": a text keeps its zeros, which say how it
+        was rounded
+    margin : how far the interval of a compatible result may reach from the number
+    clusters, metric, ranks, layer, first_rank, scale : as those of `judge`
+
+    Raises
+    ------
+    UserError (a ValueError) for a result that cannot be read, and for what is no number
+    of its scale.
+    """
+    from benchmark.commands import judge as command
+
+    reading = _reading(first_rank, scale)
+    sides = {"A": mine}
+    (given,), others = _read(sides, clusters, metric, ranks, layer, reading)
+    facts = command.compare_printed(given, str(number), others, metric, margin)
+    return PrintedVerdict(facts)
+
+
+def _reading(first_rank: int | None, scale: float | None) -> "Reading":
+    from benchmark.commands.result_files import Reading
+
+    return Reading(first_rank=first_rank, scale=scale)
+
+
+def _read(
+    sides: dict[str, "Given"],
+    clusters: ArrayLike | None,
+    metric: str | None,
+    ranks: bool,
+    layer: str,
+    reading: "Reading",
+) -> tuple[list["Result | BoardAndRow"], list["Result"]]:
+    """What the sides are, and the other presets of their files."""
+    from benchmark.commands import judge as command
+    from benchmark.commands.result_files import of_frame
+
+    options = Namespace(
+        metric=metric, layer=layer, qrels=None, season=None, dataset=None
+    )
+    names = {}
+    for side, given in sides.items():
+        if isinstance(given, str | Path | PathLike):
+            names[side] = str(given)
+    readings = dict.fromkeys(names.values(), reading)
+    known, others = command.read_each(readings, options) if names else ({}, [])
+    for side, given in sides.items():
+        if side not in names:
+            frame = _frame(side, given, clusters, ranks)
+            known[side] = of_frame(side, frame, layer, metric, reading)
+    wanted = dict.fromkeys(names.get(side, side) for side in sides)
+    return [known[name] for name in wanted], others
+
+
+def _frame(
+    side: str, given: "Given", clusters: ArrayLike | None, ranks: bool
+) -> "pd.DataFrame":
+    """An array as a table; a table as it is."""
+    import pandas as pd
+
+    if isinstance(given, Recalls):
+        return given.ranks
+    if isinstance(given, pd.DataFrame):
+        if clusters is not None:
+            advice = "name the column cluster"
+            raise UserError("clusters", "arrays", f"{side} as a DataFrame", advice)
+        return given
+    values = np.asarray(given)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.dtype.kind not in "biuf" or not values.size:
+        found = f"{values.dtype} of shape {values.shape}"
+        expected = "numbers (queries,) or (queries, seeds)"
+        raise UserError(side, expected, found, "give an array of them")
+    values = values.astype(float)
+    count, seeds = values.shape
+    columns: dict[str, Sequence] = {
+        "query": np.tile(np.arange(count), seeds),
+        "seed": np.repeat(np.arange(seeds), count),
+        "rank" if ranks else "value": values.T.ravel(),
+    }
+    if clusters is not None:
+        of_query = np.asarray(clusters)
+        if of_query.shape != (count,):
+            expected = f"one for each of {count} queries"
+            found = f"shape {of_query.shape}"
+            raise UserError("clusters", expected, found, "give so many")
+        columns["cluster"] = np.tile(of_query, seeds)
+    return pd.DataFrame(columns)
