@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from benchmark.stats import rank_correlation as module
 from benchmark.stats.rank_correlation import FEWEST, rank_correlation, spearman
 
 
@@ -34,8 +35,9 @@ def test_the_interval_tells_a_connection_from_none():
     assert rank_correlation(first, -first, each(60)) == again
 
 
-def test_the_interval_covers_what_it_should():
+def test_the_interval_covers_what_it_should(monkeypatch):
     """Of normal pairs of known correlation, about 95 of 100 times."""
+    monkeypatch.setattr(module, "RESAMPLES", 300)
     rng, hits = np.random.default_rng(2), 0
     rho = 0.7
     truth = 6 / np.pi * np.arcsin(rho / 2)
@@ -65,3 +67,11 @@ def test_pairs_of_one_group_are_drawn_together():
     apart = rank_correlation(first, second, each(40))
     assert together.groups == 4
     assert together.high - together.low > 1.5 * (apart.high - apart.low)
+
+
+def test_a_group_is_drawn_with_all_its_pairs():
+    """The first pair of each is the same, and tells nothing."""
+    first = np.tile([0.0, 1.0, 2.0, 3.0], 4) + np.repeat(np.arange(4), 4) / 10
+    first[::4] = 0.0
+    drawn = rank_correlation(first, first, np.repeat([*"abcd"], 4))
+    assert (drawn.low, drawn.high) == pytest.approx((1.0, 1.0))
