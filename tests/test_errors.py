@@ -58,7 +58,7 @@ def test_the_valid_keys_are_those_of_the_place():
         (
             {"datasets": {"p": {"imge": {}}}},
             "datasets.p.imge",
-            "features, image",
+            "folds, image",
             "image?",
         ),
         (

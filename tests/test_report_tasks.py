@@ -38,15 +38,16 @@ from benchmark.papers.printed_tables import papers
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
 from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.pages import result_tables
+from benchmark.report.pages import dataset_page, result_tables
 from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.stats import rank_correlation
+from benchmark.stats.rank_correlation import RankCorrelation
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
+CORRELATION = {"value": -0.5, "low": -0.9, "high": -0.1}
 OWNER = np.repeat(np.arange(IMAGES), 2)  # of captions, and of phrases
 HOSTILE = f"{report_seasons.HOSTILE} $x$"
 TRUE, WRONG = [10.0, 10.0, 60.0, 60.0], [100.0, 10.0, 140.0, 60.0]
@@ -235,7 +236,10 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         conclude_from_few(patch)
-        patch.setattr(rank_correlation, "FEWEST", 2)
+        known = {"scenes": RankCorrelation(count=12, groups=4, **CORRELATION)}
+        patch.setattr(
+            dataset_page, "overlap_and_rsum", lambda board: known.get(board.dataset)
+        )
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
         figures = figure_listing.figures
@@ -354,11 +358,12 @@ def test_the_page_says_what_the_best_row_is_the_best_of(boards):
     assert "the-best-row" not in page("datasets/people.md")  # one row
 
 
-def test_how_s_goes_with_rsum_is_told(boards):
+def test_how_rsum_depends_on_s_is_told_where_it_is_known(boards):
     head = "## Similarity of matched and unmatched pairs"
     told = section(page("datasets/scenes.md"), head)
     told = " ".join(told.replace("\\", "").split())
-    assert "Over 2 rows" in told and "of 1.00 [0.00, 1.00]: S does not tell" in told
+    assert "Over 12 rows of 4 methods" in told
+    assert "of -0.50 [-0.90, -0.10]: the smaller S, the better the retrieval." in told
     assert "rank correlation" not in page("datasets/people.md")
 
 

@@ -198,14 +198,14 @@ def test_an_s_above_its_bound_is_marked_and_never_the_best():
     assert len(result_tables.overlaps(board(row("a", 0, metrics={})))) == 0
 
 
-def test_how_rsum_hangs_on_s_is_told_of_many_rows_without_corrected_ones():
+def test_how_rsum_depends_on_s_is_told_of_many_rows_without_corrected_ones():
     def made(number: int, rsum: float, **more: object) -> Row:
         metrics = SCORES | {"overlap_s": number / 20, "rsum": rsum} | more
-        return row(f"r{number}", PERFECT, metrics=metrics)
+        return row(f"r{number}", PERFECT, metrics=metrics, method=f"m{number % 5}")
 
     rows = [made(number, 300.0 - number) for number in range(10)]
     found = dataset_page.overlap_and_rsum(board(*rows).retrieval)
-    assert (found.count, found.value) == (10, pytest.approx(-1))
+    assert (found.count, found.groups, found.value) == (10, 5, pytest.approx(-1))
     corrected = made(15, 400.0, correction={"how": "nnn"})
     assert dataset_page.overlap_and_rsum(board(corrected, *rows)) == found
     assert dataset_page.overlap_and_rsum(board(*rows[1:])) is None

@@ -709,7 +709,6 @@ def _narrow_margin(compared: Compared) -> str:
 NARROW_MARGIN = FlagKind(letter="3", name="narrow margin", caution=_narrow_margin)
 
 
-
 def _hidden_difference(compared: Compared) -> str:
     """A margin may hide what is no chance."""
     verdict = compared.verdict
