@@ -25,54 +25,27 @@ def _html(facts: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What `judge` says of a claim on two results."""
+class _Judged:
+    """What both verdicts have in common: the facts, and how they are shown."""
 
     facts: Mapping[str, Any] = field(repr=False)  # as `rematch judge --format json`
-    conclusion: str = field(init=False)  # "holds", "reversed", "undecided" and so on
-    # of the means, in the unit of the metric; positive: the claim's first is better
-    difference: float = field(init=False)
+    conclusion: str = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("conclusion", "difference"):
-            object.__setattr__(self, name, self.facts[name])
-
-    @property
-    def holds(self) -> bool:
-        return self.conclusion == "holds"
+        object.__setattr__(self, "conclusion", self.facts["conclusion"])
 
     @property
     def status(self) -> int:
-        """The exit status of `rematch judge --check`: 0 holds, 1 does not, 2
+        """The exit status of `rematch judge --check`: 0 holds or compatible, 1 not, 2
         undecided."""
         from benchmark.commands.judge import status_of
 
         return status_of([self.facts])
 
     @property
-    def interval(self) -> Interval | None:
-        """95% interval of the difference, for other queries and other trainings."""
-        low, high = self.facts["low"], self.facts["high"]
-        return None if low is None else (low, high)
-
-    @property
-    def levels(self) -> tuple[float, float]:
-        """Mean of each side, the claim's first one first."""
-        first, second = self.facts["levels"]
-        return first, second
-
-    @property
     def margin(self) -> float:
         """Differences up to this count as none."""
         return self.facts["margin"]
-
-    @property
-    def p(self) -> float | None:
-        return self.facts["p"]
-
-    @property
-    def reason(self) -> str:
-        return self.facts["reason"]
 
     @property
     def notes(self) -> list[str]:
@@ -93,23 +66,52 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class PrintedVerdict:
-    """What `judge_printed` says of one result beside a printed number."""
+class Verdict(_Judged):
+    """What `judge` says of a claim on two results: "holds", "reversed", "undecided" and
+    so on."""
 
-    facts: Mapping[str, Any] = field(repr=False)
-    conclusion: str = field(init=False)  # compatible, below, above or undecided
+    # of the means, in the unit of the metric; positive: the claim's first is better
+    difference: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "difference", self.facts["difference"])
+
+    @property
+    def holds(self) -> bool:
+        return self.conclusion == "holds"
+
+    @property
+    def interval(self) -> Interval | None:
+        """95% interval of the difference, for other queries and other trainings."""
+        low, high = self.facts["low"], self.facts["high"]
+        return None if low is None else (low, high)
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """Mean of each side, the claim's first one first."""
+        first, second = self.facts["levels"]
+        return first, second
+
+    @property
+    def p(self) -> float | None:
+        return self.facts["p"]
+
+    @property
+    def reason(self) -> str:
+        return self.facts["reason"]
+
+
+@dataclass(frozen=True)
+class PrintedVerdict(_Judged):
+    """What `judge_printed` says of one result beside a printed number: "compatible",
+    "below", "above" or "undecided"."""
+
     level: float = field(init=False)  # mean of the result
 
     def __post_init__(self) -> None:
-        for name in ("conclusion", "level"):
-            object.__setattr__(self, name, self.facts[name])
-
-    @property
-    def status(self) -> int:
-        """0 compatible, 1 below or above, 2 undecided."""
-        from benchmark.commands.judge import status_of
-
-        return status_of([self.facts])
+        super().__post_init__()
+        object.__setattr__(self, "level", self.facts["level"])
 
     @property
     def interval(self) -> Interval:
@@ -117,31 +119,11 @@ class PrintedVerdict:
         return self.facts["low"], self.facts["high"]
 
     @property
-    def margin(self) -> float:
-        return self.facts["margin"]
-
-    @property
     def on_test_set(self) -> str | None:
         """The same for other trainings on these queries; None: nothing is known of
         other trainings."""
-        here = self.facts["on_test_set"]
-        return here and here["conclusion"]
-
-    @property
-    def notes(self) -> list[str]:
-        return list(self.facts["notes"])
-
-    def summary(self) -> str:
-        """The lines that `rematch judge --printed` prints."""
-        from benchmark.commands.judge import shown
-
-        return shown(dict(self.facts))
-
-    def to_dict(self) -> dict[str, Any]:
-        return deepcopy(dict(self.facts))
-
-    def _repr_html_(self) -> str:
-        return _html(self.facts)
+        of_trainings = self.facts["on_test_set"]
+        return of_trainings and of_trainings["conclusion"]
 
 
 @dataclass(frozen=True)

@@ -68,13 +68,13 @@ def judge(
     """
     from benchmark.commands import judge as command
 
-    asked = command.question_of_claim(claim, metric, margin)
+    question = command.question_of_claim(claim, metric, margin)
     reading = _reading(first_rank, scale)
     sides = {"A": a, "B": b}
-    given, others = _read(sides, clusters, asked.metric, ranks, layer, reading)
+    given, others = _read(sides, clusters, question.metric, ranks, layer, reading)
     if len(given) < 2:
         raise UserError("judge", "two results", f"{a} twice", "name another one")
-    (facts,) = command.judge_pairs([given], others, asked)
+    (facts,) = command.judge_pairs([given], others, question)
     return Verdict(facts)
 
 

@@ -68,9 +68,9 @@ def audit(
     counts = queries if isinstance(queries, tuple) else [queries]
     text = None if queries is None else ",".join(map(str, counts))
     rows = command.rows_of(table, command.queries_of(text), folds, name)
-    found = command.findings(rows)
-    facts = tuple(command.facts_of(finding) for finding in found)
-    return Audit(facts, command.shown(found, len(rows)))
+    suspicious = command.findings(rows)
+    facts = tuple(command.facts_of(finding) for finding in suspicious)
+    return Audit(facts, command.shown(suspicious, len(rows)))
 
 
 def plan(
@@ -108,7 +108,7 @@ def plan(
     """
     from benchmark.commands import plan as command
 
-    asked = Namespace(
+    arguments = Namespace(
         difference=difference,
         kind=kind,
         metric=metric,
@@ -124,7 +124,7 @@ def plan(
     if kind not in command.KINDS:
         known = ", ".join(command.KINDS)
         raise UserError("kind", f"one of {known}", kind, "correct it")
-    return Plan(command.facts_of(command.plan_of(asked), seeds, images))
+    return Plan(command.facts_of(command.plan_of(arguments), seeds, images))
 
 
 def leaderboard(

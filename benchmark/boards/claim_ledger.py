@@ -40,9 +40,8 @@ class LedgerRow:
     alike: list[ClaimEntry] = field(default_factory=list)
     # why it was not -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
-    tests: list[ClaimOnSetUp] = field(
-        default_factory=list
-    )  # the findings on photographs
+    # the findings on photographs
+    tests: list[ClaimOnSetUp] = field(default_factory=list)
     graded: Graded | None = None  # over these tests; None: there is none
 
     def add(
@@ -137,7 +136,7 @@ def ledger(
     the strongest features: their strength is the level of the best row on them.
 
     `evidence` is what images do to differences, by season: without it, set-ups on the
-    same images are pooled as if these were others.
+    same images are pooled as if each image did the same in all of them.
     """
     rows = {}
     for name, paper in papers().items():

@@ -66,10 +66,9 @@ class ClaimTest:
     claim: Claim
     # the sentence names another dataset: this is the same comparison here
     is_elsewhere: bool
-    # those that were run, and the verdict on each; none: not run
-    parts: list[Part] = field(default_factory=list)
+    # the verdict on each part that was run, and its place in the claim; none: not run
     verdicts: list[Verdict] = field(default_factory=list)
-    indices: list[int] = field(default_factory=list)  # of these parts in the claim
+    indices: list[int] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
@@ -173,7 +172,6 @@ def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
         paper=name,
         claim=claim,
         is_elsewhere=_is_elsewhere(board, claim),
-        parts=parts,
         verdicts=verdicts,
         indices=indices,
         flags=[*missing, *flags.claim_flags(board, presets, verdicts)],

@@ -15,7 +15,6 @@ from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name
 from benchmark.stats.claim_kinds import Conclusion, Side
-from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
 from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Size
 
@@ -81,14 +80,6 @@ class ClaimEntry(Strict):
     def compared(self) -> VerdictEntry:
         """The part that decides, of a claim that was run."""
         return self.parts[self.decisive]
-
-    def part_like(self, comparison: Comparison) -> VerdictEntry | None:
-        """The part that compares the same; None where it was not run."""
-        same = (*comparison.titles, comparison.metric)
-        for part in self.parts:
-            if (part.first, part.second, part.metric) == same:
-                return part
-        return None
 
     @property
     def needs(self) -> str:

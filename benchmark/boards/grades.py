@@ -109,10 +109,8 @@ class Graded:
     def decisive(self) -> PooledPart:
         """The part whose verdict is that of the claim; of one that depends on the set-up
         that whose set-ups differ most."""
-        if self.grade == Grade.DEPENDS:
-            return most_unlike(self.parts)
-        verdict = rules.decisive([part.verdict for part in self.parts])
-        return next(part for part in self.parts if part.verdict is verdict)
+        is_unlike = self.grade == Grade.DEPENDS
+        return most_unlike(self.parts) if is_unlike else decisive_of(self.parts)
 
     @property
     def is_smaller(self) -> bool:
@@ -130,8 +128,7 @@ class Graded:
 def graded(claims: Sequence[tuple[Claim, Sequence[ClaimOnSetUp]]]) -> list[Graded]:
     """The counted claims of one paper, each with one test on photographs or more."""
     pooled = [_pooled(claim, tests) for claim, tests in claims]
-    asked = [[part.verdict for part in parts] for parts in pooled]
-    judged = rules.judge(asked)
+    judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
     chances = [_heterogeneity(parts) for parts in pooled]
     adjusted = np.minimum(1.0, holm_products(chances)) if chances else []
     listed = []
@@ -170,7 +167,7 @@ def _pooled(claim: Claim, tests: Sequence[ClaimOnSetUp]) -> list[PooledPart]:
 def verdicts_alone(claim: Claim, finding: ClaimEntry) -> dict[int, Verdict]:
     """What a set-up says of each part of a claim for itself, by its place in the claim,
     without an adjustment for other claims."""
-    asked = []
+    verdicts = []
     for entry in finding.parts:
         verdict = Verdict(
             comparison=_comparison(entry),
@@ -179,8 +176,8 @@ def verdicts_alone(claim: Claim, finding: ClaimEntry) -> dict[int, Verdict]:
         )
         if not _can_judge(entry):
             verdict = replace(verdict, blocked=Flag("", finding.reason, blocks=True))
-        asked.append(verdict)
-    (judged,) = rules.judge([asked])
+        verdicts.append(verdict)
+    (judged,) = rules.judge([verdicts])
     return {
         entry.part: verdict
         for entry, verdict in zip(finding.parts, judged, strict=True)
@@ -220,13 +217,13 @@ def _judged_by(
         doubt=pooled.doubt,
         is_of_these_trainings=any(entry.is_of_these_trainings for entry in entries),
     )
-    here = fmean(entry.slopes[0] for entry in entries)
+    slope = fmean(entry.slopes[0] for entry in entries)
     verdict = Verdict(
         comparison=comparison,
         rule=Rule(kind=kind, margin=fmean(entry.margin for entry in entries)),
         printed=first.printed,
         has_scale=first.size is not None,
-        slopes=(here, first.slopes[1]),
+        slopes=(slope, first.slopes[1]),
         biases=_biases(entries),
     )
     return PooledPart(
@@ -289,7 +286,7 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     answers = set(map(_answer, most_unlike(parts).alone))
     if p <= ALPHA and len(answers) > 1:
         return Graded(grade=Grade.DEPENDS, **facts)
-    decisive = Graded(grade=Grade.UNDECIDED, **facts).decisive
+    decisive = decisive_of(parts)
     conclusion = decisive.verdict.conclusion
     if conclusion == Conclusion.UNDECIDED:
         is_out_of_reach = any(part.is_out_of_reach for part in parts)
@@ -306,6 +303,12 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     if contradicting:
         grade = Grade.UNDECIDED
     return Graded(grade=grade, agreeing=agreeing, contradicting=contradicting, **facts)
+
+
+def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:
+    """The part whose pooled verdict is that of the claim."""
+    verdict = rules.decisive([part.verdict for part in parts])
+    return next(part for part in parts if part.verdict is verdict)
 
 
 def most_unlike(parts: Sequence[PooledPart]) -> PooledPart:

@@ -61,12 +61,12 @@ def main(arguments: argparse.Namespace) -> int:
         frame = read_printed(arguments.table)
         queries = queries_of(arguments.queries)
         rows = rows_of(frame, queries, arguments.folds, str(arguments.table))
-    found = findings(rows)
+    suspicious = findings(rows)
     if arguments.format == JSON:
-        print(json_text([facts_of(finding) for finding in found]), end="")
+        print(json_text([facts_of(finding) for finding in suspicious]), end="")
     else:
-        print(shown(found, len(rows)))
-    is_wrong = any(finding.is_impossible for finding in found)
+        print(shown(suspicious, len(rows)))
+    is_wrong = any(finding.is_impossible for finding in suspicious)
     return int(arguments.check and is_wrong)
 
 
@@ -80,11 +80,11 @@ def facts_of(finding: Finding) -> dict:
     }
 
 
-def shown(found: Sequence[Finding], rows: int) -> str:
+def shown(suspicious: Sequence[Finding], rows: int) -> str:
     """A line for each finding, and what was looked at."""
-    impossible = sum(finding.is_impossible for finding in found)
-    lines = [printable(finding.sentence) for finding in found]
-    counts = f"{impossible} impossible, {len(found) - impossible} improbable"
+    impossible = sum(finding.is_impossible for finding in suspicious)
+    lines = [printable(finding.sentence) for finding in suspicious]
+    counts = f"{impossible} impossible, {len(suspicious) - impossible} improbable"
     return "\n".join([*lines, f"{rows} rows: {counts}"])
 
 

@@ -31,8 +31,8 @@ def folds_of(dataset: str, count: int) -> list[Fold]:
 
 def fold_of(name: str) -> Fold | None:
     """The fold of that name; None for a dataset that is none."""
-    found = NAME.fullmatch(name)
-    return Fold(found["dataset"], int(found["number"])) if found else None
+    match = NAME.fullmatch(name)
+    return Fold(match["dataset"], int(match["number"])) if match else None
 
 
 def whole_of(name: str) -> str:

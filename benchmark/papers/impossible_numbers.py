@@ -66,12 +66,12 @@ class Audited:
 
 def findings(rows: Iterable[Audited]) -> list[Finding]:
     """What is impossible or improbable, row by row."""
-    found = []
+    listed = []
     for row in rows:
         for way in WAYS:
-            found += _of_direction(row, way)
-        found += _of_sums(row)
-    return found
+            listed += _of_direction(row, way)
+        listed += _of_sums(row)
+    return listed
 
 
 def _of_direction(row: Audited, way: str) -> Iterator[Finding]:

@@ -19,9 +19,8 @@ from math import sqrt
 import numpy as np
 from scipy import special
 
-from benchmark.stats.significance import Doubt
+from benchmark.stats.significance import MOST_FREEDOM, Doubt
 
-MOST_FREEDOM = 1e6  # as good as normal
 NO_DOUBT = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
 
 
@@ -85,8 +84,8 @@ def heterogeneity(set_ups: Sequence[SetUp]) -> float:
         return 1.0
     statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C))
     gaps, freedom = count - 1, _least_freedom(set_ups, covariance_SS)
-    left = max(freedom - gaps + 1, 1.0)
-    return float(special.fdtrc(gaps, left, statistic * left / (freedom * gaps)))
+    of_error = max(freedom - gaps + 1, 1.0)  # degrees of freedom
+    return float(special.fdtrc(gaps, of_error, statistic * of_error / (freedom * gaps)))
 
 
 def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:

@@ -23,6 +23,7 @@ from scipy import special  # stats takes a second to import
 from benchmark.core.confidence import ALPHA as ALPHA
 from benchmark.core.confidence import LEVEL
 
+MOST_FREEDOM = 1e6  # as good as normal
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
 Z = float(special.ndtri((1 + LEVEL) / 2))
 

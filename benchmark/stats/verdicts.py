@@ -26,13 +26,13 @@ from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import (
     ALPHA,
+    MOST_FREEDOM,
     Doubt,
     Estimate,
     holm_products,
     on_other_images,
 )
 
-MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 # more further trainings of a preset, or folds, are called no number of them
 MOST_SEEDS = 20
@@ -371,8 +371,8 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict that is that of its claim. Of those with the worst conclusion: where
     all hold the least sure one, where one is denied the surest, or that with the
-    smallest difference where none is found. Of undecided ones that
-    with the opposite difference, then a blocked one."""
+    smallest difference where none is found. Of undecided ones that with the opposite
+    difference, then a blocked one."""
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
