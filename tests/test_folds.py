@@ -11,6 +11,10 @@ import pytest
 import torch
 from refusals import refused
 
+from benchmark.boards import boards as boards_module
+from benchmark.boards import claim_entries, comparisons
+from benchmark.boards.claims_file import read_seasons
+from benchmark.boards.fold_boards import read_fold_boards
 from benchmark.boards.season_boards import read_boards
 from benchmark.collect.__main__ import collect
 from benchmark.commands import run, tune, verify
@@ -25,6 +29,7 @@ from benchmark.encode import drawn_pretraining
 from benchmark.encode import folds as encode_folds
 from benchmark.features.standardisation import Standardiser
 from benchmark.prepare.folds import dealt, prepare_folds, splits_of
+from benchmark.report.__main__ import write_report
 from benchmark.scoring import checkpoints
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import read_season
@@ -62,6 +67,7 @@ SEASON = {
         }
     },
     "presets": ["cca", "vse", "projection_info_nce"],
+    "claims": [{"better": "vse", "than": "cca", "metric": "rsum", "statement": "s"}],
     "corrections": {"nnn": ["vse"]},
     "seeds": [0, 1],
     "device": "cpu",
@@ -421,10 +427,43 @@ def test_a_vocabulary_is_that_of_the_training_captions_of_the_fold(params):
         assert frequent < everywhere
 
 
-def test_boards_show_no_fold(params):
+def test_folds_have_a_board_beside_that_of_the_official_split(params):
     boards = read_boards(params)
     assert [board.dataset for board in boards] == ["tiny"]
     assert not boards[0].missing
+    (board,) = read_fold_boards(params)
+    assert board.dataset == "tiny_folds"
+    assert board.title == f"{boards[0].title}, folds 1 to {COUNT - 1}"
+    assert [fold.dataset for fold in board.fold_boards] == [f.name for f in FOLDS]
+    assert [row.preset for row in board.rows] == ["cca", "vse", "vse_nnn"]
+    assert board.test_images == 24 * len(FOLDS)
+    for row in board.rows:
+        values = comparisons.sample_of(board, row, "rsum").values
+        of_folds = [fold.row(row.preset).mean("rsum") for fold in board.fold_boards]
+        assert list(values.values()) == of_folds
+    assert claim_entries.test_images(board) != claim_entries.test_images(boards[0])
+
+
+def test_a_season_without_results_on_folds_has_no_board_of_them(params):
+    assert read_fold_boards(params.model_copy(update={"season": "another"})) == []
+
+
+def test_pages_and_claims_of_a_season_tell_of_its_folds(params, monkeypatch):
+    monkeypatch.setattr(boards_module, "MIN_TEST_QUERIES", 20)
+    folder = write_report(params)
+    page = (folder / "datasets/tiny_folds.md").read_text()
+    assert "fold 2" in page
+    assert "datasets/tiny_folds.md" in (folder / "README.md").read_text()
+    season = read_seasons(folder.parent, "small")[0]
+    official, folds = season.datasets
+    assert folds.dataset == "tiny_folds"
+    assert not folds.leaders  # it ranks no rows
+    assert folds.split == official.split == "drawn"  # and so is no photograph
+    assert folds.images == 24 * len(FOLDS)
+    tested = [claim for claim in folds.claims if claim.parts]
+    assert tested
+    for claim in tested:
+        assert all(part.seeds is None for part in claim.parts)
 
 
 def test_what_was_made_is_not_made_again(params):
@@ -526,6 +565,7 @@ def test_what_is_fitted_is_fitted_anew_and_all_else_is_taken():
     sentence = settings["sentence"] | {"transformer": {"weights": "mini"}}
     datasets = {"tiny": settings | {"sentence": sentence}}
     changes = {"datasets": datasets, "presets": ["cca", "projection_info_nce"]}
+    changes["claims"] = []
     changes |= {
         "corrections": {},
         "sentence_of": {"cca": "hglmm", "projection": "transformer"},
@@ -560,5 +600,6 @@ def test_presets_of_folds_without_folds_are_refused():
 def test_what_a_preset_needs_is_run_on_folds_too():
     settings = SEASON["datasets"]["tiny"] | {"fold_presets": ["*_i2t_lse"]}
     changes = {"datasets": {"tiny": settings}, "presets": ["scan_t2i_avg_i2t_lse"]}
+    changes["claims"] = []
     with refused("scan_t2i_avg_i2t_lse", do="fold_presets"):
         resolve("small", Season(**SEASON | changes | {"corrections": {}}))

@@ -289,6 +289,8 @@ class Board:
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
     asked: Mapping[str, LayerPairs] = field(default_factory=dict)
+    # of several folds: the board of each; a result is the mean of theirs (fold_boards)
+    fold_boards: tuple["Board", ...] = ()
 
     @property
     def title(self) -> str:
@@ -353,7 +355,8 @@ class Board:
         return self.card.get("folds", 1)
 
     def test_queries(self, task: str) -> int:
-        """Number of test queries of a task, in the direction that has the fewest."""
+        """Number of test queries of a task, in the direction that has the fewest; of
+        folds, of one of them."""
         counted = self.card["counts"]["test"]
         directions = ("p2r",) if task == "localisation" else self.ways
         return min(counted.get(QUERIES[direction], 0) for direction in directions)
@@ -361,6 +364,12 @@ class Board:
     def is_small(self, task: str) -> bool:
         """Whether a task has too few test queries for any conclusion."""
         return self.test_queries(task) < MIN_TEST_QUERIES
+
+    @property
+    def test_images(self) -> int:
+        """Number of test images, of all folds together."""
+        boards = self.fold_boards or (self,)
+        return sum(board.card["counts"]["test"]["images"] for board in boards)
 
     @property
     def outcomes(self) -> list[Outcome]:

@@ -34,20 +34,25 @@ DIGITS = 6  # significant ones
 
 
 def season_claims(
-    params: Params, boards: Sequence[Board], layers: Callable[[Board], Sequence]
+    params: Params,
+    boards: Sequence[Board],
+    layers: Callable[[Board], Sequence],
+    folds: Sequence[Board] = (),
 ) -> SeasonClaims:
-    """What the boards of a season say; `layers` gives the BoardLayers of a board."""
+    """What the boards of a season say; `layers` gives the BoardLayers of a board. Those
+    of `folds` are further set-ups of the claims, and rank no rows."""
     datasets = [_measured(board, layers(board)) for board in boards]
+    datasets += [_measured(board, ()) for board in folds]
     return SeasonClaims(season=params.season, title=params.title, datasets=datasets)
 
 
 def _measured(board: Board, layers: Sequence) -> Measured:
-    tasks = (board.retrieval, board.localisation)
+    tasks = () if board.fold_boards else (board.retrieval, board.localisation)
     return Measured(
         dataset=board.dataset,
         title=board.title,
         split=board.card["split"],
-        images=board.card["counts"]["test"]["images"],
+        images=board.test_images,
         test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
@@ -59,10 +64,11 @@ def test_images(board: Board) -> str:
     """A digest of which test images a board has, and of their order: that of the raw
     files, of the split, and of the images of all queries."""
     digest = hashlib.sha256()
-    digest.update(f"{board.card['manifest']} {board.card['split']}".encode())
-    groups = board.groups
-    for images in (groups.of_image, *groups.image_of_query.values()):
-        digest.update(np.ascontiguousarray(images, dtype=np.int64).tobytes())
+    for part in board.fold_boards or (board,):
+        digest.update(f"{part.card['manifest']} {part.card['split']}".encode())
+        groups = part.groups
+        for images in (groups.of_image, *groups.image_of_query.values()):
+            digest.update(np.ascontiguousarray(images, dtype=np.int64).tobytes())
     return digest.hexdigest()[:16]
 
 

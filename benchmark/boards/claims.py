@@ -40,6 +40,7 @@ from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import (
     WORST_FIRST,
     Flag,
+    Limit,
     Rule,
     Verdict,
     log_odds_per_point,
@@ -144,9 +145,18 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
             for bias in verdict.biases
             if bias._replace(blocks=True) not in blocking
         ]
+        if board.fold_boards:
+            verdicts = [_of_folds(verdict) for verdict in verdicts]
         all_flags = [*dict.fromkeys(blocking + biases), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
+
+
+def _of_folds(verdict: Verdict) -> Verdict:
+    """A further training of a row over folds is a further fold."""
+    if verdict.limit is None:
+        return verdict
+    return replace(verdict, limit=Limit(seeds=None, folds=verdict.limit.seeds))
 
 
 def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
@@ -294,6 +304,8 @@ def is_dataset(board: Board, place: str) -> bool:
 def is_same(paper: Paper, board: Board, place: str) -> bool:
     """Whether the test images of the board are those that the paper measured at the
     place."""
+    if board.fold_boards:
+        return False
     dataset, split = place.split("/")
     is_partition = board.card["split"] == paper.paper.splits.get(dataset)
     return is_dataset(board, place) and is_partition and split == "test"

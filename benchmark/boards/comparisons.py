@@ -12,6 +12,7 @@ scores and correlations, which do not vary alike, from the row itself.
 """
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 from statistics import fmean
@@ -118,7 +119,7 @@ def interval_over_images(
 def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
     """The spread that the mean of the row's trainings inherits; None: it is not
     known."""
-    count = len(usable(row, metric))
+    count = len(sample_of(board, row, metric).values)
     if not count:
         return None
     return spread_of(board, row.task, metric).part(
@@ -143,13 +144,19 @@ def compare(
         samples,
         spread_of(board, first.task, metric),
         varies_as=[_varies_as(board, row, metric) for row in rows],
-        is_shared=bool(
-            frozenset.intersection(*(trainings_of(board, row) for row in rows))
-        ),
+        is_shared=_are_paired(board, rows),
         less_is_better=quantity(metric).less_is_better,
         metric=metric,
         titles=(first.title, second.title if second else ""),
     )
+
+
+def _are_paired(board: Board, rows: Sequence[Row]) -> bool:
+    """Whether runs of two rows belong together: trainings that they share, or folds,
+    whose images they share."""
+    if board.fold_boards:
+        return True
+    return bool(frozenset.intersection(*(trainings_of(board, row) for row in rows)))
 
 
 @lru_cache(maxsize=4096)
@@ -173,8 +180,10 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
 
     Its noise is None where that of one is not known: of times, MedR, means of scores,
     and S of records without resamples. The noise of a difference is the difference of
-    the noises.
+    the noises. On the board of several folds each of them counts as one training.
     """
+    if board.fold_boards:
+        return _sample_over_folds(board, row, metric)
     outcomes, first, *second = usable(row, metric), *sides(metric)
     measured = {
         seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()
@@ -191,6 +200,26 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
         is_asked = groups.of_queries(terms[0].direction) if terms else groups.of_image
         units = len(np.unique(is_asked))
     return Sample(measured, noise or None, units)
+
+
+def _sample_over_folds(board: Board, row: Row, metric: str) -> Sample:
+    """The mean of each fold by its number. Its images are in no other, so each fold has
+    terms of its own in the noise."""
+    known = {}
+    for number, fold in enumerate(board.fold_boards, start=1):
+        sample = sample_of(fold, fold.row(row.preset), metric)
+        if sample.values:
+            known[number] = sample
+    values = {number: sample.mean for number, sample in known.items()}
+    if not known or any(sample.noise is None for sample in known.values()):
+        return Sample(values, None)
+    sizes = [len(sample.mean_noise) for sample in known.values()]
+    noise, end = {}, 0
+    for (number, sample), size in zip(known.items(), sizes, strict=True):
+        noise[number] = np.zeros(sum(sizes))
+        noise[number][end : end + size] = sample.mean_noise
+        end += size
+    return Sample(values, noise, sum(sample.units for sample in known.values()))
 
 
 @lru_cache(maxsize=4096)
@@ -239,7 +268,7 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     rows = [row for row in board.rows if row.task == task and row.played]
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
-    if _is_of_its_own(metric):
+    if _is_of_its_own(board, metric):
         own = {}
         for preset, sample in samples.items():
             if len(sample.values) > 1:
@@ -249,16 +278,19 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     return comparisons.spread(samples, trained)
 
 
-def _is_of_its_own(metric: str) -> bool:
+def _is_of_its_own(board: Board, metric: str) -> bool:
     """Whether the spread of a row says nothing of that of another: other work beside a
-    training slows that training alone, and scores have the scale of their method."""
+    training slows that training alone, scores have the scale of their method, and folds
+    are hard or easy for all rows at once."""
+    if board.fold_boards:
+        return True
     return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
 
 
 def _varies_as(board: Board, row: Row, metric: str) -> str:
     """The preset whose spread counts for a row: of those whose trainings are the same,
     one."""
-    return row.preset if _is_of_its_own(metric) else _alike(board, row)
+    return row.preset if _is_of_its_own(board, metric) else _alike(board, row)
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.core.errors import UserError, corrected_by
+from benchmark.core.folds import folder_of
 from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
@@ -31,7 +32,7 @@ def read_boards(params: Params) -> list[Board]:
     """One board per dataset with a cell that was run; the others are named on stderr.
     Raises UserError where none was run, and for one that was run with other data or
     another protocol."""
-    season = SeasonResults.read(params)
+    season = SeasonResults.read(params, params.datasets)
     if season.missing:
         season.tell_missing()
     boards = []
@@ -53,15 +54,14 @@ class SeasonResults:
     trials: list[Trial]
 
     @classmethod
-    def read(cls, params: Params) -> "SeasonResults":
+    def read(cls, params: Params, datasets: Collection[str]) -> "SeasonResults":
+        """Of some datasets or folds of the season."""
         cells = {}
         for key, cell in (params.everything | params.brought).items():
-            if cell.dataset in params.datasets:  # no board shows folds
+            if cell.dataset in datasets:
                 cells[key] = cell
         with corrected_by(f"rematch play {params.season}"):
-            kept = {
-                name: results.read_kept(params.season, name) for name in params.datasets
-            }
+            kept = {name: results.read_kept(params.season, name) for name in datasets}
         known = presets() | own_presets(params.methods)
         known |= corrected_presets(params.corrections, known)
         return cls(
@@ -164,7 +164,7 @@ def _outcome(
     params: Params, cell: AnyCell, card: dict, kept: Mapping[str, CellResult]
 ) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
-    folder = RESULTS / params.season / cell.dataset
+    folder = RESULTS / params.season / folder_of(cell.dataset)
     file, advice = folder / RECORDS, f"rematch play {params.season}"
     if type(cell) is Brought:  # Cell and Fusion are of its kind
         file = folder / EXTERNAL / RECORDS

@@ -17,6 +17,7 @@ import pandas as pd
 from benchmark.boards import claim_entries, claims, claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
+from benchmark.boards.fold_boards import read_fold_boards
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import atomic, write_json, write_text
@@ -47,14 +48,14 @@ def main(arguments: argparse.Namespace) -> None:
 def write_report(params: Params) -> Path:
     """Write all pages, figures/, plots/ and metrics.json of the season; returns their
     folder."""
-    boards = read_boards(params)
+    boards, folds = read_boards(params), read_fold_boards(params)
     # what was read stays: no need to search it for garbage after each figure
     gc.freeze()
     # else triton, which torch imports, would list it as leaked
     atexit.register(gc.unfreeze)
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")
-    pages = season_pages(params, boards, figures)
+    pages = season_pages(params, boards, figures, folds)
     remove_others(figures.folder, figures.written)
     kept = [folder / name for name in (*pages.texts, page_contents.FILE)]
     for subfolder in ("datasets", "papers"):
@@ -68,8 +69,8 @@ def write_report(params: Params) -> Path:
     write_json(folder / page_contents.FILE, contents)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards))
-    season_claims = claim_entries.season_claims(params, boards, board_layers)
-    evidence = claim_entries.evidence(boards)
+    season_claims = claim_entries.season_claims(params, boards, board_layers, folds)
+    evidence = claim_entries.evidence([*boards, *folds])
     if len(evidence):
         with atomic(folder / claims_file.EVIDENCE) as part:
             evidence.to_parquet(part, index=False)

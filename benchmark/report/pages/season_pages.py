@@ -13,11 +13,13 @@ from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.core.folds import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
+from benchmark.report.pages.folds_page import folds_page
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Params
@@ -40,7 +42,10 @@ class SeasonPages:
 
 
 def season_pages(
-    params: Params, boards: Sequence[Board], figures: FigureFolder
+    params: Params,
+    boards: Sequence[Board],
+    figures: FigureFolder,
+    folds: Sequence[Board] = (),
 ) -> SeasonPages:
     """All pages; saves the figures that they show. A paper of which nothing was
     measured has no page."""
@@ -49,7 +54,7 @@ def season_pages(
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables):
             measured.append(name)
     texts = {
-        "README.md": _readme(params, boards, measured, figures),
+        "README.md": _readme(params, boards, measured, figures, folds),
         "claims.md": _claims(boards, figures),
     }
     tables: dict[str, dict[str, list[str]]] = {}  # page -> paper -> numbers
@@ -62,6 +67,10 @@ def season_pages(
     for board in boards:
         page = f"datasets/{board.dataset}.md"
         texts[page] = dataset_page(params, board, figures)
+        for of_folds in folds:
+            if folder_of_folds(board.dataset) == of_folds.dataset:
+                page = f"datasets/{of_folds.dataset}.md"
+                texts[page] = folds_page(board, of_folds)
         layers = board_layers(board)
         if layers:
             page = f"datasets/{board.dataset}-relevance.md"
@@ -79,6 +88,7 @@ def _readme(
     boards: Sequence[Board],
     measured: Sequence[str],
     figures: FigureFolder,
+    folds: Sequence[Board],
 ) -> str:
     """The first page: of each dataset and task a figure, who leads, and what was found
     in short; of the one with most rows before everything else."""
@@ -106,12 +116,15 @@ def _readme(
             section["summary"] = summary(board.whole, claim_tests_on(board.whole))
             summed_up.add(board.dataset)
         shown.append(section)
+    names = [of_folds.dataset for of_folds in folds]
+    folded = [board for board in boards if folder_of_folds(board.dataset) in names]
     return filled(
         "season.md.j2",
         params=params,
         shown=shown,
         boards=boards,
         layered=[board for board in boards if board_layers(board)],
+        folded=folded,
         papers={name: papers()[name].paper.title for name in measured},
     )
 

@@ -1,0 +1,124 @@
+"""The board of several folds against naive loops over the images of each."""
+
+from dataclasses import replace
+from statistics import fmean, stdev, variance
+
+import numpy as np
+import pytest
+from builders import board, standing
+from made_ranks import IMAGES, of_training, outcome, prepare, ranks_of
+from scipy import stats
+
+from benchmark.boards.boards import Board, Row
+from benchmark.boards.comparisons import compare, interval, sample_of
+from benchmark.boards.fold_boards import levels, resampled_t
+
+COUNT = 6
+QUALITIES = {"better": 2.0, "worse": 1.4}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    prepare()
+
+
+def played(preset: str, fold: int, seeds: tuple[int, ...] = (0,)) -> Row:
+    """A row on a fold, whose images are as hard for all rows."""
+    cells = []
+    for seed in seeds:
+        rng = np.random.default_rng([fold, seed])
+        cells.append(outcome(preset, seed, ranks_of(rng, QUALITIES[preset])))
+    return standing(preset, cells)
+
+
+def fold_board(fold: int, seeds: tuple[int, ...] = (0,)) -> Board:
+    made = board(*[played(preset, fold, seeds) for preset in QUALITIES])
+    counts = made.card["counts"] | {"train": {"images": 5 * IMAGES}}
+    counts["test"] = counts["test"] | {"images": IMAGES}
+    return replace(made, card=made.card | {"counts": counts})
+
+
+def together(folds: list[Board]) -> Board:
+    rows = []
+    for row in folds[0].rows:
+        outcomes = [o for fold in folds for o in fold.row(row.preset).outcomes]
+        rows.append(replace(row, outcomes=outcomes))
+    return replace(folds[0], rows=rows, fold_boards=tuple(folds))
+
+
+def differences(folds: list[Board]) -> list[float]:
+    gaps = []
+    for fold in folds:
+        better, worse = (fold.row(preset).mean("rsum") for preset in QUALITIES)
+        gaps.append(better - worse)
+    return gaps
+
+
+def noise_of_fold(fold: Board) -> float:
+    """Variance over its images of the difference of the two rows."""
+    left = np.zeros(IMAGES)
+    for sign, preset in zip((1, -1), QUALITIES, strict=True):
+        cells = fold.row(preset).played
+        left += sign * np.mean([of_training(cell, "rsum") for cell in cells], axis=0)
+    return float((left**2).sum())
+
+
+def test_rows_are_compared_fold_by_fold_with_the_variance_between_folds():
+    folds = [fold_board(number) for number in range(COUNT)]
+    every, gaps = together(folds), differences(folds)
+    found = compare(every, *every.rows, "rsum")
+    assert found.difference == pytest.approx(fmean(gaps))
+    assert found.trainings == (COUNT, COUNT)
+    of_images = fmean(map(noise_of_fold, folds))
+    wider = max(of_images, variance(gaps))  # no surer than images make it
+    assert found.estimate.error == pytest.approx(np.sqrt(wider / COUNT))
+    least = stats.t.ppf(0.975, COUNT - 1)
+    most = found.estimate.error * least
+    low, high = found.interval
+    assert (high - low) / 2 <= most * (1 + 1e-9)
+    assert found.difference == pytest.approx((low + high) / 2)
+
+
+def test_a_row_is_uncertain_for_the_images_and_the_trainings_of_folds():
+    folds = [fold_board(number) for number in range(COUNT)]
+    every = together(folds)
+    (better, _), values = every.rows, [fold.rows[0].mean("rsum") for fold in folds]
+    sample = sample_of(every, better, "rsum")
+    assert list(sample.values.values()) == pytest.approx(values)
+    assert sample.units == COUNT * IMAGES
+    low, high = interval(every, better, "rsum")
+    assert low < fmean(values) < high
+    (level, _) = levels(every, folds[0], "rsum")
+    assert level.by_fold == pytest.approx(values)
+    assert (level.mean, level.deviation) == pytest.approx(
+        (fmean(values), stdev(values))
+    )
+    assert (level.low, level.high) == (low, high)
+    assert level.official == pytest.approx(values[0])
+
+
+def test_seeds_of_one_fold_count_as_their_mean():
+    """Two trainings on the same images are no two folds."""
+    folds = [fold_board(number, (0, 1)) for number in range(COUNT)]
+    every = together(folds)
+    found = compare(every, *every.rows, "rsum")
+    assert found.trainings == (COUNT, COUNT)
+    gaps = differences(folds)
+    wider = max(fmean(map(noise_of_fold, folds)), variance(gaps))
+    assert found.estimate.error == pytest.approx(np.sqrt(wider / COUNT))
+
+
+def test_of_two_folds_nothing_is_known_of_others():
+    every = together([fold_board(number) for number in range(2)])
+    found = compare(every, *every.rows, "rsum")
+    assert not found.is_paired
+
+
+def test_the_corrected_resampled_t_allows_for_common_training_images():
+    folds = [fold_board(number) for number in range(COUNT)]
+    gaps = differences(folds)
+    found = resampled_t(together(folds), np.array(gaps))
+    expected = np.sqrt((1 / COUNT + 1 / 5) * variance(gaps))
+    assert (found.value, found.error) == pytest.approx((fmean(gaps), expected))
+    assert found.freedom == COUNT - 1
