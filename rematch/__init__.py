@@ -13,7 +13,7 @@ what to do. Importing it loads no torch, and changes nothing in the process.
 """
 
 from rematch.answers import Audit, Plan, PrintedRows, PrintedVerdict, Recalls, Verdict
-from rematch.comparing import judge, judge_printed
+from rematch.comparing import judge, judge_claims, judge_printed
 from rematch.looking_up import audit, leaderboard, plan, printed
 from rematch.scoring import recalls, score
 
@@ -27,6 +27,7 @@ __all__ = [
     "Verdict",
     "audit",
     "judge",
+    "judge_claims",
     "judge_printed",
     "leaderboard",
     "plan",

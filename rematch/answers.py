@@ -43,6 +43,11 @@ class _Judged:
         return status_of([self.facts])
 
     @property
+    def statement(self) -> str:
+        """What a file of claims states; "" without one."""
+        return self.facts.get("statement", "")
+
+    @property
     def margin(self) -> float:
         """Differences up to this count as none."""
         return self.facts["margin"]

@@ -78,6 +78,29 @@ def judge(
     return Verdict(facts)
 
 
+def judge_claims(path: str | PathLike[str]) -> list[Verdict | PrintedVerdict]:
+    """Whether the claims of a file hold, in its order; p is adjusted over all of them
+    that compare two results.
+
+    Parameters
+    ----------
+    path : of a .yaml file with `results` and `claims` (docs/claims.md)
+
+    Raises
+    ------
+    UserError (a ValueError) for a file that is none, and for results that cannot be
+    read or compared.
+    """
+    from benchmark.commands.judge import judge_claims as facts_of_claims
+    from benchmark.commands.written_claims import read_claims
+
+    verdicts: list[Verdict | PrintedVerdict] = []
+    for facts in facts_of_claims(read_claims(Path(path))):
+        is_printed = "printed" in facts
+        verdicts.append(PrintedVerdict(facts) if is_printed else Verdict(facts))
+    return verdicts
+
+
 def judge_printed(
     mine: "Given",
     number: str | float,

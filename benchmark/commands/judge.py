@@ -6,6 +6,7 @@
     rematch judge flickr8k:vse flickr8k:cca --pair flickr8k:scan_t2i_avg flickr8k:vse
     rematch judge new.csv old.csv --claim "A = B" --check
     rematch judge mine.parquet --printed 77.82
+    rematch judge --claims claims.yaml --check
 
 A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value
 (hits, 0 and 1 or 0 and 100, or any number), or query and rank (of the best relevant
@@ -24,6 +25,9 @@ same, and p is adjusted for all of them by Holm.
 or above: the result's interval lies wholly beyond what is rounded to the number.
 Compatible: the interval contains the number, and lies within --margin of it (default:
 a point per recall). Else it is undecided.
+
+--claims judges the claims that a .yaml file states of results beside it, together:
+docs/claims.md has its keys, and `pytest --claims FILE` runs each of them as a test.
 
 With --check the exit status is 0 if all pairs hold (or are compatible), 1 if one does
 not, 2 if one is undecided and none fails, 3 for an error.
@@ -74,6 +78,7 @@ from benchmark.commands.result_files import (
     table_of,
 )
 from benchmark.commands.trec_runs import read_qrels, read_runs
+from benchmark.commands.written_claims import ClaimOnFiles, read_claims
 from benchmark.core.command_line import CHECK, add_season
 from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, printable, short
@@ -99,7 +104,7 @@ BEATS = "A > B"  # the claim, if none is made
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "first", metavar="A", help="a table, a TREC run, or SEASON:PRESET"
+        "first", metavar="A", nargs="?", help="a table, a TREC run, or SEASON:PRESET"
     )
     parser.add_argument("second", metavar="B", nargs="?")
     parser.add_argument(
@@ -110,6 +115,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--printed", metavar="NUMBER", help="compare A with a printed number, not B"
+    )
+    parser.add_argument(
+        "--claims", type=Path, metavar="FILE", help="judge the claims of a .yaml file"
     )
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
     parser.add_argument(
@@ -165,7 +173,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def found_of(arguments: argparse.Namespace) -> list[dict]:
-    """The facts of each pair, or of the one result and a printed number."""
+    """The facts of each pair, of the one result and a printed number, or of each claim
+    of a file."""
+    if arguments.claims is not None:
+        return judge_claims(read_claims(arguments.claims))
     if arguments.printed is not None:
         names = [[arguments.first]]
         ((result,),), others = read_all(names, arguments)
@@ -196,6 +207,31 @@ def judge_pairs(
         else:
             judged.append(of_season(first, second, question))
     return facts_of(judged)
+
+
+def judge_claims(claims: Sequence[ClaimOnFiles]) -> list[dict]:
+    """The facts of each claim of a file, with Holm's p over those that compare two
+    results. Those by the same metric tell together how far trainings lie apart."""
+    judged, facts = [], {}
+    for number, claim in enumerate(claims):
+        metric, margin = claim.written.metric, claim.written.margin
+        alike = [other for other in claims if other.written.metric == metric]
+        results = [result for other in alike for result in other.results]
+        if claim.written.printed is not None:
+            (result,) = claim.results
+            number_here = claim.written.printed
+            facts[number] = compare_printed(
+                result, number_here, results, metric, margin
+            )
+        else:
+            conventions.check(*claim.results)
+            judged.append(of_files(*claim.results, results, claim.question))
+    of_pairs = iter(facts_of(judged))
+    listed = []
+    for number, claim in enumerate(claims):
+        of_claim = facts[number] if number in facts else next(of_pairs)
+        listed.append({"statement": claim.written.statement} | of_claim)
+    return listed
 
 
 def compare_printed(
@@ -232,6 +268,12 @@ def check_options(arguments: argparse.Namespace) -> None:
             raise UserError("--out", "a .md or .json file", path.name, "name it so")
     if arguments.margin is not None and not 0 <= arguments.margin < math.inf:
         raise UserError("--margin", "a number from 0", arguments.margin, "correct it")
+    if arguments.claims is not None:
+        check_claims_alone(arguments)
+        return
+    if arguments.first is None:
+        advice = "name A and B, or a file of claims with --claims"
+        raise UserError("judge", "two results", "none", advice)
     beside = arguments.second or arguments.pair or arguments.claim
     if arguments.printed is not None and beside:
         raise UserError("--printed", "one result alone", "B or a claim", "choose")
@@ -244,6 +286,25 @@ def check_options(arguments: argparse.Namespace) -> None:
         if first == second:
             found = f"{first} twice"
             raise UserError("judge", "two results", found, "name another one")
+
+
+def check_claims_alone(arguments: argparse.Namespace) -> None:
+    """Raises UserError for what a file of claims says by itself."""
+    others = {
+        "A": arguments.first,
+        "--claim": arguments.claim,
+        "--printed": arguments.printed,
+        "--metric": arguments.metric,
+        "--margin": arguments.margin,
+        "--qrels": arguments.qrels,
+        "--first-rank": arguments.first_rank,
+        "--scale": arguments.scale,
+        "--order": arguments.order,
+    }
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        advice = f"leave {given[0]} out, or write it into the file"
+        raise UserError("--claims", "a file of claims alone", given[0], advice)
 
 
 def question_of(arguments: argparse.Namespace) -> Question:
@@ -519,11 +580,13 @@ def _rounded(value: float | None) -> float | None:
 def lines(facts: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full
     stops."""
+    of_statement = [facts["statement"]] if facts.get("statement") else []
     if "printed" in facts:
-        return lines_against(facts)
+        return [*of_statement, *lines_against(facts)]
     unit, share = facts["unit"], facts["share_of_trainings"]
     claimed = f"{facts['first']} {KINDS[facts['kind']].verb} {facts['second']}"
-    sentences = [f"{claimed} by {facts['metric']}: {facts['conclusion']}"]
+    sentences = of_statement
+    sentences.append(f"{claimed} by {facts['metric']}: {facts['conclusion']}")
     first, second = facts["levels"]
     numbers = [f"levels {first:.4g} and {second:.4g}"]
     numbers.append(f"difference {facts['difference']:+.4g}")

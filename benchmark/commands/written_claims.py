@@ -1,0 +1,162 @@
+"""Claims that an author writes beside their results, in a file such as claims.yaml.
+
+    title: What our article says
+    results:
+      ours: [results/ours_0.csv, results/ours_1.csv]   # one file, or one for each seed
+      baseline: results/baseline.parquet
+    claims:
+      - {better: ours, than: baseline, metric: rsum, statement: "Ours is better."}
+      - {not_better: ours_large, than: ours}
+      - {alike: [ours, ours_again]}
+      - {result: ours, printed: "77.82", metric: i2t_r1}
+
+Paths are relative to the file. Claims that compare two results are judged together: p is
+adjusted over them by Holm. `rematch judge --claims` and `pytest --claims` read it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from benchmark.commands.judged_results import Question
+from benchmark.commands.result_files import (
+    OWN,
+    Reading,
+    Result,
+    read_table,
+    table_of,
+)
+from benchmark.core.errors import Strict, UserError, checked, entry
+from benchmark.core.files import read_yaml
+from benchmark.core.names import Name
+from benchmark.stats.claim_kinds import ALIKE, NOT_BETTER, ORDERED, ClaimKind
+
+FORMS = (
+    "better",
+    "not_better",
+    "alike",
+    "printed",
+)  # the keys that say what is claimed
+
+
+class ResultOfFile(Strict):
+    """Where a result is, and how it is read, as the options of `rematch judge` say."""
+
+    files: list[str] = Field(min_length=1)  # one for each seed
+    first_rank: int | None = Field(None, ge=0, le=1)
+    scale: float | None = Field(None, gt=0, allow_inf_nan=False)
+    layer: str = OWN
+
+
+class WrittenClaim(Strict):
+    """A statement on results of the file, by exactly one of FORMS."""
+
+    statement: str = ""  # "": what is compared
+    better: Name | None = None  # is better than `than`
+    not_better: Name | None = None  # is no better than `than`, by the margin
+    than: Name | None = None
+    alike: tuple[Name, Name] | None = None  # do not differ, by the margin
+    result: Name | None = None  # is compatible with what is `printed`
+    printed: str | None = None
+    metric: str | None = None  # None: that of `rematch judge`
+    margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+    @field_validator("printed", mode="before")
+    @classmethod
+    def _keeps_zeros(cls, value: object) -> object:
+        if isinstance(value, int | float):
+            raise ValueError(f'a text, printed: "{value}": its zeros count')
+        return value
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Self:
+        forms = [name for name in FORMS if getattr(self, name) is not None]
+        if len(forms) != 1:
+            raise ValueError(f"one of {', '.join(FORMS)}")
+        beside = {"than": ("better", "not_better"), "result": ("printed",)}
+        for name, wanting in beside.items():
+            if (getattr(self, name) is not None) != (forms[0] in wanting):
+                raise ValueError(f"`{name}` beside {' or '.join(wanting)}, and nowhere")
+        return self
+
+    @property
+    def kind(self) -> ClaimKind:
+        if self.alike or self.printed:
+            return ALIKE
+        return ORDERED if self.better else NOT_BETTER
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of what it is about, its first one first."""
+        if self.alike:
+            return self.alike
+        if self.printed is not None:
+            return (self.result,)
+        return (self.better or self.not_better, self.than)
+
+
+class ClaimsFile(Strict):
+    title: str = ""
+    results: dict[Name, ResultOfFile]
+    claims: list[WrittenClaim] = Field(min_length=1)
+
+    @field_validator("results", mode="before")
+    @classmethod
+    def _in_short(cls, value: object) -> object:
+        """A path, or a list of paths, stands for the files alone."""
+        if not isinstance(value, Mapping):
+            return value
+        spelt_out = {}
+        for name, result in value.items():
+            if isinstance(result, str):
+                result = {"files": [result]}
+            elif isinstance(result, list):
+                result = {"files": result}
+            spelt_out[name] = result
+        return spelt_out
+
+
+@dataclass(frozen=True)
+class ClaimOnFiles:
+    """A claim with the results that it is about."""
+
+    written: WrittenClaim
+    results: tuple[Result, ...]
+
+    @property
+    def question(self) -> Question:
+        return Question(
+            kind=self.written.kind,
+            metric=self.written.metric,
+            margin=self.written.margin,
+        )
+
+
+def read_claims(path: Path) -> list[ClaimOnFiles]:
+    """The claims of a file with their results. Raises UserError for a file that is none,
+    a name without a result, and a result that cannot be read."""
+    file = checked(ClaimsFile, read_yaml(path), str(path))
+    named = dict.fromkeys(name for claim in file.claims for name in claim.results)
+    of_name = {name: entry(file.results, name, f"{path}: result") for name in named}
+    table_of.cache_clear()  # files may have changed
+    claims = []
+    for claim in file.claims:
+        if len(set(claim.results)) < len(claim.results):
+            found = f"{claim.results[0]} twice"
+            raise UserError(f"{path}: claims", "two results", found, "name another one")
+        results = [
+            _read(path, name, of_name[name], claim.metric) for name in claim.results
+        ]
+        claims.append(ClaimOnFiles(claim, tuple(results)))
+    return claims
+
+
+def _read(path: Path, name: str, result: ResultOfFile, metric: str | None) -> Result:
+    """The directions of the metric alone."""
+    files = [str(path.parent / file) for file in result.files]
+    reading = Reading(first_rank=result.first_rank, scale=result.scale)
+    read = read_table(",".join(files), result.layer, metric, reading)
+    return replace(read, name=name)

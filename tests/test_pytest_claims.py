@@ -1,0 +1,42 @@
+"""The plugin of pytest that runs claims as tests."""
+
+import pytest
+from test_written_claims import folder, written
+
+pytest_plugins = ["pytester"]
+assert folder  # the fixture
+
+
+@pytest.fixture
+def run(folder, pytester):
+    """Runs the claims in a pytest of its own, in this process."""
+
+    def run_claims(*claims: str) -> pytest.RunResult:
+        path = written(folder, *claims)
+        options = ("-p", "rematch.pytest_claims", "-p", "no:cacheprovider")
+        return pytester.runpytest_inprocess(*options, "--claims", str(path))
+
+    return run_claims
+
+
+def test_a_claim_passes_fails_or_is_skipped(run):
+    result = run(
+        "better: better, than: worse, statement: one",
+        "better: worse, than: better, statement: two",
+        'result: better, printed: "74.0", margin: 0.1, statement: three',
+    )
+    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["two", "*worse beats better*reversed*"])
+
+
+def test_claims_without_a_statement_have_names_of_their_own(run):
+    claim = "better: better, than: worse"
+    result = run(claim, claim)
+    result.assert_outcomes(passed=2)
+
+
+def test_a_file_that_is_none_ends_with_one_line(run):
+    result = run("better: better")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--claims*claims.yaml*expected*"])

@@ -1,0 +1,129 @@
+"""Claims that an author writes beside their results."""
+
+import runpy
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from refusals import refused
+
+import rematch
+from benchmark.commands.judge import judge_claims
+from benchmark.commands.written_claims import read_claims
+
+EXAMPLE = Path(__file__).parents[1] / "examples/claims"
+QUERIES = 400
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Results of three methods: hits of two seeds."""
+    levels = {"better": (300, 302), "worse": (240, 243), "equal": (301, 301)}
+    for name, hits in levels.items():
+        for seed, count in enumerate(hits):
+            values = [int(query < count) for query in range(QUERIES)]
+            table = pd.DataFrame({"query": range(QUERIES), "value": values})
+            table.to_csv(tmp_path / f"{name}_{seed}.csv", index=False)
+    return tmp_path
+
+
+def written(folder: Path, *claims: str, **others: str) -> Path:
+    lines = ["results:"]
+    for name in ("better", "worse", "equal"):
+        lines.append(f"  {name}: [{name}_0.csv, {name}_1.csv]")
+    lines += [f"  {name}: {result}" for name, result in others.items()]
+    lines += ["claims:", *(f"  - {{{claim}}}" for claim in claims)]
+    path = folder / "claims.yaml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def conclusions(path: Path) -> list[str]:
+    return [facts["conclusion"] for facts in judge_claims(read_claims(path))]
+
+
+def test_each_form_of_a_claim_is_judged(folder):
+    path = written(
+        folder,
+        "better: better, than: worse",
+        "better: worse, than: better",
+        "not_better: worse, than: better",
+        "alike: [better, equal], margin: 5",
+        'result: worse, printed: "75.0"',
+    )
+    assert conclusions(path) == [
+        "holds",
+        "reversed",
+        "holds",
+        "holds",
+        "below",
+    ]
+
+
+def test_claims_that_compare_results_are_adjusted_together(folder):
+    claims = ["better: better, than: worse", "better: better, than: equal"]
+    alone = judge_claims(read_claims(written(folder, claims[0])))[0]
+    both = judge_claims(read_claims(written(folder, *claims)))
+    assert alone["adjusted_p"] == alone["p"]
+    assert both[0]["pairs"] == 2
+    assert both[0]["adjusted_p"] == pytest.approx(2 * both[0]["p"], rel=1e-4)
+
+
+def test_a_claim_keeps_its_place_and_its_statement(folder):
+    path = written(
+        folder,
+        'result: better, printed: "75.0", statement: first',
+        "better: better, than: worse, statement: second",
+    )
+    printed, compared = rematch.judge_claims(path)
+    assert (printed.statement, compared.statement) == ("first", "second")
+    assert isinstance(printed, rematch.PrintedVerdict)
+    assert compared.holds
+    assert compared.summary().startswith("second\n")
+
+
+def test_a_result_is_read_as_the_file_says(folder):
+    ranks = pd.DataFrame({"query": range(QUERIES), "rank": 1})
+    ranks.to_csv(folder / "ranks.csv", index=False)
+    path = written(
+        folder,
+        'result: first, printed: "100.0", metric: r1',
+        first="{files: [ranks.csv], first_rank: 1}",
+    )
+    (facts,) = judge_claims(read_claims(path))
+    assert facts["level"] == 100
+
+
+@pytest.mark.parametrize(
+    "claim, found",
+    [
+        ("better: better, than: wrose", "wrose"),
+        ("better: better, than: better", "better twice"),
+        ("better: better", "than"),
+        ("alike: [better, worse], than: equal", "than"),
+        ("better: better, than: worse, alike: [better, worse]", "better"),
+        ("result: better, printed: 75.0", "75.0"),
+        ("better: better, than: worse, margin: -1", "-1"),
+        ("beter: better, than: worse", "beter"),
+    ],
+)
+def test_what_is_no_claim_is_refused_in_one_line(folder, claim, found):
+    with refused("claims.yaml") as error:
+        read_claims(written(folder, claim))
+    line = str(error.value)
+    assert found in line
+    assert "\n" not in line
+
+
+def test_a_missing_file_is_named(folder):
+    path = written(folder, "better: gone, than: worse", gone="gone.csv")
+    with refused("gone.csv"):
+        read_claims(path)
+
+
+def test_the_example_holds(tmp_path):
+    place = shutil.copytree(EXAMPLE, tmp_path / "claims")
+    runpy.run_path(str(place / "make_results.py"), run_name="__main__")
+    verdicts = rematch.judge_claims(place / "claims.yaml")
+    assert [verdict.status for verdict in verdicts] == [0, 0]
