@@ -17,11 +17,12 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 
-ACTIVATE = "rematch: no package {}: activate the environment (. .venv/bin/activate)"
+from benchmark.core.extras import told
+
 try:
     from benchmark.core.command_line import run_stage
-except ModuleNotFoundError as error:
-    sys.exit(ACTIVATE.format(error.name))
+except ModuleNotFoundError as missing:
+    sys.exit(f"rematch: {told(missing)}")
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
 COMMANDS = (
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
-            sys.exit(ACTIVATE.format(error.name))
+            sys.exit(f"rematch {argv[0]}: {told(error)}")
         program = f"rematch {argv[0]}"
         return run_stage(verb.__doc__, verb.configure, verb.main, argv[1:], program)
     parser = argparse.ArgumentParser(

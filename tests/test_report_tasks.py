@@ -37,6 +37,7 @@ from benchmark.data.results import RETRIEVED, SAMPLES, Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
+from benchmark.report.all_tables import tables_of
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import dataset_page, result_tables
 from benchmark.report.pages.paper_tables import paper_table
@@ -423,7 +424,7 @@ def test_claims_on_phrases_have_verdicts(boards):
 
 
 def test_all_tables_can_be_exported(boards):
-    tables = report.tables_of(params(), list(boards.values()))
+    tables = tables_of(params(), list(boards.values()))
     assert {"scenes/localisation", "scenes/p2r", "scenes/cost", "coco/folds"} <= set(
         tables
     )

@@ -8,7 +8,12 @@ import pytest
 
 from benchmark.boards import claim_entries, flags
 from benchmark.boards.boards import Board, Row
-from benchmark.report.pages import dataset_page, result_tables, season_pages
+from benchmark.report.pages import (
+    dataset_page,
+    dataset_tables,
+    result_tables,
+    season_pages,
+)
 from benchmark.report.pages.result_tables import (
     SHOWN,
     first_page,
@@ -318,8 +323,8 @@ def test_what_the_splits_share_is_counted():
     }
     leaks |= {"near_pictures": [], "captions": 3, "near_captions": 4}
     leaks["items"] = dict.fromkeys(kinds, {"train": 1, "val": 0, "test": 2})
-    table = dataset_page.leakage({"title": "Made", "leakage": leaks})
+    table = dataset_tables.leakage({"title": "Made", "leakage": leaks})
     assert [line[1:] for line in table.rows] == [
         [count, 1, 0, 2] for count in (1, 7, 3, 4)
     ]
-    assert len(dataset_page.leakage({"title": "Made", "leakage": {"notes": []}})) == 0
+    assert len(dataset_tables.leakage({"title": "Made", "leakage": {"notes": []}})) == 0

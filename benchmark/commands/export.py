@@ -23,7 +23,7 @@ from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
-from benchmark.report.__main__ import tables_of
+from benchmark.report.all_tables import tables_of
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params

@@ -26,14 +26,13 @@ from benchmark.boards.claims_file import (
 )
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
-from benchmark.report import figure_style
+from benchmark.report import ROOT, figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
 from benchmark.report.page_contents import read_contents
 from benchmark.report.pages import filled
 from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
 
-ROOT = Path("reports")
 # of the project; where it has START and END, findings stand between them
 FRONT = Path("README.md")
 START = "<!-- findings: written by `rematch ledger` -->\n"

@@ -22,6 +22,7 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
 from benchmark.papers.rounded import Rounded
+from benchmark.report import ROOT
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.report.tables import NO_BREAK, Number
@@ -152,8 +153,6 @@ def _paper(line: Printed) -> str:
 
 def measured_lines(line: Printed) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
-    from benchmark.report.__main__ import ROOT  # which imports matplotlib
-
     for path in sorted(ROOT.glob("*/metrics.json")):
         season = path.parent.name
         for dataset, presets in read_json(path).items():

@@ -18,6 +18,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.papers.printed_tables import unequal_settings
+from benchmark.report import ROOT as REPORTS
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
 from benchmark.season.parameters import Params, Season
@@ -137,6 +138,6 @@ def show(params: Params) -> None:
     """The season on one line, and its report."""
     trainings, fusions = len(params.cells), len(params.fusions)
     print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
-    report = Path("reports") / params.season / "README.md"
+    report = REPORTS / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")

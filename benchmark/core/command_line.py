@@ -19,7 +19,7 @@ from pathlib import Path
 from tqdm import tqdm
 from zc.lockfile import LockError, SimpleLockFile
 
-from benchmark.core import files
+from benchmark.core import extras, files
 from benchmark.core.errors import UserError
 
 # as a shell has it for a program that the signal of a closed pipe ends
@@ -74,6 +74,10 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
         return status
     except UserError as error:
         line = " ".join(str(error).splitlines())
+    except ModuleNotFoundError as error:
+        if not extras.is_of_run((error.name or "").partition(".")[0]):
+            raise
+        line = extras.told(error)
     except BrokenPipeError:  # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

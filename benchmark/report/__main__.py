@@ -21,19 +21,14 @@ from benchmark.boards.fold_boards import read_fold_boards
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import atomic, write_json, write_text
-from benchmark.papers.printed_tables import papers
-from benchmark.report import page_contents
+from benchmark.report import ROOT, page_contents
 from benchmark.report.figure_listing import FigureFolder, remove_others
-from benchmark.report.pages.claim_tables import claims_table
-from benchmark.report.pages.dataset_page import dataset_tables
-from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.pages.season_pages import season_pages
-from benchmark.report.tables import Table, number_for_programs
+from benchmark.report.tables import number_for_programs
 from benchmark.scoring.metrics import INTERVAL_ENDS
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 
-ROOT = Path("reports")
 CURVES = ["epoch", "loss", "val_rsum"]
 
 
@@ -119,25 +114,6 @@ def write_plots(boards: list[Board], folder: Path) -> None:
     for name, table in plots.items():
         text = table.to_csv(index=False, lineterminator="\n")
         write_text(folder / f"{name}.csv", text)
-
-
-def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
-    """Every table that has rows by its name: <dataset>/<what>, and <paper>/<number>
-    <place> with the dataset where the season has several."""
-    tables: dict[str, Table] = {}
-    for board in boards:
-        for what, table in dataset_tables(params, board).items():
-            if table:
-                tables[f"{board.dataset}/{what}"] = table
-        title, claim_tests = f"{board.title}: claims", claims.claim_tests(board)
-        tables[f"{board.dataset}/claims"] = claims_table(title, claim_tests)
-        dataset = f" {board.dataset}" if len(boards) > 1 else ""
-        for name, paper in papers().items():
-            for number, printed in paper.tables.items():
-                for place in printed.places:
-                    table = paper_table(paper, number, place, board)
-                    tables[f"{name}/{number} {place}{dataset}"] = table
-    return tables
 
 
 if __name__ == "__main__":

@@ -7,52 +7,17 @@ from benchmark.boards import comparisons, flags
 from benchmark.boards.best_rows import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.encoders import captions_seen
-from benchmark.contracts.datasets import SPLITS
-from benchmark.papers.printed_tables import title_of
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import filled, result_tables
+from benchmark.report.pages.dataset_tables import dataset_tables
 from benchmark.report.pages.examples import example_sections
-from benchmark.report.tables import Number, Table
+from benchmark.report.tables import Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params
-from benchmark.season.tuning import read_trials, written
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.rank_correlation import RankCorrelation, rank_correlation
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
-SHARED = {  # field of the card's leakage -> what it counts
-    "pictures": "images, pixel for pixel",
-    "near_pictures": "images, nearly (pairs)",
-    "captions": "captions, word for word",
-    "near_captions": "captions but for case, punctuation and spaces",
-}
-
-
-def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
-    """The tables of a dataset by name, those for export among them; without rows:
-    nothing."""
-    retrieval, localisation = board.retrieval, board.localisation
-    all_items = {}
-    for way in board.ways:
-        all_items[f"{way}_all"] = result_tables.of_all_items(retrieval, way)
-    return {
-        "leaderboard": result_tables.leaderboard(retrieval),
-        "folds": result_tables.folds(retrieval),
-        "failures": result_tables.failures(board),
-        "i2t": result_tables.of_direction(retrieval, "i2t"),
-        "t2i": result_tables.of_direction(retrieval, "t2i"),
-        "s2s": result_tables.of_direction(retrieval, "s2s"),
-        **all_items,
-        "p2r": result_tables.of_direction(localisation, "p2r"),
-        "overlap": result_tables.overlaps(retrieval),
-        "localisation": result_tables.leaderboard(localisation),
-        "flags": result_tables.of_each_row(board),
-        "remarks": result_tables.remarks(board),
-        "tuning": tuning(params, board),
-        "leakage": leakage(board.card),
-        "cost": result_tables.costs(retrieval),
-        "localisation_cost": result_tables.costs(localisation),
-    }
 
 
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
@@ -148,41 +113,6 @@ def spread_of(board: Board) -> dict:
     spread = comparisons.spread_of(board, task, RANKED_BY[task])
     has_own = spread.prior is not None and not isinf(spread.prior.freedom)
     return {"of": spread, "has_own": has_own} if len(spread.pool) > 1 else {}
-
-
-def tuning(params: Params, board: Board) -> Table:
-    """What was tried on validation, a row per trial."""
-    lines = []
-    for trial in read_trials(params.season):
-        if trial.dataset != board.dataset:
-            continue
-        row = board.row(trial.preset)
-        is_taken = row is not None and trial.is_taken(row.record.options)
-        line = {
-            "preset": title_of(trial.preset),
-            "options": written(trial.options),
-            "epoch kept": trial.epoch,
-            "rsum": Number(value=trial.val_rsum),
-            "taken": "yes" if is_taken else "",
-        }
-        lines.append(line)
-    return Table.of(f"{board.title}: trials on validation", lines)
-
-
-def leakage(card: dict) -> Table:
-    """What occurs in more than one split, and how many items of each split have such a
-    twin."""
-    shared, lines = card["leakage"], []
-    for name, what in SHARED.items():
-        if "items" not in shared:
-            break
-        count = shared["near_pictures_total" if name == "near_pictures" else name]
-        count = len(count) if isinstance(count, list) else count
-        line = {"in more than one split": what, "found": count}
-        for split in SPLITS[:3]:
-            line[f"of {split}"] = shared["items"][name][split]
-        lines.append(line)
-    return Table.of(f"{card['title']}: what the splits share", lines)
 
 
 def _twins(board: Board) -> dict:
