@@ -6,7 +6,7 @@ from builders import board, standing
 from made_ranks import IMAGES, any_ranks, outcome, played, prepare, ranks_of
 
 from benchmark.boards.boards import Row
-from benchmark.boards.comparisons import compare, rivals
+from benchmark.boards.comparisons import compare, rank_intervals, rivals
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,7 @@ def test_those_who_are_alike_are_rivals():
     results = board(c, standing("b", cells), a)
     assert [s.preset for s in results.ranked] == ["a", "b", "c"]
     assert rivals(results) == [[2], [1], []]
+    assert rank_intervals(results) == [(1, 2), (1, 2), (3, 3)]
 
 
 def test_of_too_few_queries_nobody_is_told_apart():

@@ -294,7 +294,7 @@ def test_phrases_have_a_leaderboard_of_their_own(boards):
         low, high = map(float, re.findall(r"\d+\.\d", best["95% interval"]))
         assert low < 75 < high
     best, cca, failed = rows(text, "p2r R@1")
-    assert (best["rivals"], cca["rivals"]) == ("-", "-")  # of cca there is one training
+    assert (best["rank"], cca["rank"]) == ("1", "2")  # of cca there is one training
     assert (best["seeds"], cca["seeds"]) == ("3", "1")
     assert (failed["preset"], failed["p2r R@1"], failed["p2r R@5"]) == (
         "Lost",

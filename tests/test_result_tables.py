@@ -20,7 +20,7 @@ from benchmark.report.pages.result_tables import (
     leaderboard,
     of_direction,
 )
-from benchmark.report.tables import DAGGER, Table
+from benchmark.report.tables import DAGGER, NO_BREAK, Table
 from benchmark.scoring import METRICS, table_metrics
 
 IMAGES, EACH = 40, 2
@@ -77,6 +77,11 @@ def records(table: Table) -> list[dict]:
     return table.frame.to_dict("records")
 
 
+def ranks_of(results: Board) -> list[str]:
+    """As a leaderboard shows them."""
+    return [str(line["rank"]) for line in records(leaderboard(results))]
+
+
 class TestLeaderboard:
     def test_over_seeds_it_is_their_mean_and_deviation_unless_all_gave_the_same(self):
         (only,) = records(leaderboard(board(row("a", 0, 1, 5))))
@@ -86,22 +91,21 @@ class TestLeaderboard:
         (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, PERFECT))))
         assert (only["rsum"].value, only["rsum"].sd) == (600, None)
 
-    def test_rows_that_could_not_be_compared_have_no_rivals_and_single_trainings_a_dagger(
+    def test_rows_that_could_not_be_compared_have_bare_ranks_and_single_trainings_a_dagger(
         self,
     ):
         single = board(row("b", POOR), row("a", PERFECT))
         several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
-        assert [line["rivals"] for line in records(leaderboard(single))] == [None, None]
-        assert [line["rivals"] for line in records(leaderboard(several))] == [
-            "none",
-            "none",
+        assert ranks_of(single) == ["1", "2"]
+        assert ranks_of(several) == [
+            f"{rank} [{rank},{NO_BREAK}{rank}]" for rank in (1, 2)
         ]
         alike = [row(name, POOR, PERFECT, 1) for name in "abcd"]
-        rivals = [line["rivals"] for line in records(leaderboard(board(*alike)))]
-        assert rivals == ["2-4", "1, 3, 4", "1, 2, 4", "1-3"]
+        expected = [f"{rank} [1,{NO_BREAK}4]" for rank in (1, 2, 3, 4)]
+        assert ranks_of(board(*alike)) == expected
         external = row("b", POOR, method="brought", family="brought")
         beside = board(row("a", PERFECT, PERFECT, 1), external)
-        assert [line["rivals"] for line in records(leaderboard(beside))] == [None, None]
+        assert ranks_of(beside) == ["1", "2"]
         (only,) = records(leaderboard(board(row("a", PERFECT))))
         ends = only["95% interval"]
         assert (ends.note, ends.high) == (DAGGER, 600) and 500 < ends.low < 600
@@ -142,7 +146,7 @@ class TestLeaderboard:
         shown = [(line["rank"], line["preset"]) for line in records(table)]
         others = [(n + 1, f"P{n}") for n in range(SHOWN - 1)]
         assert shown == [*others, (SHOWN + 2, "OTHER")]
-        assert not {"rivals", "seeds"} & set(table.frame)
+        assert "seeds" not in table.frame
         assert len(first_page(board(*of_one[:2]))) == 2
         of_papers = [row(f"p{n}", n, method=f"m{n}") for n in range(SHOWN + 1)]
         external = row("z", POOR, method="brought", family="brought")

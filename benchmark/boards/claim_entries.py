@@ -151,13 +151,14 @@ def made(board: Board) -> Made:
 def leader(board: Board) -> Leader:
     """Of a board of one task."""
     ranked, rivals = board.ranked, comparisons.rivals(board)
+    ranks = comparisons.rank_intervals(board)
     metric = RANKED_BY[ranked[0].task]
     heading = quantity(metric).heading
     if metric == "rsum" and len(board.ways) == 1:
         heading = f"rsum of {board.ways[0]} alone"
     places = [
-        _row_entry(board, row, metric, of_row)
-        for row, of_row in zip(ranked, rivals, strict=True)
+        _row_entry(board, row, metric, of_row, ends)
+        for row, of_row, ends in zip(ranked, rivals, ranks, strict=True)
     ]
     return Leader(
         task=ranked[0].task,
@@ -167,7 +168,9 @@ def leader(board: Board) -> Leader:
     )
 
 
-def _row_entry(board: Board, row: Row, metric: str, rivals: list[int]) -> RowEntry:
+def _row_entry(
+    board: Board, row: Row, metric: str, rivals: list[int], ranks: tuple[int, int]
+) -> RowEntry:
     ends = comparisons.interval(board, row, metric)
     of_images = comparisons.interval_over_images(board, row, metric)
     low, high = ends or of_images or (None, None)
@@ -176,6 +179,7 @@ def _row_entry(board: Board, row: Row, metric: str, rivals: list[int]) -> RowEnt
         title=row.title,
         mean=_rounded(row.mean(metric)),
         rivals=rivals,
+        ranks=ranks,
         low=_rounded(low),
         high=_rounded(high),
         is_of_these_trainings=ends is None and low is not None,

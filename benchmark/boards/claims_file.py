@@ -109,6 +109,8 @@ class RowEntry(Strict):
     title: str
     mean: float  # of the metric that ranks
     rivals: list[int]  # ranks, from 1, of the rows that are not significantly different
+    # the best and the worst rank that it could have; None: reports before it was told
+    ranks: tuple[int, int] | None = None
     low: float | None = None  # ends of the interval; None: there is none
     high: float | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings

@@ -364,6 +364,18 @@ def rivals(board: Board) -> list[list[int]]:
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
+def rank_intervals(board: Board) -> list[tuple[int, int]]:
+    """Of each of `board.ranked`, of one task, the best and the worst rank, from 1, that
+    it could have for other images and other trainings: rows that differ keep their
+    order. All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh
+    and Wilhelm, Review of Economic Studies 91, 2024)."""
+    intervals = []
+    for rank, others in enumerate(rivals(board), start=1):
+        before = sum(other < rank for other in others)
+        intervals.append((rank - before, rank + len(others) - before))
+    return intervals
+
+
 def _p_apart(board: Board, first: Row, second: Row) -> float:
     """p of the difference by which the first stands before the second."""
     if board.is_small(first.task):

@@ -44,7 +44,6 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN
 from benchmark.report.figures import similarity
-from benchmark.report.tables import in_runs
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
@@ -260,7 +259,7 @@ def row_data(row: Row, place: RowEntry | None) -> dict:
         "cells": [cell_data(outcome) for outcome in row.outcomes],
         "metrics": row.means() if row.played else {},
         "place": place and place.model_dump(mode="json"),
-        "rivals": place and in_runs(place.rivals),
+        "ranks": place and place.ranks and "{} to {}".format(*place.ranks),
     }
 
 

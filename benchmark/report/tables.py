@@ -102,24 +102,6 @@ def three_digits(value: float) -> Number:
     return Number(value=value, form=f".{decimals}f")
 
 
-def in_runs(numbers: Sequence[int]) -> str:
-    """Rising whole numbers, three and more in a row by their ends: "1, 2, 5-8"; of none
-    "none"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    parts = []
-    for run in runs:
-        if len(run) > 2:
-            parts.append(f"{run[0]}-{run[-1]}")
-        else:
-            parts += map(str, run)
-    return ", ".join(parts) or "none"
-
-
 def number_for_programs(value: float | None) -> float | int | None:
     """Without the digits that adding up leaves behind: 120.6, not
     120.60000000000001."""

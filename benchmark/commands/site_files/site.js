@@ -125,7 +125,7 @@ function leaderboard() {
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
   start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Rivals are the rows that are not significantly different by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
+    + `Ranks: those that a row could have by ${main}, as rows that are not significantly different can change places. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
   const filters = make("div", { class: "filters" }), [first] = played();
   const shared = played().length > 1 ? flagsOf(first).filter(([kind]) => played().every((each) => each.place?.flags?.[kind])) : [];
   if (shared.length) $("page").append(make("p", {}, "All rows: ", ...shared.map(mark)));
@@ -133,7 +133,7 @@ function leaderboard() {
   const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "rank", main, `${season.level} interval`, ...others.map((name) => season.headings[name]), "S", "seeds", "rivals", "method"];
+  const heads = ["preset", "rank", main, `${season.level} interval`, ...others.map((name) => season.headings[name]), "S", "seeds", "ranks", "method"];
   const rows = played().map((each, at) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = endsOf(each.place);
@@ -145,7 +145,7 @@ function leaderboard() {
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
       { shown: `${done} of ${each.cells.length}`, sort: done },
-      board.compared && each.place ? { shown: each.rivals, sort: each.place.rivals.length } : DASH, each.method,
+      board.compared && each.place ? { shown: each.ranks, sort: each.place.ranks[1] } : DASH, each.method,
     ];
   });
   const column = heads.indexOf("method"), hidden = { columnDefs: [{ targets: column, visible: false }] };
@@ -322,7 +322,7 @@ async function compare(first, second) {
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
     ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
       one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : one.metrics[name] === other.metrics[name] ? "identical" : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
-  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the rivals of the leaderboard are."));
+  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the ranks of the leaderboard are."));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
   else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);

@@ -22,7 +22,6 @@ from benchmark.report.tables import (
     Code,
     Number,
     Table,
-    in_runs,
     mean,
     three_digits,
 )
@@ -48,27 +47,25 @@ IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 def leaderboard(board: Board) -> Table:
     """A row per preset, best first, those without a result last: the metric that ranks
-    with its interval, two beside it, the ranks of the rows that do not differ, seeds,
-    and the flags that not all rows have."""
+    with its interval, two beside it, seeds, and the flags that not all rows have. A rank
+    has its interval where rows can be compared."""
     task = board.rows[0].task if board.rows else "retrieval"
     metrics = _leaderboard_metrics(board, task)
     columns = metric_cells(board, board.ranked, metrics)
     main = METRICS[metrics[0]].heading
     is_compared, of_all = comparisons.is_compared(board), shared_flags(board)
     lines, ids = [], []
-    for index, (row, rivals) in enumerate(
-        zip(board.ranked, comparisons.rivals(board), strict=True)
-    ):
+    ranks = comparisons.rank_intervals(board)
+    for index, (row, ends) in enumerate(zip(board.ranked, ranks, strict=True)):
         own = [letter for letter in _letters(board, row) if letter not in of_all]
         line = {
-            "rank": index + 1,
+            "rank": rank_with_ends(index + 1, ends) if is_compared else index + 1,
             "preset": row.title,
             main: columns[main][index],
             f"{PERCENT} interval": interval_of(board, row, metrics[0]),
         }
         for heading, cells in columns.items():
             line[heading] = cells[index]
-        line["rivals"] = in_runs(rivals) if is_compared else None
         line["seeds"] = seeds(row)
         line["flags"] = Code("".join(own)) if own else None
         lines.append(line)
@@ -79,6 +76,10 @@ def leaderboard(board: Board) -> Table:
             lines.append({"preset": row.title, main: level, "seeds": seeds(row)})
             ids.append(row.preset)
     return Table.of(f"{board.title}: {task}", lines, ids)
+
+
+def rank_with_ends(rank: int, ends: tuple[int, int]) -> Number:
+    return Number(value=rank, low=ends[0], high=ends[1], form="d")
 
 
 def _leaderboard_metrics(board: Board, task: str) -> list[str]:
@@ -106,7 +107,7 @@ def first_page(board: Board) -> Table:
         shown[-1] = own[0]
     shown += [row for row in board.ranked if row.is_external]
     kept = {row.preset for row in shown}
-    frame = table.frame.drop(columns=["rivals", "seeds"], errors="ignore")
+    frame = table.frame.drop(columns=["seeds"], errors="ignore")
     return Table(table.title, frame[[preset in kept for preset in frame.index]])
 
 
