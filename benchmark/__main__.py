@@ -14,10 +14,12 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 
-from benchmark.core.extras import told
+from benchmark.core.extras import NAME, told
 
 try:
     from benchmark.core.command_line import run_stage
@@ -25,27 +27,13 @@ except ModuleNotFoundError as missing:
     sys.exit(f"rematch: {told(missing)}")
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
-COMMANDS = (
-    "init",
-    "list",
-    "season",
-    "doctor",
-    "run",
-    "tune",
-    "play",
-    "verify",
-    "score",
-    "query",
-    "compare",
-    "judge",
-    "plan",
-    "printed",
-    "audit",
-    "export",
-    "ledger",
-    "site",
-    "check",
-)
+GROUPS = {  # of commands, by what they are for
+    "Run": ("init", "season", "doctor", "play", "verify", "run", "tune", "check"),
+    "Conclude": ("score", "judge", "plan", "printed", "audit"),
+    "Look": ("list", "query", "compare", "export", "site"),
+    "Maintain": ("ledger",),
+}
+COMMANDS = tuple(chain.from_iterable(GROUPS.values()))
 VERBS = (*COMMANDS, *STAGES)
 WIDTH = 90  # characters of what help says of a verb
 
@@ -72,9 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 0
+    if argv == ["--version"]:
+        print(f"rematch {version(NAME)}")
+        return 0
     near = get_close_matches(argv[0], VERBS, n=1)
     if near:
         parser.error(f"unknown verb {argv[0]!r}: did you mean {near[0]}?")
+    parser.add_argument("--version", action="store_true", help="print it")
     about = "rematch VERB --help says more"
     parser.add_argument("verb", metavar="VERB", choices=VERBS, help=about)
     parser.parse_args(argv)
@@ -83,8 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _all_verbs() -> str:
     """A line for each verb: the first of its module, which is read and not imported."""
-    lines = ["Commands:", *map(_line, COMMANDS), "", "Stages, which DVC runs:"]
-    return "\n".join([*lines, *map(_line, STAGES)])
+    lines = []
+    for group, verbs in (GROUPS | {"Stages, which DVC runs": STAGES}).items():
+        lines += [f"{group}:", *map(_line, verbs), ""]
+    return "\n".join(lines).rstrip()
 
 
 def _line(verb: str) -> str:

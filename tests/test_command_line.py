@@ -4,6 +4,8 @@ import argparse
 import os
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -51,8 +53,14 @@ def ran(words: list[str], path: str) -> subprocess.CompletedProcess:
     return subprocess.run(words, env=settings, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("missing", ["pandas", "networkx"])
-def test_an_environment_that_is_not_activated(missing, tmp_path):
+@pytest.mark.parametrize(
+    "missing, advice",
+    [
+        ("pandas", "activate the environment"),
+        ("networkx", "pip install 'rematch-benchmark[run]'"),
+    ],
+)
+def test_an_environment_that_lacks_a_package(missing, advice, tmp_path):
     """A package that is not there is told in one line; here its import fails as it
     would."""
     text = f"raise ModuleNotFoundError('none', name={missing!r})\n"
@@ -60,7 +68,29 @@ def test_an_environment_that_is_not_activated(missing, tmp_path):
     path = f"{tmp_path}{os.pathsep}{HERE.parent}"
     done = ran([sys.executable, "-m", "benchmark", "play"], path)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert f"no package {missing}: activate the environment" in done.stderr
+    assert f"no package {missing}: " in done.stderr
+    assert advice in done.stderr
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rematch {version('rematch-benchmark')}\n"
+
+
+@pytest.mark.parametrize("verb", ["doctor", "play", "report", "site", "verify"])
+@pytest.mark.parametrize(
+    "words, season",
+    [([], None), (["demo"], "demo"), (["--season", "demo"], "demo")],
+)
+def test_a_season_is_a_word_or_an_option(verb, words, season):
+    stage = (
+        "benchmark.report.__main__"
+        if verb == "report"
+        else f"benchmark.commands.{verb}"
+    )
+    parser = argparse.ArgumentParser()
+    import_module(stage).configure(parser)
+    assert parser.parse_args(words).season == season
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Say what this machine has for the active season, what is missing and where to get it,
+"""Say what this machine has for a season, what is missing and where to get it,
 how much disk the season still needs, and how long its trainings took.
 
 Weights that are to be downloaded are missing where their address does not answer. The
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
+from benchmark.core.command_line import add_season_first
 from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables, raw_files
@@ -54,14 +55,14 @@ class Disk:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
+    add_season_first(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see
     it."""
     check_project()
-    params = read_params()
+    params = read_params(arguments.season)
     packages = [f"{name} {version(name)}" for name in PACKAGES]
     print(f"device         {kind(pick(params.device))}")
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")

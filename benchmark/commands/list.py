@@ -11,11 +11,15 @@ from benchmark.season.plugins import PACKAGE_ROOT, presets
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=LISTS)
+    what = f"{', '.join(LISTS)}; default: list these words"
+    parser.add_argument("what", nargs="?", choices=LISTS, help=what)
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.what is None:
+        print("\n".join(LISTS))
+        return
     rows = LISTS[arguments.what]()
     if arguments.json:
         print(json.dumps(rows, indent=2))

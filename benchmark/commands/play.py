@@ -28,7 +28,7 @@ from dvc.stage import PipelineStage
 from benchmark.collect.__main__ import collect
 from benchmark.commands import tasks
 from benchmark.commands.tasks import Task
-from benchmark.core.command_line import alone
+from benchmark.core.command_line import add_season_first, alone
 from benchmark.core.errors import UserError
 from benchmark.core.folds import folder_of
 from benchmark.data.results import RESULTS, read_records
@@ -46,7 +46,7 @@ FLUSH_AFTER = 60
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("season", nargs="?", help="default: the active one")
+    add_season_first(parser)
     cells = "run only these cells, and what they need: 'shapes-scan*,*-vse-0'"
     add("--only", default=EVERYTHING, metavar="PATTERNS", help=cells)
     jobs = "stages at once; default: one per core, or one per GPU of --gpus"

@@ -35,7 +35,7 @@ from benchmark.boards.claims_file import (
 from benchmark.boards.flags import IDENTICAL
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
-from benchmark.core.command_line import ProgressBar, add_season
+from benchmark.core.command_line import ProgressBar, add_season_first
 from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
@@ -56,13 +56,7 @@ BINS = 100  # of a drawn distribution
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_season(parser)
-    parser.add_argument(
-        "season",
-        nargs="?",
-        default=argparse.SUPPRESS,
-        help="season; default: the active one",
-    )
+    add_season_first(parser)
     parser.add_argument(
         "--all", action="store_true", help="every season that has a report"
     )

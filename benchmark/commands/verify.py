@@ -1,7 +1,7 @@
 """Run cells again, from raw data on, and compare them with the committed records.
 
     rematch verify                        all cells of the active season
-    rematch verify demo --cells '*scan*'  some of them, with what they need
+    rematch verify demo --only '*scan*'   some of them, with what they need
 
 Everything is run in .scratch/verify/<season>; results/ and reports/ stay as they are.
 Metrics, ranks and histories must be the same to the last bit: of all relevant items, of
@@ -25,7 +25,7 @@ import numpy as np
 from benchmark.commands import tasks
 from benchmark.commands.tasks import Failure
 from benchmark.core import numerics
-from benchmark.core.command_line import alone
+from benchmark.core.command_line import add_season_first, alone
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
 from benchmark.core.folds import whole_of
@@ -46,9 +46,9 @@ COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("season", nargs="?", help="default: the active one")
+    add_season_first(parser)
     cells = "run only these cells, and what they need: 'shapes-scan*,*-vse-0'"
-    add("--cells", default="*", metavar="PATTERNS", help=cells)
+    add("--only", "--cells", default="*", metavar="PATTERNS", help=cells)
     add("--jobs", type=int, help="stages at once; default: one per core")
 
 
@@ -58,7 +58,7 @@ def main(arguments: argparse.Namespace) -> int:
     params = files.read_params(arguments.season)
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
-    chosen = files.cells_like(params, arguments.cells, "--cells")
+    chosen = files.cells_like(params, arguments.only, "--only")
     cells = [params.everything[key] for key in chosen]
     committed = committed_results(params, cells)
     records = [result.record for result in committed.values() if result]

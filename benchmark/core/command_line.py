@@ -38,6 +38,18 @@ def add_season(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
 
+def add_season_first(parser: argparse.ArgumentParser) -> None:
+    """The same as the first word, of verbs that are about a season: `rematch play
+    flickr8k`. The option means the same there."""
+    parser.add_argument(
+        "season",
+        nargs="?",
+        default=argparse.SUPPRESS,  # so that the option counts where no word is
+        help="default: the active one",
+    )
+    parser.add_argument("--season", metavar="NAME", help="the same as an option")
+
+
 def run_stage(
     description: str,
     configure: Configure,

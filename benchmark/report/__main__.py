@@ -19,7 +19,7 @@ from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
 from benchmark.boards.fold_boards import read_fold_boards
 from benchmark.boards.season_boards import read_boards
-from benchmark.core.command_line import add_season, run_stage
+from benchmark.core.command_line import add_season_first, run_stage
 from benchmark.core.files import atomic, write_json, write_text
 from benchmark.report import ROOT, page_contents
 from benchmark.report.figure_listing import FigureFolder, remove_others
@@ -33,7 +33,7 @@ CURVES = ["epoch", "loss", "val_rsum"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_season(parser)
+    add_season_first(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
