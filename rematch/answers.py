@@ -38,7 +38,7 @@ class _Judged:
     def status(self) -> int:
         """The exit status of `rematch judge --check`: 0 holds or compatible, 1 not, 2
         undecided."""
-        from benchmark.commands.judge import status_of
+        from benchmark.commands.verdict_facts import status_of
 
         return status_of([self.facts])
 
@@ -59,7 +59,7 @@ class _Judged:
 
     def summary(self) -> str:
         """The lines that `rematch judge` prints."""
-        from benchmark.commands.judge import shown
+        from benchmark.commands.verdict_facts import shown
 
         return shown(dict(self.facts))
 

@@ -1,6 +1,5 @@
 """Two results against each other, or one against a printed number."""
 
-from argparse import Namespace
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -155,15 +154,13 @@ def _read(
     from benchmark.commands import judge as command
     from benchmark.commands.result_files import of_frame
 
-    options = Namespace(
-        metric=metric, layer=layer, qrels=None, season=None, dataset=None
-    )
+    source = command.Source(metric=metric, layer=layer)
     names = {}
     for side, given in sides.items():
         if isinstance(given, str | Path | PathLike):
             names[side] = str(given)
     readings = dict.fromkeys(names.values(), reading)
-    known, others = command.read_each(readings, options) if names else ({}, [])
+    known, others = command.read_each(readings, source) if names else ({}, [])
     for side, given in sides.items():
         if side not in names:
             frame = _frame(side, given, clusters, ranks)

@@ -1,6 +1,5 @@
 """What is known before anything is run: printed numbers, plans, leaderboards."""
 
-from argparse import Namespace
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -108,23 +107,20 @@ def plan(
     """
     from benchmark.commands import plan as command
 
-    arguments = Namespace(
-        difference=difference,
-        kind=kind,
-        metric=metric,
-        margin=margin,
-        power=power,
-        sd_seeds=sd_seeds,
-        se_images=se_images,
-        of_images=of_images,
-        season=season,
-        dataset=dataset,
-        like=like,
-    )
     if kind not in command.KINDS:
         known = ", ".join(command.KINDS)
         raise UserError("kind", f"one of {known}", kind, "correct it")
-    return Plan(command.facts_of(command.plan_of(arguments), seeds, images))
+    origin = command.Origin(
+        season=season,
+        dataset=dataset,
+        like=like,
+        sd_seeds=sd_seeds,
+        se_images=se_images,
+        of_images=of_images,
+    )
+    options = {"kind": kind, "metric": metric, "margin": margin, "power": power}
+    found = command.plan_of(difference, origin, **options)
+    return Plan(command.facts_of(found, seeds, images))
 
 
 def leaderboard(

@@ -1,7 +1,6 @@
 """`plan`: the power of a plan is the share of made-up experiments in which the claim
 holds."""
 
-import argparse
 from dataclasses import replace
 
 import numpy as np
@@ -235,19 +234,17 @@ class TestSeason:
         luck = unbiased * sum(
             np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps
         )
-        found = plan.of_season(self.parsed("--like", *PAIR))
+        found = plan.of_season(self.origin(like=PAIR), "rsum")
         assert found.images == pytest.approx(max(0.0, both - luck / 2))
         assert found.image_count == IMAGES and found.seeds > 0 and found.freedom >= 2
 
-    def parsed(self, *words: str) -> argparse.Namespace:
-        parser = argparse.ArgumentParser()
-        plan.configure(parser)
-        return parser.parse_args(self.words(*words))
+    def origin(self, **others: object) -> plan.Origin:
+        return plan.Origin(season="try", dataset="open", **others)
 
     def test_the_spread_of_all_rows_is_told(self, capsys):
         _, rows, sentence = printed(capsys, *self.words())
         assert len(rows) == len(plan.SEEDS)
-        known = plan.of_season(self.parsed())
+        known = plan.of_season(self.origin(), "rsum")
         assert sentence.strip().endswith(known.source)
 
     def test_rows_and_datasets_that_are_not_there_are_told(self):

@@ -11,8 +11,8 @@ import pandas as pd
 
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.season_boards import read_boards
-from benchmark.commands import judge
 from benchmark.commands.judged_results import Question, of_season
+from benchmark.commands.verdict_facts import facts_of, shown
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
@@ -81,8 +81,8 @@ def verdict(board: Board, first: Row, second: Row) -> str:
     """What `judge` says of two rows."""
     question = Question(kind=ORDERED, metric=None, margin=None)
     judged = of_season((board, first), (board, second), question)
-    (facts,) = judge.facts_of([judged])
-    return judge.shown(facts)
+    (facts,) = facts_of([judged])
+    return shown(facts)
 
 
 def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:

@@ -43,27 +43,22 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_entries import DIGITS
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import conventions
 from benchmark.commands.against_printed import (
-    Against,
-    Place,
     against_of_file,
     against_of_season,
     printed_number,
 )
 from benchmark.commands.judged_results import (
     BoardAndRow,
-    Judged,
     Question,
-    concluded,
     is_trained,
     of_files,
     of_season,
@@ -78,28 +73,42 @@ from benchmark.commands.result_files import (
     table_of,
 )
 from benchmark.commands.trec_runs import read_qrels, read_runs
+from benchmark.commands.verdict_facts import (
+    facts_against,
+    facts_of,
+    page,
+    shown,
+    status_of,
+)
 from benchmark.commands.written_claims import ClaimOnFiles, read_claims
 from benchmark.core.command_line import CHECK, add_season
-from benchmark.core.confidence import PERCENT
-from benchmark.core.errors import UserError, entry, printable, short
+from benchmark.core.errors import UserError, entry, short
 from benchmark.core.files import is_file, json_text, write_json, write_text
 from benchmark.features.embedding_files import TABLES
-from benchmark.papers.rounded import Rounded
-from benchmark.report.markdown import escaped
-from benchmark.report.pages.claim_tables import limited
 from benchmark.season.parameter_files import read_params
-from benchmark.stats.claim_kinds import ALIKE, FAILED, KINDS, SIGNS, Conclusion
+from benchmark.stats.claim_kinds import ALIKE, SIGNS
 
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
-LONGEST = 600  # letters of a note
-LEAST_P = 1e-300  # smaller ones are printed as such
-# exit statuses of --check
-HOLDS, FAILS, UNDECIDED = 0, 1, 2
-HOLDING = (Conclusion.HOLDS, Place.COMPATIBLE)
-FAILING = (*FAILED, Place.BELOW, Place.ABOVE)
 JSON, TEXT = "json", "text"
 BEATS = "A > B"  # the claim, if none is made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where names are looked up, and what of it is read."""
+
+    metric: str | None = None
+    layer: str = OWN  # of relevance
+    qrels: Path | None = None  # judgements, of TREC runs
+    # of presets; None: the active season, and the only dataset that has them
+    season: str | None = None
+    dataset: str | None = None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> "Source":
+        names = (field.name for field in fields(cls))
+        return cls(**{name: getattr(arguments, name) for name in names})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -179,12 +188,14 @@ def found_of(arguments: argparse.Namespace) -> list[dict]:
         return judge_claims(read_claims(arguments.claims))
     if arguments.printed is not None:
         names = [[arguments.first]]
-        ((result,),), others = read_all(names, arguments)
+        readings = readings_of(names, arguments)
+        ((result,),), others = read_all(names, readings, Source.of(arguments))
         metric, margin = arguments.metric, arguments.margin
         return [compare_printed(result, arguments.printed, others, metric, margin)]
     names = [[arguments.first, arguments.second], *arguments.pair]
     asked = question_of(arguments)
-    pairs, others = read_all(names, arguments)
+    readings = readings_of(names, arguments)
+    pairs, others = read_all(names, readings, Source.of(arguments))
     return judge_pairs(pairs, others, asked)
 
 
@@ -251,15 +262,6 @@ def compare_printed(
     else:
         against = against_of_season(result, number, question)
     return facts_against(against)
-
-
-def status_of(found: Sequence[Mapping]) -> int:
-    """The exit status of --check."""
-    conclusions = [facts["conclusion"] for facts in found]
-    if any(conclusion in FAILING for conclusion in conclusions):
-        return FAILS
-    is_held = all(conclusion in HOLDING for conclusion in conclusions)
-    return HOLDS if is_held else UNDECIDED
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -337,26 +339,26 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
 
 
 def read_all(
-    pairs: Sequence[Sequence[str]], arguments: argparse.Namespace
+    pairs: Sequence[Sequence[str]], readings: Mapping[str, Reading], source: Source
 ) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
     """What the names of all pairs stand for, and the other presets of their files.
     Raises UserError for files beside presets, and for options that neither takes."""
-    given, others = read_each(readings_of(pairs, arguments), arguments)
+    given, others = read_each(readings, source)
     return [[given[name] for name in names] for names in pairs], others
 
 
 def read_each(
-    readings: Mapping[str, Reading], arguments: argparse.Namespace
+    readings: Mapping[str, Reading], source: Source
 ) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
     """The same by name, of names with their readings."""
     for cached in (table_of, read_qrels):  # files may have changed
         cached.cache_clear()
-    given = {name: read(name, arguments, readings[name]) for name in readings}
+    given = {name: read(name, source, readings[name]) for name in readings}
     are_files = {isinstance(result, Result) for result in given.values()}
     found = "one of each" if len(are_files) > 1 else ""
     for option, value in (
-        ("--season", arguments.season),
-        ("--dataset", arguments.dataset),
+        ("--season", source.season),
+        ("--dataset", source.dataset),
     ):
         if value and True in are_files:
             found = found or option
@@ -364,7 +366,7 @@ def read_each(
         expected = "files, or presets, and options of these"
         raise UserError("judge", expected, found, "choose")
     others = beside(readings)
-    return given, [read(name, arguments, others[name]) for name in others]
+    return given, [read(name, source, others[name]) for name in others]
 
 
 def readings_of(
@@ -421,32 +423,26 @@ def factor(text: str) -> float:
     return number
 
 
-def read(
-    name: str, arguments: argparse.Namespace, reading: Reading
-) -> Result | BoardAndRow:
+def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
     """What a name stands for. Raises UserError for what cannot be judged."""
-    if arguments.qrels and arguments.layer == OWN:
-        return read_runs(name, read_qrels(arguments.qrels), reading)
-    if arguments.qrels:
+    if source.qrels and source.layer == OWN:
+        return read_runs(name, read_qrels(source.qrels), reading)
+    if source.qrels:
         raise UserError(
             "--layer", "a table that has it", "--qrels, which are one", "choose"
         )
     if Path(name).suffix.lower() in TABLES or parts_of(name)[1]:
-        return read_table(name, arguments.layer, arguments.metric, reading)
+        return read_table(name, source.layer, source.metric, reading)
     if is_file(name):
         raise unreadable(name)
     reading.refuse_all_but(name)
     season, _, preset = name.rpartition(":")
-    boards = {
-        of.dataset: of for of in boards_of(season or arguments.season, arguments.layer)
-    }
+    boards = {of.dataset: of for of in boards_of(season or source.season, source.layer)}
     if not boards:
         do = "choose another with --layer"
-        raise UserError(
-            f"{name}: layer", f"judgements as {arguments.layer}", "none", do
-        )
-    if arguments.dataset:
-        boards = {arguments.dataset: entry(boards, arguments.dataset, "dataset")}
+        raise UserError(f"{name}: layer", f"judgements as {source.layer}", "none", do)
+    if source.dataset:
+        boards = {source.dataset: entry(boards, source.dataset, "dataset")}
     rows = [
         (board, row) for board in boards.values() for row in board.rows if row.played
     ]
@@ -501,149 +497,3 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
         if layer == OWN
         else [of.under(layer) for of in boards if layer in of.layers]
     )
-
-
-# Telling ------------------------------------------------------------------------------
-
-
-def facts_of(judged: Sequence[Judged]) -> list[dict]:
-    """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
-    significant digits, as in claims.json."""
-    facts = []
-    for each, verdict in zip(judged, concluded(judged), strict=True):
-        comparison, limit = verdict.comparison, verdict.limit
-        low, high = comparison.interval or (None, None)
-        runs = comparison.firsts, comparison.seconds
-        facts.append(
-            {
-                "first": comparison.first,
-                "second": comparison.second,
-                "kind": verdict.rule.kind.name,
-                "metric": comparison.metric,
-                "conclusion": str(verdict.conclusion),
-                "reason": verdict.reason,
-                "levels": [_rounded(fmean(values)) for values in runs],
-                "difference": _rounded(comparison.difference),
-                "low": _rounded(low),
-                "high": _rounded(high),
-                "margin": _rounded(verdict.margin),
-                "p": _rounded(verdict.p),
-                "adjusted_p": _rounded(verdict.adjusted_p),
-                "share_of_trainings": _rounded(comparison.doubt.share_of_trainings),
-                "queries": each.queries,
-                "unit": each.unit,
-                "units": comparison.doubt.image_count,
-                "seeds": list(comparison.trainings),
-                "is_of_these_trainings": comparison.is_of_these_trainings,
-                "on_test_set": str(verdict.on_test_set),
-                "limit": limit and limit._asdict(),
-                "decides": limit
-                and limited(limit, f"times as many further {each.unit}"),
-                "pairs": len(judged),
-                "notes": [note[:LONGEST] for note in each.notes],
-            }
-        )
-    return facts
-
-
-def facts_against(against: Against) -> dict:
-    """The same of one result and a printed number."""
-    interval, here = against.interval, against.on_test_set
-    if here:
-        ends = [_rounded(end) for end in here.interval]
-        here = {"conclusion": str(here.conclusion), "interval": ends}
-    return {
-        "result": against.name,
-        "metric": against.metric,
-        "printed": against.printed.value,
-        "decimals": against.printed.decimals,
-        "conclusion": str(against.conclusion),
-        "reason": against.reason,
-        "level": _rounded(against.level),
-        "low": _rounded(interval[0]),
-        "high": _rounded(interval[1]),
-        "margin": _rounded(against.margin),
-        "on_test_set": here,
-        "queries": against.queries,
-        "unit": against.unit,
-        "units": against.units,
-        "seeds": against.seeds,
-        "is_of_these_trainings": against.is_of_these_trainings,
-        "notes": [note[:LONGEST] for note in against.notes],
-    }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
-
-
-def lines(facts: dict) -> list[str]:
-    """A verdict, and what there is to say of it, as sentences without their full
-    stops."""
-    of_statement = [facts["statement"]] if facts.get("statement") else []
-    if "printed" in facts:
-        return [*of_statement, *lines_against(facts)]
-    unit, share = facts["unit"], facts["share_of_trainings"]
-    claimed = f"{facts['first']} {KINDS[facts['kind']].verb} {facts['second']}"
-    sentences = of_statement
-    sentences.append(f"{claimed} by {facts['metric']}: {facts['conclusion']}")
-    first, second = facts["levels"]
-    numbers = [f"levels {first:.4g} and {second:.4g}"]
-    numbers.append(f"difference {facts['difference']:+.4g}")
-    if facts["low"] is not None:
-        numbers.append(f"{PERCENT} interval [{facts['low']:.4g}, {facts['high']:.4g}]")
-    numbers.append(f"margin {facts['margin']:.4g}")
-    if facts["p"] is not None:
-        numbers.append(f"p {two_digits_of(facts['p'])}")
-        if facts["pairs"] > 1:
-            numbers.append(f"{two_digits_of(facts['adjusted_p'])} by Holm")
-        else:
-            numbers.append("not adjusted for other comparisons")
-    sentences += [", ".join(numbers), facts["reason"]]
-    if facts["on_test_set"] != facts["conclusion"]:
-        here = f"for other trainings on these {unit}"
-        sentences.append(f"{here}: {facts['on_test_set']}")
-    if facts["decides"]:
-        decides = f"{facts['decides']} would decide it, if the difference stays"
-        sentences.append(decides)
-    seeds = " and ".join(map(str, facts["seeds"]))
-    counts = f"{facts['queries']} queries, {facts['units']} {unit}, seeds: {seeds}"
-    sentences.append(counts)
-    if share is not None and not facts["is_of_these_trainings"]:
-        of_units = f"limited by {unit} to {1 - share:.0%}"
-        sentences.append(f"{of_units}, by trainings to {share:.0%}")
-    return [*sentences, *facts["notes"]]
-
-
-def lines_against(facts: dict) -> list[str]:
-    """The same of one result and a printed number."""
-    number = Rounded(facts["printed"], facts["decimals"])
-    asked = f"{facts['result']} beside the printed {number}"
-    asked += f" by {facts['metric']}"
-    ends = f"[{facts['low']:.4g}, {facts['high']:.4g}]"
-    numbers = f"level {facts['level']:.4g}, {PERCENT} interval {ends}"
-    numbers += f", margin {facts['margin']:.4g}"
-    sentences = [f"{asked}: {facts['conclusion']}", numbers, facts["reason"]]
-    here, unit = facts["on_test_set"], facts["unit"]
-    if here and here["conclusion"] != facts["conclusion"]:
-        low, high = here["interval"]
-        which = f"for other trainings on these {unit} [{low:.4g}, {high:.4g}]"
-        sentences.append(f"{which}: {here['conclusion']}")
-    counts = f"{facts['queries']} queries, {facts['units']} {unit}"
-    sentences.append(f"{counts}, seeds: {facts['seeds']}")
-    return [*sentences, *facts["notes"]]
-
-
-def two_digits_of(p: float) -> str:
-    return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
-
-
-def shown(facts: dict) -> str:
-    """The same for a terminal."""
-    return "\n  ".join(map(printable, lines(facts)))
-
-
-def page(facts: dict) -> str:
-    """The same as Markdown."""
-    head, *others = map(escaped, lines(facts))
-    return "\n- ".join([f"## {head}\n", *others])

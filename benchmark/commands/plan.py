@@ -116,7 +116,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    found = facts_of(plan_of(arguments), arguments.seeds, arguments.images)
+    origin = Origin(
+        season=arguments.season,
+        dataset=arguments.dataset,
+        like=arguments.like,
+        sd_seeds=arguments.sd_seeds,
+        se_images=arguments.se_images,
+        of_images=arguments.of_images,
+    )
+    plan = plan_of(
+        arguments.difference,
+        origin,
+        kind=arguments.kind,
+        metric=arguments.metric,
+        margin=arguments.margin,
+        power=arguments.power,
+    )
+    found = facts_of(plan, arguments.seeds, arguments.images)
     if arguments.format == JSON:
         print(json_text(found), end="")
     else:
@@ -187,24 +203,52 @@ def _cell(value: float | None, difference: float | None) -> str:
     return f"{value:g}" if difference is None else f"{value:.0%}"
 
 
-def plan_of(arguments: argparse.Namespace) -> "Plan":
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the spread is known from: a season, or three numbers."""
+
+    # None: the active season, its only dataset, and the median of all pairs of rows
+    season: str | None = None
+    dataset: str | None = None
+    like: Sequence[str] | None = None
+    sd_seeds: float | None = None
+    se_images: float | None = None
+    of_images: int | None = None
+
+    @property
+    def deviations(self) -> tuple[float | None, float | None, int | None]:
+        return self.sd_seeds, self.se_images, self.of_images
+
+    @property
+    def names_season(self) -> bool:
+        return bool(self.season or self.dataset or self.like)
+
+
+def plan_of(
+    difference: float | None,
+    origin: Origin,
+    *,
+    kind: str = ORDERED.name,
+    metric: str = "rsum",
+    margin: float | None = None,
+    power: float = 0.8,
+) -> "Plan":
     """Raises UserError for deviations that are given in part, or beside a season."""
-    kind, difference = KINDS[arguments.kind], arguments.difference
-    if difference is None and kind.denies:
+    of_kind = KINDS[kind]
+    if difference is None and of_kind.denies:
         difference = 0.0
-    deviations = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
-    of_season_given = arguments.season or arguments.like or arguments.dataset
     plan = Plan(
-        kind=kind,
-        metric=arguments.metric,
+        kind=of_kind,
+        metric=metric,
         difference=difference,
-        margin=arguments.margin,
-        goal=arguments.power,
+        margin=margin,
+        goal=power,
     )
     plan.rule(difference)  # refuses what cannot hold, before boards are read
+    deviations = origin.deviations
     if deviations == (None, None, None):
-        return replace(plan, known=of_season(arguments))
-    if None in deviations or of_season_given:
+        return replace(plan, known=of_season(origin, metric))
+    if None in deviations or origin.names_season:
         expected = "--sd-seeds, --se-images and --of-images, or a season"
         found = "parts of both, or of one"
         raise UserError("plan", expected, found, "give all of one")
@@ -315,18 +359,18 @@ def given(sd: float, error: float, image_count: int) -> Known:
     )
 
 
-def of_season(arguments: argparse.Namespace) -> Known:
+def of_season(origin: Origin, metric: str) -> Known:
     """From rows of a season: how its trainings vary, and the median of what images add
     to the difference of two rows without a common training; or of the two rows that are
     named."""
-    metric, params = arguments.metric, read_params(arguments.season)
+    params = read_params(origin.season)
     boards = {board.dataset: board for board in read_boards(params)}
-    if arguments.dataset is None and len(boards) > 1:
+    if origin.dataset is None and len(boards) > 1:
         names = f"one of {', '.join(boards)}"
         raise UserError("--dataset", names, "nothing", "name it")
-    board = entry(boards, arguments.dataset or next(iter(boards)), "dataset")
+    board = entry(boards, origin.dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
-    named = [entry(rows, name, f"row with {metric}") for name in arguments.like or ()]
+    named = [entry(rows, name, f"row with {metric}") for name in origin.like or ()]
     pairs = [named] if named else combinations(rows.values(), 2)
     of_images: list[float] = []
     parts = [comparisons.seed_part(board, row, metric) for row in named]

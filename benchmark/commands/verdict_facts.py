@@ -1,0 +1,173 @@
+"""What a verdict on results says: as data, for a terminal, and as Markdown."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from benchmark.boards.claim_entries import DIGITS
+from benchmark.commands.against_printed import Against, Place
+from benchmark.commands.judged_results import Judged, concluded
+from benchmark.core.confidence import PERCENT
+from benchmark.core.errors import printable
+from benchmark.papers.rounded import Rounded
+from benchmark.report.markdown import escaped
+from benchmark.report.pages.claim_tables import limited
+from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
+
+LONGEST = 600  # letters of a note
+LEAST_P = 1e-300  # smaller ones are printed as such
+# exit statuses of --check
+HOLDS, FAILS, UNDECIDED = 0, 1, 2
+HOLDING = (Conclusion.HOLDS, Place.COMPATIBLE)
+FAILING = (*FAILED, Place.BELOW, Place.ABOVE)
+
+
+def facts_of(judged: Sequence[Judged]) -> list[dict]:
+    """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS
+    significant digits, as in claims.json."""
+    facts = []
+    for each, verdict in zip(judged, concluded(judged), strict=True):
+        comparison, limit = verdict.comparison, verdict.limit
+        low, high = comparison.interval or (None, None)
+        runs = comparison.firsts, comparison.seconds
+        facts.append(
+            {
+                "first": comparison.first,
+                "second": comparison.second,
+                "kind": verdict.rule.kind.name,
+                "metric": comparison.metric,
+                "conclusion": str(verdict.conclusion),
+                "reason": verdict.reason,
+                "levels": [_rounded(fmean(values)) for values in runs],
+                "difference": _rounded(comparison.difference),
+                "low": _rounded(low),
+                "high": _rounded(high),
+                "margin": _rounded(verdict.margin),
+                "p": _rounded(verdict.p),
+                "adjusted_p": _rounded(verdict.adjusted_p),
+                "share_of_trainings": _rounded(comparison.doubt.share_of_trainings),
+                "queries": each.queries,
+                "unit": each.unit,
+                "units": comparison.doubt.image_count,
+                "seeds": list(comparison.trainings),
+                "is_of_these_trainings": comparison.is_of_these_trainings,
+                "on_test_set": str(verdict.on_test_set),
+                "limit": limit and limit._asdict(),
+                "decides": limit
+                and limited(limit, f"times as many further {each.unit}"),
+                "pairs": len(judged),
+                "notes": [note[:LONGEST] for note in each.notes],
+            }
+        )
+    return facts
+
+
+def facts_against(against: Against) -> dict:
+    """The same of one result and a printed number."""
+    interval, here = against.interval, against.on_test_set
+    if here:
+        ends = [_rounded(end) for end in here.interval]
+        here = {"conclusion": str(here.conclusion), "interval": ends}
+    return {
+        "result": against.name,
+        "metric": against.metric,
+        "printed": against.printed.value,
+        "decimals": against.printed.decimals,
+        "conclusion": str(against.conclusion),
+        "reason": against.reason,
+        "level": _rounded(against.level),
+        "low": _rounded(interval[0]),
+        "high": _rounded(interval[1]),
+        "margin": _rounded(against.margin),
+        "on_test_set": here,
+        "queries": against.queries,
+        "unit": against.unit,
+        "units": against.units,
+        "seeds": against.seeds,
+        "is_of_these_trainings": against.is_of_these_trainings,
+        "notes": [note[:LONGEST] for note in against.notes],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def lines(facts: dict) -> list[str]:
+    """A verdict, and what there is to say of it, as sentences without their full
+    stops."""
+    of_statement = [facts["statement"]] if facts.get("statement") else []
+    if "printed" in facts:
+        return [*of_statement, *lines_against(facts)]
+    unit, share = facts["unit"], facts["share_of_trainings"]
+    claimed = f"{facts['first']} {KINDS[facts['kind']].verb} {facts['second']}"
+    sentences = of_statement
+    sentences.append(f"{claimed} by {facts['metric']}: {facts['conclusion']}")
+    first, second = facts["levels"]
+    numbers = [f"levels {first:.4g} and {second:.4g}"]
+    numbers.append(f"difference {facts['difference']:+.4g}")
+    if facts["low"] is not None:
+        numbers.append(f"{PERCENT} interval [{facts['low']:.4g}, {facts['high']:.4g}]")
+    numbers.append(f"margin {facts['margin']:.4g}")
+    if facts["p"] is not None:
+        numbers.append(f"p {two_digits_of(facts['p'])}")
+        if facts["pairs"] > 1:
+            numbers.append(f"{two_digits_of(facts['adjusted_p'])} by Holm")
+        else:
+            numbers.append("not adjusted for other comparisons")
+    sentences += [", ".join(numbers), facts["reason"]]
+    if facts["on_test_set"] != facts["conclusion"]:
+        here = f"for other trainings on these {unit}"
+        sentences.append(f"{here}: {facts['on_test_set']}")
+    if facts["decides"]:
+        decides = f"{facts['decides']} would decide it, if the difference stays"
+        sentences.append(decides)
+    seeds = " and ".join(map(str, facts["seeds"]))
+    counts = f"{facts['queries']} queries, {facts['units']} {unit}, seeds: {seeds}"
+    sentences.append(counts)
+    if share is not None and not facts["is_of_these_trainings"]:
+        of_units = f"limited by {unit} to {1 - share:.0%}"
+        sentences.append(f"{of_units}, by trainings to {share:.0%}")
+    return [*sentences, *facts["notes"]]
+
+
+def lines_against(facts: dict) -> list[str]:
+    """The same of one result and a printed number."""
+    number = Rounded(facts["printed"], facts["decimals"])
+    asked = f"{facts['result']} beside the printed {number}"
+    asked += f" by {facts['metric']}"
+    ends = f"[{facts['low']:.4g}, {facts['high']:.4g}]"
+    numbers = f"level {facts['level']:.4g}, {PERCENT} interval {ends}"
+    numbers += f", margin {facts['margin']:.4g}"
+    sentences = [f"{asked}: {facts['conclusion']}", numbers, facts["reason"]]
+    here, unit = facts["on_test_set"], facts["unit"]
+    if here and here["conclusion"] != facts["conclusion"]:
+        low, high = here["interval"]
+        which = f"for other trainings on these {unit} [{low:.4g}, {high:.4g}]"
+        sentences.append(f"{which}: {here['conclusion']}")
+    counts = f"{facts['queries']} queries, {facts['units']} {unit}"
+    sentences.append(f"{counts}, seeds: {facts['seeds']}")
+    return [*sentences, *facts["notes"]]
+
+
+def two_digits_of(p: float) -> str:
+    return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
+
+
+def shown(facts: dict) -> str:
+    """The same for a terminal."""
+    return "\n  ".join(map(printable, lines(facts)))
+
+
+def page(facts: dict) -> str:
+    """The same as Markdown."""
+    head, *others = map(escaped, lines(facts))
+    return "\n- ".join([f"## {head}\n", *others])
+
+
+def status_of(found: Sequence[Mapping]) -> int:
+    """The exit status of --check."""
+    conclusions = [facts["conclusion"] for facts in found]
+    if any(conclusion in FAILING for conclusion in conclusions):
+        return FAILS
+    is_held = all(conclusion in HOLDING for conclusion in conclusions)
+    return HOLDS if is_held else UNDECIDED
