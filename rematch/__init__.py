@@ -12,13 +12,22 @@ Each function gives what the verb of its name prints, as a small frozen object w
 what to do. Importing it loads no torch, and changes nothing in the process.
 """
 
-from rematch.answers import Audit, Plan, PrintedRows, PrintedVerdict, Recalls, Verdict
-from rematch.comparing import judge, judge_claims, judge_printed
+from rematch.answers import (
+    Audit,
+    Board,
+    Plan,
+    PrintedRows,
+    PrintedVerdict,
+    Recalls,
+    Verdict,
+)
+from rematch.comparing import board, judge, judge_claims, judge_printed
 from rematch.looking_up import audit, leaderboard, plan, printed
 from rematch.scoring import recalls, score
 
 __all__ = [
     "Audit",
+    "Board",
     "Plan",
     "PrintedRows",
     "PrintedVerdict",
@@ -26,6 +35,7 @@ __all__ = [
     "UserError",
     "Verdict",
     "audit",
+    "board",
     "judge",
     "judge_claims",
     "judge_printed",

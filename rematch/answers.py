@@ -177,6 +177,53 @@ class Recalls(Mapping[str, float]):
 
 
 @dataclass(frozen=True)
+class Board(Sequence[Mapping[str, Any]]):
+    """What `board` says: a row for each result, the best first, with its level, the
+    interval of that, its rank from 1, and the ranks that it could have."""
+
+    facts: Mapping[str, Any] = field(repr=False)  # as `rematch board --format json`
+    rows: tuple[Mapping[str, Any], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.facts["rows"]))
+
+    def __getitem__(self, place: Any) -> Any:  # an index or a slice
+        return self.rows[place]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        return list(self.facts["notes"])
+
+    def summary(self) -> str:
+        """The lines that `rematch board` prints."""
+        from benchmark.commands.board import shown_facts
+
+        return shown_facts(self.facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        return deepcopy(dict(self.facts))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each result, by its name; the level on each dataset in a column of
+        its own."""
+        import pandas as pd
+
+        lines = []
+        for row in self.rows:
+            line = {name: value for name, value in row.items() if name != "levels"}
+            line["first_rank"], line["last_rank"] = line.pop("ranks")
+            lines.append(line | dict(row["levels"]))
+        return pd.DataFrame(lines).set_index("name")
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html()
+
+
+@dataclass(frozen=True)
 class PrintedRows(Sequence[Mapping[str, Any]]):
     """Rows of the papers' tables: table, place, label, setting, preset and numbers, by
     metric."""

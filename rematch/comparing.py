@@ -1,6 +1,7 @@
 """Two results against each other, or one against a printed number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
-from rematch.answers import PrintedVerdict, Recalls, Verdict
+from rematch.answers import Board, PrintedVerdict, Recalls, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +135,65 @@ def judge_printed(
     (given,), others = _read(sides, clusters, metric, ranks, layer, reading)
     facts = command.compare_printed(given, str(number), others, metric, margin)
     return PrintedVerdict(facts)
+
+
+def board(
+    results: "Mapping[str, Given | Mapping[str, Given]]",
+    *,
+    clusters: ArrayLike | None = None,
+    metric: str | None = None,
+    ranks: bool = False,
+    layer: str = "own",
+) -> Board:
+    """The levels of several results on the same queries, and the ranks that each could
+    have for other queries and other trainings.
+
+    Parameters
+    ----------
+    results : by name, each as a of `judge`; or by name and then by dataset: a level is
+        then the mean over datasets, each with the same weight
+    clusters, metric, ranks, layer : as those of `judge`
+
+    Raises
+    ------
+    UserError (a ValueError) for results that cannot be read or compared, or that lack a
+    dataset of others.
+
+    >>> board = rematch.board({"ours": hits, "theirs": other_hits})
+    >>> board[0]["name"], board[0]["ranks"]
+    ('ours', [1, 1])
+    """
+    from benchmark.commands import board as command
+
+    if len(results) < 2:
+        raise UserError("board", "two results or more", len(results), "name others")
+    given = {}
+    for name, of_name in results.items():
+        by_dataset = {command.WHOLE: of_name}
+        if isinstance(of_name, Mapping) and not isinstance(of_name, Recalls):
+            by_dataset = of_name
+        given[name] = {
+            str(dataset): _one(name, each, clusters, metric, ranks, layer)
+            for dataset, each in by_dataset.items()
+        }
+    return Board(command.facts_of(command.board_of(given, metric)))
+
+
+def _one(
+    name: str,
+    given: "Given",
+    clusters: ArrayLike | None,
+    metric: str | None,
+    ranks: bool,
+    layer: str,
+) -> "Result":
+    """One result under a name of its own."""
+    from benchmark.commands.result_files import Reading, of_frame, read_table
+
+    if isinstance(given, str | Path | PathLike):
+        return replace(read_table(str(given), layer, metric, Reading()), name=name)
+    frame = _frame(name, given, clusters, ranks)
+    return of_frame(name, frame, layer, metric, Reading())
 
 
 def _reading(first_rank: int | None, scale: float | None) -> "Reading":

@@ -1,0 +1,169 @@
+"""The board of any results: levels, ranks that rows could have, and ties."""
+
+from dataclasses import replace
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import refused
+
+import rematch
+from benchmark.__main__ import main
+from benchmark.commands.board import WHOLE, board_of, ties_of
+from benchmark.commands.judge import judge_pairs, question_of_claim
+from benchmark.commands.result_files import Reading, Result, of_frame
+from benchmark.stats.significance import holm_products
+from rematch.comparing import _frame
+
+QUERIES, SEEDS = 400, 3
+
+
+def hits(level: float, seed: int = 0, queries: int = QUERIES) -> np.ndarray:
+    """Of three trainings of a method on queries that are as hard for all methods."""
+    hard = np.random.default_rng(1).random(queries)
+    rng = np.random.default_rng([int(1000 * level), seed])
+    luck = rng.normal(0, 0.05, (queries, SEEDS))
+    return (hard[:, None] + luck < level).astype(float)
+
+
+def test_the_best_result_stands_first_with_its_mean_level():
+    given = {"low": hits(0.4), "high": hits(0.7), "mid": hits(0.55)}
+    board = rematch.board(given)
+    assert [row["name"] for row in board] == ["high", "mid", "low"]
+    assert [row["rank"] for row in board] == [1, 2, 3]
+    for row in board:
+        assert row["level"] == pytest.approx(100 * given[row["name"]].mean())
+        assert row["low"] < row["level"] < row["high"]
+        assert row["ranks"] == [row["rank"], row["rank"]]
+        assert row["seeds"] == SEEDS
+    assert [row["ties"] for row in board] == ["a", "b", "c"]
+
+
+def test_ranks_are_counts_of_the_rows_that_differ_by_the_verdicts_of_judge():
+    levels = {"a": 0.5, "b": 0.51, "c": 0.56, "d": 0.6}
+    given = {name: hits(level) for name, level in levels.items()}
+    board = rematch.board(given)
+    names = [row["name"] for row in board]
+    pairs = list(combinations(names, 2))
+    spread = {name: given[name] for name in names}  # of all, as the board has it
+    p_values = []
+    for first, second in pairs:
+        table = rematch.board({n: spread[n] for n in (first, second)})
+        assert len(table) == 2
+        p_values.append(judged_p(spread, first, second))
+    differ = dict(zip(pairs, holm_products(p_values) <= 0.05, strict=True))
+    for index, row in enumerate(board):
+        better = sum(differ[other, row["name"]] for other in names[:index])
+        worse = sum(differ[row["name"], other] for other in names[index + 1 :])
+        assert row["ranks"] == [1 + better, len(names) - worse]
+
+
+def judged_p(given: dict, first: str, second: str) -> float:
+    """By `judge`, with the trainings of all results."""
+    results = {
+        name: of_frame(name, _frame(name, array, None, False), "own", None, Reading())
+        for name, array in given.items()
+    }
+    others = [results[name] for name in given if name not in (first, second)]
+    question = question_of_claim("A > B", None, 0.0)
+    pair = [results[first], results[second]]
+    return judge_pairs([pair], others, question)[0]["p"]
+
+
+def test_over_datasets_a_level_is_the_mean_of_those_of_each():
+    given = {}
+    for name, level in {"ours": 0.7, "theirs": 0.5}.items():
+        given[name] = {"x": hits(level), "y": hits(level - 0.2, queries=900)}
+    board = rematch.board(given)
+    for row in board:
+        levels = {d: 100 * array.mean() for d, array in given[row["name"]].items()}
+        assert row["levels"] == pytest.approx(levels)
+        assert row["level"] == pytest.approx(fmean(levels.values()))
+    assert list(board.to_frame().loc["ours", ["x", "y"]]) == pytest.approx(
+        [board[0]["levels"]["x"], board[0]["levels"]["y"]]
+    )
+
+
+def test_the_command_splits_tables_by_dataset(tmp_path, capsys):
+    for name, level in {"ours": 0.7, "theirs": 0.5}.items():
+        frames = []
+        for dataset, array in {"x": hits(level), "y": hits(level, 7)}.items():
+            for seed in range(SEEDS):
+                frame = {"query": range(QUERIES), "value": array[:, seed]}
+                frames.append(pd.DataFrame(frame).assign(dataset=dataset, seed=seed))
+        pd.concat(frames).to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [str(tmp_path / f"{name}.csv") for name in ("theirs", "ours")]
+    assert main(["board", *files, "--by", "dataset"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ours.csv" in lines[1] and " 1-1 " in lines[1]
+    assert "x " in lines[1] and "y " in lines[1]
+
+
+def test_a_result_without_a_dataset_of_others_is_refused():
+    given = {"ours": {"x": hits(0.7), "y": hits(0.6)}, "theirs": {"x": hits(0.5)}}
+    with refused("theirs", expected="x, y", found="x"):
+        rematch.board(given)
+
+
+def test_one_result_is_no_board():
+    with refused("board"):
+        rematch.board({"ours": hits(0.7)})
+
+
+def test_few_queries_leave_every_rank_possible():
+    few = {"a": hits(0.9, queries=50), "b": hits(0.1, queries=50)}
+    board = rematch.board(few)
+    assert [row["ranks"] for row in board] == [[1, 2], [1, 2]]
+    assert any("too few" in note for note in board.notes)
+
+
+def test_rows_with_a_letter_in_common_do_not_differ():
+    differ = np.zeros((4, 4), bool)
+    for first, second in ((0, 2), (0, 3), (1, 3)):
+        differ[first, second] = differ[second, first] = True
+    assert ties_of(differ) == ["a", "ab", "bc", "c"]
+    assert ties_of(np.zeros((3, 3), bool)) == ["a", "a", "a"]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("gap", [0.0, 0.01, 0.03])
+def test_all_true_ranks_are_among_those_that_rows_could_have(gap):
+    """Simulated trainings of five methods on 1,000 queries; prints how often."""
+    rng, covered, runs = np.random.default_rng(5), 0, 1000
+    levels = 0.5 + gap * np.arange(5)
+    made = {str(index): result_of(hits(level)) for index, level in enumerate(levels)}
+    for _ in range(runs):
+        hard, given = rng.random(1000), {}
+        for name, level in zip(made, levels, strict=True):
+            of_training = level + rng.normal(0, 0.01, SEEDS)
+            luck = rng.normal(0, 0.1, (1000, SEEDS))
+            values = (hard[:, None] + luck < of_training).astype(float)
+            given[name] = {WHOLE: with_values(made[name], name, values)}
+        is_covered = True
+        for row in board_of(given, None).rows:
+            level = levels[int(row.name)]
+            first, last = row.ranks
+            is_covered &= first <= 1 + (levels > level).sum()
+            is_covered &= last >= len(levels) - (levels < level).sum()
+        covered += is_covered
+    print(f"gap {gap}: {100 * covered / runs:.1f}% of {runs}")
+    assert covered / runs >= 0.93
+
+
+def result_of(array: np.ndarray) -> Result:
+    return of_frame("made", _frame("made", array, None, False), "own", None, Reading())
+
+
+def with_values(made: Result, name: str, values: np.ndarray) -> Result:
+    """The same with other values, on queries of their own."""
+    queries = pd.MultiIndex.from_product(
+        [made.table.index.unique("direction"), [str(q) for q in range(len(values))]],
+        names=made.table.index.names,
+    )
+    table = pd.DataFrame(values, queries, made.table.columns)
+    facts = pd.DataFrame({"cluster": queries.get_level_values(1)}, queries)
+    for column in made.facts.columns.drop("cluster"):
+        facts[column] = made.facts[column].iloc[0]
+    return replace(made, name=name, table=table, facts=facts)
