@@ -29,7 +29,7 @@ except ModuleNotFoundError as missing:
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
 GROUPS = {  # of commands, by what they are for
     "Run": ("init", "season", "doctor", "play", "verify", "run", "tune", "check"),
-    "Conclude": ("score", "judge", "board", "plan", "printed", "audit"),
+    "Conclude": ("score", "judge", "board", "plan", "printed", "audit", "overlap"),
     "Look": ("list", "query", "compare", "export", "site"),
     "Maintain": ("ledger",),
 }

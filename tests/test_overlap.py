@@ -1,0 +1,72 @@
+"""Pictures that two folders share."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from refusals import refused
+
+from benchmark.__main__ import main
+from benchmark.commands.overlap import images_in
+
+
+def drawn(seed: int) -> Image.Image:
+    """A smooth picture of its own."""
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 255, (6, 6, 3), np.uint8)
+    return Image.fromarray(coarse).resize((120, 90), Image.Resampling.BICUBIC)
+
+
+@pytest.fixture
+def folders(tmp_path) -> tuple[Path, Path]:
+    """Five pictures each; one is in both, and one is in both in another size."""
+    first, second = tmp_path / "a", tmp_path / "b"
+    (first / "deep").mkdir(parents=True)
+    second.mkdir()
+    for seed in range(4):
+        drawn(seed).save(first / f"{seed}.png")
+    drawn(4).save(first / "deep/4.png")
+    drawn(0).save(second / "same.png")
+    drawn(4).resize((60, 45)).save(second / "small.jpg", quality=60)
+    for seed in range(10, 13):
+        drawn(seed).save(second / f"{seed}.png")
+    return first, second
+
+
+def test_equal_and_nearly_equal_pictures_are_found(folders, capsys, tmp_path):
+    out = tmp_path / "shared.csv"
+    assert main(["overlap", *map(str, folders), "--out", str(out)]) == 0
+    pairs = pd.read_csv(out)
+    assert pairs["first"].tolist() == ["0.png", "deep/4.png"]
+    assert pairs["second"].tolist() == ["same.png", "small.jpg"]
+    assert pairs["bits"].isna().tolist() == [True, False]
+    assert capsys.readouterr().out.startswith("2 of 5 images")
+
+
+def test_a_check_exits_with_what_was_found(folders, tmp_path):
+    assert main(["overlap", *map(str, folders), "--check"]) == 1
+    other = tmp_path / "c"
+    other.mkdir()
+    drawn(20).save(other / "20.png")
+    assert main(["overlap", str(folders[0]), str(other), "--check"]) == 0
+
+
+def test_a_folder_without_images_is_refused(tmp_path):
+    with refused(tmp_path, expected="images"):
+        images_in(tmp_path)
+    with refused("gone"):
+        images_in(tmp_path / "gone")
+
+
+def test_a_link_out_of_the_folder_is_refused(folders, tmp_path, capsys):
+    outside = tmp_path / "outside.png"
+    drawn(30).save(outside)
+    (folders[0] / "link.png").symlink_to(outside)
+    assert main(["overlap", *map(str, folders)]) == 2
+    assert "link" in capsys.readouterr().err
+
+
+def test_a_folder_is_not_compared_with_itself(folders, capsys):
+    assert main(["overlap", str(folders[0]), str(folders[0])]) == 2
