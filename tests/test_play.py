@@ -1,12 +1,14 @@
 """`play` runs what DVC would, and DVC finds nothing stale afterwards."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from dvc.repo import Repo
 
 from benchmark.__main__ import main
+from benchmark.commands import play
 from benchmark.data import results
 from benchmark.encode import drawn_pretraining
 from seasons import ROOT, clone
@@ -126,3 +128,17 @@ def test_options_of_play_and_verify_are_refused_in_a_line(monkeypatch, capsys):
         assert main([verb, "demo", "--jobs", "0"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "--jobs: expected 1 or more" in line
+
+
+def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
+    cells = dict.fromkeys(["a-vse-0", "a-vse-1", "a-scan-0"])
+    params = SimpleNamespace(cells=cells)
+    seconds = {"a-vse-0": 1800.0, "a-vse-1": 1800.0, "a-scan-0": 9e9}
+    monkeypatch.setattr(play.tasks, "training_seconds", lambda _: seconds)
+    stale = ["prepare", "train@a-vse-0", "train@a-vse-1"]
+    assert "2 of them trainings: took 1.0 hours" in play.hours_of(params, stale)
+    del seconds["a-vse-1"]
+    assert "1 of these took 0.5 hours" in play.hours_of(params, stale)
+    seconds.clear()
+    assert "none of which was timed" in play.hours_of(params, stale)
+    assert play.hours_of(params, ["prepare"]) == "1 stage, 0 of them trainings"

@@ -14,8 +14,9 @@ exit status is 1 if a stage failed, or a cell that was evaluated now.
 import argparse
 import logging
 import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,6 +70,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.dry:
         stale = stale_stages(params, last)
         print("\n".join(stale) or "everything is up to date")
+        if stale:
+            print(hours_of(params, stale), file=sys.stderr)
         return 0
     if is_whole and params.season == files.active_season():
         last = [pipeline.ACTIVE.name]  # one that `dvc status` looks at, too
@@ -116,6 +119,26 @@ def stale_stages(params: Params, last: list[str]) -> list[str]:
             if name in ordered and records.is_changed(name):
                 stale.add(name)
     return [name for name in ordered if name in stale]
+
+
+def hours_of(params: Params, stale: Collection[str]) -> str:
+    """How many stages would run, and how long their trainings took by kept costs."""
+    seconds = tasks.training_seconds(params)
+    trainings, known = 0, []
+    for key in params.cells:
+        if f"{Kind.TRAIN}@{key}" in stale:
+            trainings += 1
+            known += [seconds[key]] if key in seconds else []
+    stages_told = "1 stage" if len(stale) == 1 else f"{len(stale)} stages"
+    line = f"{stages_told}, {trainings} of them trainings"
+    if not trainings:
+        return line
+    if not known:
+        return f"{line}, none of which was timed yet"
+    took = f"took {sum(known) / 3600:.1f} hours, one after the other"
+    if len(known) < trainings:
+        took = f"{len(known)} of these {took}; no time is known of the others"
+    return f"{line}: {took}, on the machine that ran them"
 
 
 def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
