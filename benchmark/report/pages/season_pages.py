@@ -53,10 +53,7 @@ def season_pages(
     for name, paper in papers().items():
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables):
             measured.append(name)
-    texts = {
-        "README.md": _readme(params, boards, measured, figures, folds),
-        "claims.md": _claims(boards, figures),
-    }
+    texts = {"claims.md": _claims(boards, figures)}
     tables: dict[str, dict[str, list[str]]] = {}  # page -> paper -> numbers
     for name in measured:
         page = f"papers/{name}.md"
@@ -75,6 +72,7 @@ def season_pages(
         if layers:
             page = f"datasets/{board.dataset}-relevance.md"
             texts[page] = relevance_page(board, layers)
+    texts["README.md"] = _readme(params, boards, measured, figures, folds)
     pages = []
     for page in sorted(texts):
         shown = {"tables": tables.get(page, {}), "figures": figures.shown.get(page, [])}
@@ -125,8 +123,30 @@ def _readme(
         boards=boards,
         layered=[board for board in boards if board_layers(board)],
         folded=folded,
+        overlaps=[_overlap(board, figures) for board in boards if _has_overlap(board)],
         papers={name: papers()[name].paper.title for name in measured},
     )
+
+
+def _has_overlap(board: Board) -> bool:
+    return any(row.values(result_tables.S) for row in board.retrieval.ranked)
+
+
+def _overlap(board: Board, figures: FigureFolder) -> dict:
+    """S of the best row that has it, and of all rows; and the densities that the page
+    of the dataset shows, which was made before."""
+    rows = [row for row in board.retrieval.ranked if row.values(result_tables.S)]
+    levels = [row.mean(result_tables.S) for row in rows]
+    drawn = figures.folder / f"{board.dataset}-similarities.svg"
+    return {
+        "board": board,
+        "best": rows[0],
+        "level": levels[0],
+        "low": min(levels),
+        "high": max(levels),
+        "count": len(rows),
+        "figure": f"figures/{drawn.name}" if drawn in figures.written else "",
+    }
 
 
 def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
