@@ -10,7 +10,6 @@ from benchmark.boards import claim_entries, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import (
     dataset_page,
-    dataset_tables,
     result_tables,
     season_pages,
 )
@@ -316,19 +315,3 @@ def test_the_summary_names_the_rows_that_are_chosen_otherwise():
     line = next(line for line in told.splitlines() if "Chosen" in line)
     assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
     assert "best uncorrected: B, 400.0; best on validation: B, 400.0." in line
-
-
-def test_what_the_splits_share_is_counted():
-    kinds = ("pictures", "near_pictures", "captions", "near_captions")
-    leaks = {
-        "notes": [],
-        "pictures": [["train: a", "test: b"]],
-        "near_pictures_total": 7,
-    }
-    leaks |= {"near_pictures": [], "captions": 3, "near_captions": 4}
-    leaks["items"] = dict.fromkeys(kinds, {"train": 1, "val": 0, "test": 2})
-    table = dataset_tables.leakage({"title": "Made", "leakage": leaks})
-    assert [line[1:] for line in table.rows] == [
-        [count, 1, 0, 2] for count in (1, 7, 3, 4)
-    ]
-    assert len(dataset_tables.leakage({"title": "Made", "leakage": {"notes": []}})) == 0

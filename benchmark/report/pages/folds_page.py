@@ -35,7 +35,7 @@ def folds_page(official: Board, folds: Board) -> str:
                 "place": place_of_official(of_task),
             }
             sections.append(section)
-    every = replace(folds, fold_boards=(official, *folds.fold_boards))
+    every = board_of_all(official, folds)
     differences = differences_over_folds(official, folds, every)
     return filled(
         "folds.md.j2",
@@ -46,6 +46,16 @@ def folds_page(official: Board, folds: Board) -> str:
         differences=differences_table(differences, every),
         shrinkage=shrinkage(differences),
     )
+
+
+def board_of_all(official: Board, folds: Board) -> Board:
+    """Of the rows that have a result on all folds, the official one as one more."""
+    rows = []
+    for row in folds.rows:
+        there = official.row(row.preset)
+        if there and there.played:
+            rows.append(row)
+    return replace(folds, rows=rows, fold_boards=(official, *folds.fold_boards))
 
 
 # Levels -------------------------------------------------------------------------------

@@ -1,0 +1,48 @@
+"""What a verdict says, as data and as text."""
+
+import numpy as np
+import pytest
+
+import rematch
+from benchmark.commands.verdict_facts import lines, page, status_of, two_digits_of
+
+
+@pytest.fixture
+def facts() -> dict:
+    hard = np.arange(1000) / 1000
+    verdict = rematch.judge((hard < 0.6).astype(float), (hard < 0.5).astype(float))
+    return verdict.to_dict()
+
+
+@pytest.mark.parametrize(
+    "conclusions, status",
+    [
+        (["holds", "compatible"], 0),
+        (["holds", "reversed", "undecided"], 1),
+        (["below"], 1),
+        (["holds", "undecided"], 2),
+    ],
+)
+def test_a_check_fails_before_it_is_undecided(conclusions, status):
+    assert status_of([{"conclusion": each} for each in conclusions]) == status
+
+
+def test_the_first_line_is_the_claim_with_its_conclusion(facts):
+    first, numbers, *_ = lines(facts)
+    assert first.endswith(facts["conclusion"])
+    assert f"{facts['difference']:+.4g}" in numbers
+
+
+def test_a_statement_stands_before_its_verdict(facts):
+    assert lines(facts | {"statement": "Ours is better."})[0] == "Ours is better."
+
+
+def test_text_of_files_does_nothing_in_markdown(facts):
+    text = page(facts | {"notes": ["<b>|x|</b>"]})
+    assert "<b>" not in text
+    assert text.startswith("## ")
+
+
+def test_a_tiny_p_is_told_as_a_bound():
+    assert two_digits_of(0.0) == "< 1e-300"
+    assert two_digits_of(0.0123) == "0.012"
