@@ -119,8 +119,8 @@ def plan(
         of_images=of_images,
     )
     options = {"kind": kind, "metric": metric, "margin": margin, "power": power}
-    found = command.plan_of(difference, origin, **options)
-    return Plan(command.facts_of(found, seeds, images))
+    planned = command.plan_of(difference, origin, **options)
+    return Plan(command.facts_of(planned, seeds, images))
 
 
 def leaderboard(

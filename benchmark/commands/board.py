@@ -48,7 +48,8 @@ from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
 from benchmark.stats import comparisons, pooling, significance
 from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.pooling import SetUp
+from benchmark.stats.pooling import Pooled, SetUp
+from benchmark.stats.significance import Estimate
 
 TEXT, JSON = "text", "json"
 BY = "dataset"  # the column by which results can be split
@@ -131,112 +132,143 @@ def read_by_dataset(name: str, layer: str, metric: str | None) -> dict[str, Resu
 # Ranking ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnDataset:
+    """What the results on one dataset say."""
+
+    measure: Measure
+    levels: Mapping[str, Comparison]  # with zero, by name
+    differences: Mapping[frozenset[str], Comparison]  # by the names of the pair
+    queries: int  # of the direction that has fewest
+    is_enough: bool  # for conclusions
+    notes: Sequence[str]
+
+    @property
+    def is_of_these_trainings(self) -> bool:
+        return any(level.is_of_these_trainings for level in self.levels.values())
+
+
 def board_of(
     given: Mapping[str, Mapping[str, Result]], metric: str | None
 ) -> ResultBoard:
     """The board of results by name, each by dataset. Raises UserError for results that
     cannot be compared, or that lack a dataset."""
     names = list(given)
-    datasets = list(given[names[0]])
-    for first, second in pairwise(names):
-        if set(given[first]) != set(given[second]):
-            expected = f"the datasets of {first}: {', '.join(sorted(given[first]))}"
-            found = ", ".join(sorted(given[second]))
-            raise UserError(second, expected, found, "leave one out, or add its rows")
-    alone: dict[str, list[SetUp]] = {name: [] for name in names}
-    apart: dict[tuple[str, str], list[SetUp]] = {}
-    is_known, is_enough, queries, notes = True, True, [], []
-    for dataset in datasets:
-        results = [given[name][dataset] for name in names]
-        for result in results[1:]:
-            conventions.check(results[0], result)
-        measure = measure_of(results[0], results[1], metric)
-        levels, differences = _compared(results, measure)
-        for name, comparison in zip(names, levels, strict=True):
-            alone[name].append(_set_up(comparison, dataset))
-            is_known = is_known and not comparison.is_of_these_trainings
-        for pair, comparison in zip(combinations(names, 2), differences, strict=True):
-            apart.setdefault(pair, []).append(_set_up(comparison, dataset))
-        queries.append(min(fewest_queries(result) for result in results))
-        is_enough = is_enough and not any(map(too_few, results))
-        for result in results:
-            notes += result.notes
-    if not is_enough:
-        notes.append("too few queries for any conclusion: every rank is possible")
-    means = {name: pooling.pool(set_ups) for name, set_ups in alone.items()}
-    sign = -1 if measure.less_is_better else 1
-    ordered = sorted(names, key=lambda name: -sign * means[name].difference)
+    _check_datasets(given)
+    by_dataset = {}
+    for dataset in given[names[0]]:
+        results = {name: given[name][dataset] for name in names}
+        by_dataset[dataset] = _compared(results, metric)
+    (first, *_), parts = by_dataset.values(), list(by_dataset.values())
+    is_enough = all(part.is_enough for part in parts)
+    pooled = {}
+    for name in names:
+        of_each = {dataset: part.levels[name] for dataset, part in by_dataset.items()}
+        pooled[name] = _pooled(of_each)
+    sign = 1 if first.measure.less_is_better else -1
+    ordered = sorted(names, key=lambda name: sign * pooled[name].difference)
     p_values = []
-    for first, second in combinations(ordered, 2):
-        is_known_so = (first, second) in apart
-        set_ups = apart[(first, second) if is_known_so else (second, first)]
-        p_values.append(_p_apart(set_ups) if is_enough else 1.0)
+    for pair in map(frozenset, combinations(ordered, 2)):
+        of_each = {
+            dataset: part.differences[pair] for dataset, part in by_dataset.items()
+        }
+        estimate = _estimate(_pooled(of_each))
+        p_values.append(estimate.p() if estimate and is_enough else 1.0)
     apart_RR = significance.apart(p_values, len(ordered))
-    ties = ties_of(apart_RR)
     rows = []
-    for index, name in enumerate(ordered):
-        pooled = means[name]
-        estimate = significance.on_other_images(pooled.difference, pooled.doubt)
+    for index, (name, ties) in enumerate(zip(ordered, ties_of(apart_RR), strict=True)):
+        estimate = _estimate(pooled[name])
         low, high = estimate.interval if estimate else (None, None)
         better, worse = apart_RR[index, :index].sum(), apart_RR[index, index:].sum()
-        split = {} if datasets == [WHOLE] else _levels(datasets, alone[name])
         row = BoardRow(
             name=name,
-            level=pooled.difference,
+            level=pooled[name].difference,
             low=low,
             high=high,
             rank=index + 1,
             ranks=(1 + int(better), len(ordered) - int(worse)),
-            ties=ties[index],
+            ties=ties,
             seeds=min(result.table.shape[1] for result in given[name].values()),
-            levels=split,
+            levels=_levels(by_dataset, name),
         )
         rows.append(row)
     return ResultBoard(
-        metric=measure.shown,
+        metric=first.measure.shown,
         rows=rows,
-        queries=min(queries),
-        is_of_these_trainings=not is_known,
-        notes=list(dict.fromkeys(notes)),
+        queries=min(part.queries for part in parts),
+        is_of_these_trainings=any(part.is_of_these_trainings for part in parts),
+        notes=_notes(parts, is_enough),
     )
 
 
-def _compared(
-    results: Sequence[Result], measure: Measure
-) -> tuple[list[Comparison], list[Comparison]]:
-    """Of one dataset: the level of each result, and the difference of each pair."""
-    cut = common_depth(results)
+def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
+    for first, second in pairwise(given):
+        if set(given[first]) != set(given[second]):
+            expected = f"the datasets of {first}: {', '.join(sorted(given[first]))}"
+            others = ", ".join(sorted(given[second]))
+            raise UserError(second, expected, others, "leave one out, or add its rows")
+
+
+def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
+    """The results on one dataset, by name. All of them tell how far trainings lie
+    apart."""
+    first, second, *_ = results.values()
+    for result in results.values():
+        if result is not first:
+            conventions.check(first, result)
+    measure, cut = measure_of(first, second, metric), common_depth([*results.values()])
     samples: dict[str, Sample] = {}
-    for result in results:
-        samples[result.name] = sampled(result, measure, cut)
+    for name, result in results.items():
+        samples[name] = sampled(result, measure, cut)
     trained = [name for name in samples if is_trained(name)]
     spread = comparisons.spread(samples, trained)
-    levels = []
+    levels, differences, notes = {}, {}, []
     for name, sample in samples.items():
-        levels.append(comparisons.compare([name], [sample], spread))
-    differences = []
+        levels[name] = comparisons.compare([name], [sample], spread)
     for pair in combinations(samples, 2):
         both = [samples[name] for name in pair]
-        differences.append(comparisons.compare(list(pair), both, spread))
-    return levels, differences
-
-
-def _set_up(comparison: Comparison, dataset: str) -> SetUp:
-    """Datasets have other images."""
-    return SetUp(
-        difference=comparison.difference, doubt=comparison.doubt, images=dataset
+        differences[frozenset(pair)] = comparisons.compare(list(pair), both, spread)
+    for result in results.values():
+        notes += result.notes
+    return OnDataset(
+        measure=measure,
+        levels=levels,
+        differences=differences,
+        queries=min(map(fewest_queries, results.values())),
+        is_enough=not any(map(too_few, results.values())),
+        notes=notes,
     )
 
 
-def _levels(datasets: Sequence[str], set_ups: Sequence[SetUp]) -> dict[str, float]:
-    pairs = zip(datasets, set_ups, strict=True)
-    return {dataset: set_up.difference for dataset, set_up in pairs}
+def _pooled(by_dataset: Mapping[str, Comparison]) -> Pooled:
+    """The mean over datasets, which have other images."""
+    set_ups = []
+    for dataset, comparison in by_dataset.items():
+        set_up = SetUp(
+            difference=comparison.difference, doubt=comparison.doubt, images=dataset
+        )
+        set_ups.append(set_up)
+    return pooling.pool(set_ups)
 
 
-def _p_apart(set_ups: Sequence[SetUp]) -> float:
-    pooled = pooling.pool(set_ups)
-    estimate = significance.on_other_images(pooled.difference, pooled.doubt)
-    return estimate.p() if estimate else 1.0
+def _estimate(pooled: Pooled) -> Estimate | None:
+    return significance.on_other_images(pooled.difference, pooled.doubt)
+
+
+def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:
+    """Of a result on each dataset; empty where it is not split."""
+    if list(by_dataset) == [WHOLE]:
+        return {}
+    return {d: part.levels[name].difference for d, part in by_dataset.items()}
+
+
+def _notes(parts: Sequence[OnDataset], is_enough: bool) -> list[str]:
+    notes = []
+    for part in parts:
+        notes += part.notes
+    if not is_enough:
+        notes.append("too few queries for any conclusion: every rank is possible")
+    return list(dict.fromkeys(notes))
 
 
 def ties_of(apart_RR: np.ndarray) -> list[str]:

@@ -168,20 +168,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     check_options(arguments)
-    found = found_of(arguments)
+    facts = facts_asked(arguments)
     for path in arguments.out:
         if path.suffix == ".json":
-            write_json(path, found)
+            write_json(path, facts)
         else:
-            write_text(path, "\n\n".join(map(page, found)) + "\n")
+            write_text(path, "\n\n".join(map(page, facts)) + "\n")
     if arguments.format == JSON:
-        print(json_text(found), end="")
+        print(json_text(facts), end="")
     else:
-        print("\n\n".join(map(shown, found)))
-    return status_of(found) if arguments.check else 0
+        print("\n\n".join(map(shown, facts)))
+    return status_of(facts) if arguments.check else 0
 
 
-def found_of(arguments: argparse.Namespace) -> list[dict]:
+def facts_asked(arguments: argparse.Namespace) -> list[dict]:
     """The facts of each pair, of the one result and a printed number, or of each claim
     of a file."""
     if arguments.claims is not None:
@@ -193,10 +193,10 @@ def found_of(arguments: argparse.Namespace) -> list[dict]:
         metric, margin = arguments.metric, arguments.margin
         return [compare_printed(result, arguments.printed, others, metric, margin)]
     names = [[arguments.first, arguments.second], *arguments.pair]
-    asked = question_of(arguments)
+    question = question_of(arguments)
     readings = readings_of(names, arguments)
     pairs, others = read_all(names, readings, Source.of(arguments))
-    return judge_pairs(pairs, others, asked)
+    return judge_pairs(pairs, others, question)
 
 
 def judge_pairs(
@@ -230,10 +230,8 @@ def judge_claims(claims: Sequence[ClaimOnFiles]) -> list[dict]:
         results = [result for other in alike for result in other.results]
         if claim.written.printed is not None:
             (result,) = claim.results
-            number_here = claim.written.printed
-            facts[number] = compare_printed(
-                result, number_here, results, metric, margin
-            )
+            printed = claim.written.printed
+            facts[number] = compare_printed(result, printed, results, metric, margin)
         else:
             conventions.check(*claim.results)
             judged.append(of_files(*claim.results, results, claim.question))
@@ -276,8 +274,8 @@ def check_options(arguments: argparse.Namespace) -> None:
     if arguments.first is None:
         advice = "name A and B, or a file of claims with --claims"
         raise UserError("judge", "two results", "none", advice)
-    beside = arguments.second or arguments.pair or arguments.claim
-    if arguments.printed is not None and beside:
+    other_words = arguments.second or arguments.pair or arguments.claim
+    if arguments.printed is not None and other_words:
         raise UserError("--printed", "one result alone", "B or a claim", "choose")
     if arguments.printed is not None:
         return
@@ -355,16 +353,16 @@ def read_each(
         cached.cache_clear()
     given = {name: read(name, source, readings[name]) for name in readings}
     are_files = {isinstance(result, Result) for result in given.values()}
-    found = "one of each" if len(are_files) > 1 else ""
+    mixed = "one of each" if len(are_files) > 1 else ""
     for option, value in (
         ("--season", source.season),
         ("--dataset", source.dataset),
     ):
         if value and True in are_files:
-            found = found or option
-    if found:
+            mixed = mixed or option
+    if mixed:
         expected = "files, or presets, and options of these"
-        raise UserError("judge", expected, found, "choose")
+        raise UserError("judge", expected, mixed, "choose")
     others = beside(readings)
     return given, [read(name, source, others[name]) for name in others]
 
@@ -437,7 +435,7 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
         raise unreadable(name)
     reading.refuse_all_but(name)
     season, _, preset = name.rpartition(":")
-    boards = {of.dataset: of for of in boards_of(season or source.season, source.layer)}
+    boards = {b.dataset: b for b in boards_of(season or source.season, source.layer)}
     if not boards:
         do = "choose another with --layer"
         raise UserError(f"{name}: layer", f"judgements as {source.layer}", "none", do)
@@ -495,5 +493,5 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
     return (
         boards
         if layer == OWN
-        else [of.under(layer) for of in boards if layer in of.layers]
+        else [board.under(layer) for board in boards if layer in board.layers]
     )

@@ -72,14 +72,14 @@ def images_in(folder: Path) -> list[str]:
     where there is none."""
     if not folder.is_dir():
         raise UserError(folder, "a folder of images", "no folder", "correct the path")
-    found = []
+    images = []
     for path in sorted(folder.rglob("[!.]*")):
         if path.suffix.lower() in ENDINGS and path.is_file():
-            found.append(path.relative_to(folder).as_posix())
-    if not found:
+            images.append(path.relative_to(folder).as_posix())
+    if not images:
         expected = f"images ({', '.join(ENDINGS)})"
         raise UserError(folder, expected, "none", "name the folder that has them")
-    return found
+    return images
 
 
 def shared_pairs(

@@ -63,10 +63,11 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
 
 def facts_against(against: Against) -> dict:
     """The same of one result and a printed number."""
-    interval, here = against.interval, against.on_test_set
-    if here:
-        ends = [_rounded(end) for end in here.interval]
-        here = {"conclusion": str(here.conclusion), "interval": ends}
+    interval, of_trainings = against.interval, None
+    if against.on_test_set:
+        ends = [_rounded(end) for end in against.on_test_set.interval]
+        conclusion = str(against.on_test_set.conclusion)
+        of_trainings = {"conclusion": conclusion, "interval": ends}
     return {
         "result": against.name,
         "metric": against.metric,
@@ -78,7 +79,7 @@ def facts_against(against: Against) -> dict:
         "low": _rounded(interval[0]),
         "high": _rounded(interval[1]),
         "margin": _rounded(against.margin),
-        "on_test_set": here,
+        "on_test_set": of_trainings,
         "queries": against.queries,
         "unit": against.unit,
         "units": against.units,
@@ -116,8 +117,8 @@ def lines(facts: dict) -> list[str]:
             numbers.append("not adjusted for other comparisons")
     sentences += [", ".join(numbers), facts["reason"]]
     if facts["on_test_set"] != facts["conclusion"]:
-        here = f"for other trainings on these {unit}"
-        sentences.append(f"{here}: {facts['on_test_set']}")
+        scope = f"for other trainings on these {unit}"
+        sentences.append(f"{scope}: {facts['on_test_set']}")
     if facts["decides"]:
         decides = f"{facts['decides']} would decide it, if the difference stays"
         sentences.append(decides)
@@ -133,17 +134,17 @@ def lines(facts: dict) -> list[str]:
 def lines_against(facts: dict) -> list[str]:
     """The same of one result and a printed number."""
     number = Rounded(facts["printed"], facts["decimals"])
-    asked = f"{facts['result']} beside the printed {number}"
-    asked += f" by {facts['metric']}"
+    question = f"{facts['result']} beside the printed {number}"
+    question += f" by {facts['metric']}"
     ends = f"[{facts['low']:.4g}, {facts['high']:.4g}]"
     numbers = f"level {facts['level']:.4g}, {PERCENT} interval {ends}"
     numbers += f", margin {facts['margin']:.4g}"
-    sentences = [f"{asked}: {facts['conclusion']}", numbers, facts["reason"]]
-    here, unit = facts["on_test_set"], facts["unit"]
-    if here and here["conclusion"] != facts["conclusion"]:
-        low, high = here["interval"]
+    sentences = [f"{question}: {facts['conclusion']}", numbers, facts["reason"]]
+    of_trainings, unit = facts["on_test_set"], facts["unit"]
+    if of_trainings and of_trainings["conclusion"] != facts["conclusion"]:
+        low, high = of_trainings["interval"]
         which = f"for other trainings on these {unit} [{low:.4g}, {high:.4g}]"
-        sentences.append(f"{which}: {here['conclusion']}")
+        sentences.append(f"{which}: {of_trainings['conclusion']}")
     counts = f"{facts['queries']} queries, {facts['units']} {unit}"
     sentences.append(f"{counts}, seeds: {facts['seeds']}")
     return [*sentences, *facts["notes"]]

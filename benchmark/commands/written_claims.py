@@ -76,8 +76,8 @@ class WrittenClaim(Strict):
         forms = [name for name in FORMS if getattr(self, name) is not None]
         if len(forms) != 1:
             raise ValueError(f"one of {', '.join(FORMS)}")
-        beside = {"than": ("better", "not_better"), "result": ("printed",)}
-        for name, wanting in beside.items():
+        companions = {"than": ("better", "not_better"), "result": ("printed",)}
+        for name, wanting in companions.items():
             if (getattr(self, name) is not None) != (forms[0] in wanting):
                 raise ValueError(f"`{name}` beside {' or '.join(wanting)}, and nowhere")
         return self
@@ -139,8 +139,10 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
     """The claims of a file with their results. Raises UserError for a file that is none,
     a name without a result, and a result that cannot be read."""
     file = checked(ClaimsFile, read_yaml(path), str(path))
-    named = dict.fromkeys(name for claim in file.claims for name in claim.results)
-    of_name = {name: entry(file.results, name, f"{path}: result") for name in named}
+    of_name = {}
+    for claim in file.claims:
+        for name in claim.results:
+            of_name[name] = entry(file.results, name, f"{path}: result")
     table_of.cache_clear()  # files may have changed
     claims = []
     for claim in file.claims:

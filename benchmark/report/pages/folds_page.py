@@ -13,7 +13,8 @@ from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.fold_boards import Level, levels, resampled_t
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.pages import filled
-from benchmark.report.pages.claim_tables import INDENT, compared, heading, statement
+from benchmark.report.pages.claim_tables import INDENT, heading, statement
+from benchmark.report.pages.claim_tables import compared as compared_in_short
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import Verdict
@@ -160,12 +161,12 @@ def differences_over_folds(
 def _compared_on(board: Board, verdict: Verdict) -> Comparison | None:
     """The rows of a verdict, compared on another board; None where they are not there,
     or lack the metric."""
-    of = verdict.comparison
-    first = board.row(of.first)
-    second = board.row(of.second) if of.second else None
-    if first is None or (of.second and second is None):
+    compared = verdict.comparison
+    first = board.row(compared.first)
+    second = board.row(compared.second) if compared.second else None
+    if first is None or (compared.second and second is None):
         return None
-    return comparisons.compare(board, first, second, of.metric)
+    return comparisons.compare(board, first, second, compared.metric)
 
 
 def differences_table(
@@ -173,22 +174,24 @@ def differences_table(
 ) -> Table:
     """A row for each part of a claim; `every` is the board of all folds."""
     count, lines, last = len(every.fold_boards), [], None
-    for of in differences:
-        name = statement(of.claim)
-        if len(of.claim.verdicts) > 1:
-            if of.claim is not last:
+    for difference in differences:
+        name = statement(difference.claim)
+        if len(difference.claim.verdicts) > 1:
+            if difference.claim is not last:
                 lines.append({"claim": name})
-            name = f"{INDENT}{compared(of.verdict)}"
-        last = of.claim
-        decimals = quantity(of.every.metric).decimals
-        corrected = resampled_t(every, of.by_fold)
+            name = f"{INDENT}{compared_in_short(difference.verdict)}"
+        last = difference.claim
+        decimals = quantity(difference.every.metric).decimals
+        corrected = resampled_t(every, difference.by_fold)
         line = {
             "claim": name,
-            "metric": heading(of.verdict),
-            "official": _difference(of.official, decimals),
-            f"folds 1 to {count - 1}": _difference(of.verdict.comparison, decimals),
-            "verdict on these": of.verdict.conclusion,
-            f"all {count}": _difference(of.every, decimals),
+            "metric": heading(difference.verdict),
+            "official": _difference(difference.official, decimals),
+            f"folds 1 to {count - 1}": _difference(
+                difference.verdict.comparison, decimals
+            ),
+            "verdict on these": difference.verdict.conclusion,
+            f"all {count}": _difference(difference.every, decimals),
             "resampled t": Number(
                 low=corrected.interval[0],
                 high=corrected.interval[1],
@@ -208,5 +211,6 @@ def _difference(comparison: Comparison | None, decimals: int) -> Number | None:
 
 def shrinkage(differences: Sequence[DifferenceOverFolds]) -> float | None:
     """The median of `narrowing`; None where no interval is known."""
-    shares = [of.narrowing for of in differences if of.narrowing is not None]
+    known = [difference.narrowing for difference in differences]
+    shares = [narrowing for narrowing in known if narrowing is not None]
     return median(shares) if shares else None
