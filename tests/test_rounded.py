@@ -28,7 +28,8 @@ def test_what_is_rounded_to_a_number_is_that_number():
 
 
 def test_a_fraction_may_be_a_percentage():
-    assert Rounded.of("0.586").in_percent == Rounded(58.6, 1)
+    percentage = Rounded.of("0.586").in_percent
+    assert (percentage.value, percentage.decimals) == (pytest.approx(58.6), 1)
     assert Rounded.of("0.5").in_percent is None  # too many numbers would be it
     assert Rounded.of("58.6").in_percent is None
     assert Rounded.of("0.58%").is_percent
