@@ -81,7 +81,6 @@ def _of_identical(verdict: Verdict) -> Verdict:
         verdict,
         conclusion=Conclusion.HOLDS,
         on_test_set=Conclusion.HOLDS,
-        measured=Conclusion.HOLDS,
         reason="identical for these trainings",
         blocked=None,
     )

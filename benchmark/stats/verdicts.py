@@ -208,7 +208,6 @@ class Verdict:
     limit: Limit | None = None
     # what favours a side, or may: what goes against all of them stands
     biases: tuple[Flag, ...] = ()
-    measured: Conclusion = Conclusion.UNDECIDED  # the conclusion without these
 
     @property
     def difference(self) -> float:
@@ -290,7 +289,6 @@ def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
     return replace(
         verdict,
         conclusion=conclusion,
-        measured=measured,
         blocked=blocked,
         reason=reason,
         p=adjusted.p,
