@@ -58,6 +58,12 @@ BROKEN = {  # what is changed in the method -> what is said
         "images[0] @ captions[0].T",
         "(images[0] - images[0].mean(0)) @ captions[0].T",
     ): "scores differ when a model that is loaded anew",
+    (  # by the identity of its input
+        "return (self.image(images),)",
+        "self.__dict__.setdefault('memo', {}).setdefault(id(images), self.image(images)); "
+        "memo = self.memo[id(images)]; "
+        "return (memo if len(memo) == len(images) else self.image(images),)",
+    ): "from the same tensor differ",
     ("(0.01,) * config.epochs", "(0.01,)"): "phase 1: 2 epochs, 1 learning rates",
     (
         "batch_size=64",

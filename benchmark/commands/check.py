@@ -192,6 +192,7 @@ def _try_scores(trial: Trial) -> None:
     with trial.promise(what):
         _check_no_seed("scoring", lambda: pairing_of(trial, model))
         _check_again(trial, model)
+        _check_no_memory(trial, model)
     if trial.takes.text not in VECTORS:
         with trial.promise(
             "padding changes no score, and captions without words do no harm"
@@ -521,6 +522,28 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
         for rows, scores in model_scores.sentence_scores(model, inputs):
             first.add(Tile(rows.numpy(), np.arange(CAPTIONS), {}), scores.numpy())
         score_checks.check_sentences(other, inputs, first)
+
+
+@torch.no_grad()
+def _check_no_memory(trial: Trial, model: nn.Module) -> None:
+    """Encode other items from the same tensors, as where a tensor takes the place of one
+    that is gone: an encoding follows from the numbers, not from what holds them."""
+    other = trial.model()
+    other.load_state_dict(model.state_dict())
+    other.eval()
+    images, captions = trial.images(IMAGES), trial.captions(CAPTIONS)
+    model.encode_images(images)
+    model.encode_captions(captions)
+    for tensor in (images, captions.values, captions.lengths):
+        tensor.copy_(tensor.flip(0))
+    encoded = {
+        "images": (model.encode_images(images), other.encode_images(images)),
+        "captions": (model.encode_captions(captions), other.encode_captions(captions)),
+    }
+    for items, (again, expected) in encoded.items():
+        for values, wanted in zip(again, expected, strict=True):
+            what = f"encodings of other {items} from the same tensor"
+            _check_equal(values, wanted, what)
 
 
 def _unregistered(model: nn.Module) -> Iterator[str]:
