@@ -338,7 +338,10 @@ class Board:
 
     @cached_property
     def groups(self) -> Groups:
-        """Of the test queries, or of those that a layer asks."""
+        """Of the test queries, or of those that a layer asks; of several folds, those
+        of the first."""
+        if self.fold_boards:
+            return self.fold_boards[0].groups
         images = prepared_tables.read_queries(self.dataset)
         images |= {way: images[way][layer.queries] for way, layer in self.asked.items()}
         return Groups(images, images.pop("group"))
