@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pandas as pd
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from refusals import check, refusal
+from refusals import check, refusal, refused
 from report_seasons import (
     CAPTIONS,
     DATASETS,
@@ -283,3 +283,8 @@ def test_datasets_of_one_title_are_told_apart_by_their_names(played):
     assert titles() == ["Dataset gated", "Dataset open"]
     assert titles(title="Same") == ["Same (gated)", "Same (open)"]
     assert titles(reader="folder") == ["gated", "open"]  # images of one's own
+
+
+def test_a_season_in_the_place_of_a_dataset_is_told_with_its_option():
+    with refused("table", do="--season demo"):
+        export.chosen_tables({"shapes/leaderboard": None}, "demo/leaderboard")

@@ -26,7 +26,7 @@ from benchmark.data import prepared_tables
 from benchmark.report.all_tables import tables_of
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_params, season_names
 
 COLUMNS = [
     "season",
@@ -103,6 +103,9 @@ def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
             chosen.append(table)
     if not chosen:
         advice = "run: rematch export, which prints all names"
+        season = name.partition("/")[0]
+        if season in season_names():  # taken for a dataset of the season
+            advice = f"run: rematch export --season {season}, which prints its names"
         found = suggested(name, tables)
         raise UserError("table", "the name of a table", found, advice)
     return chosen
