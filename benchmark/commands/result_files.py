@@ -15,6 +15,7 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 
+from benchmark.commands import lm_eval_samples
 from benchmark.core.errors import LONGEST, UserError
 from benchmark.core.files import is_file, readable
 from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
@@ -125,7 +126,14 @@ def respelled(
 
 # Tables -------------------------------------------------------------------------------
 
-table_of = cache(embedding_files.table_of)
+
+@cache
+def table_of(path: Path) -> pd.DataFrame:
+    """A table of results; of samples that lm_eval logs, their metrics."""
+    table = embedding_files.table_of(path)
+    if lm_eval_samples.are_samples(table):
+        return lm_eval_samples.as_results(table, str(path))
+    return table
 
 
 def parts_of(name: str) -> tuple[list[str], str]:

@@ -1,0 +1,49 @@
+"""Samples that EleutherAI's lm-evaluation-harness logs, as results of queries.
+
+`lm_eval --log_samples` writes samples_TASK_DATE.jsonl: an object for each document, with
+doc_id, the names of its metrics in `metrics`, and the value of each under its name. A
+document is a query. Of several metrics, or filters of answers, FILE:METRIC or
+FILE:METRIC-FILTER names one.
+"""
+
+import pandas as pd
+
+from benchmark.core.errors import UserError
+
+KEYS = {"doc_id", "metrics", "filtered_resps"}
+NO_FILTER = "none"
+
+
+def are_samples(table: pd.DataFrame) -> bool:
+    return set(table) >= KEYS
+
+
+def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """A row for each document and metric: query, value and, where there are several of
+    them, the name of the metric as preset. Raises UserError for a metric without
+    numbers."""
+    parts = []
+    filters = (
+        table["filter"] if "filter" in table else pd.Series(NO_FILTER, table.index)
+    )
+    for name in _metrics(table):
+        values = pd.to_numeric(table[name], errors="coerce")
+        if values.isna().any():
+            expected = "a number for each document"
+            advice = "name another metric, as FILE:METRIC"
+            raise UserError(f"{where}: {name}", expected, "something else", advice)
+        for kind in filters.unique():
+            is_of_kind = filters == kind
+            preset = name if filters.nunique() == 1 else f"{name}-{kind}"
+            rows = {"query": table["doc_id"], "value": values.astype(float)}
+            parts.append(pd.DataFrame(rows)[is_of_kind].assign(preset=preset))
+    results = pd.concat(parts, ignore_index=True)
+    return results if len(parts) > 1 else results.drop(columns="preset")
+
+
+def _metrics(table: pd.DataFrame) -> list[str]:
+    """The names that every document has a value of."""
+    named: dict[str, None] = {}
+    for names in table["metrics"]:
+        named |= dict.fromkeys(names)
+    return [name for name in named if name in table]
