@@ -159,9 +159,9 @@ def board(
     UserError (a ValueError) for results that cannot be read or compared, or that lack a
     dataset of others.
 
-    >>> board = rematch.board({"ours": hits, "theirs": other_hits})
-    >>> board[0]["name"], board[0]["ranks"]
-    ('ours', [1, 1])
+    >>> hits = {"ours": [1, 1, 0, 1] * 50, "theirs": [0, 1, 0, 0] * 50}
+    >>> [row["name"] for row in rematch.board(hits)]
+    ['ours', 'theirs']
     """
     from benchmark.commands import board as command
 

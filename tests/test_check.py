@@ -63,7 +63,7 @@ BROKEN = {  # what is changed in the method -> what is said
         "self.__dict__.setdefault('memo', {}).setdefault(id(images), self.image(images)); "
         "memo = self.memo[id(images)]; "
         "return (memo if len(memo) == len(images) else self.image(images),)",
-    ): "from the same tensor differ",
+    ): "in the same tensor differ",
     ("(0.01,) * config.epochs", "(0.01,)"): "phase 1: 2 epochs, 1 learning rates",
     (
         "batch_size=64",

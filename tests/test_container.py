@@ -6,6 +6,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from benchmark.core.folds import FOLDER
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -53,9 +55,10 @@ def test_what_judge_export_and_report_read_is_in_the_container(tracked):
         if not path.endswith("records.json"):
             continue
         dataset = path.split("/")[2]
+        manifest = dataset.removesuffix(FOLDER)  # folds are of the same raw files
         assert f"data/cards/{dataset}/card.json" in content
         assert f"data/cards/{dataset}/queries.npz" in content
-        assert f"data/manifests/{dataset}.json" in content
+        assert f"data/manifests/{manifest}.json" in content
         assert path.replace("records.json", "ranks.zip") in content
     for season in seasons:
         assert f"seasons/{season}/season.yaml" in content

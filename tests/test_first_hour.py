@@ -141,7 +141,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
             capsys.readouterr()
             assert main(words) == 0, line
             said[line] = capsys.readouterr().out
-    assert "1 of 1 identical" in said["verify demo --cells *scan_t2i_avg*"]
+    assert "1 of 1 identical" in said["verify demo --only *scan_t2i_avg*"]
     assert "24 images, 48 captions" in said["init path/to/pets"]
     assert "keeps the contract" in said["check examples/own_method.py"]
     report = Path("reports/pets/README.md").read_text()

@@ -11,7 +11,7 @@ from refusals import refused
 
 from benchmark.boards.boards import Board
 from benchmark.commands import tune
-from benchmark.report.pages import dataset_page
+from benchmark.report.pages import dataset_tables
 from benchmark.season import tuning
 from benchmark.season.parameters import Cell
 from seasons import params_of
@@ -136,12 +136,12 @@ def write_trials(*rows: str) -> None:
 
 def test_the_report_shows_trials_and_which_the_season_takes(season):
     board = board_of(epochs=3, learning_rate=0.1)
-    assert len(dataset_page.tuning(season, board)) == 0
+    assert len(dataset_tables.tuning(season, board)) == 0
     lines = [f"tiny,two_branch,epochs={epochs},2,{epochs}.5" for epochs in (3, 30)]
     write_trials(*lines, "other,x,a=1,1,1.0", "tiny,left_out,a=1 gone=2,1,1.0")
     assert [
         [*row[1:3], str(row[3]), row[4]]
-        for row in dataset_page.tuning(season, board).rows
+        for row in dataset_tables.tuning(season, board).rows
     ] == [
         ["epochs=3", 2, "3.5", "yes"],
         ["epochs=30", 2, "30.5", ""],

@@ -526,8 +526,8 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
 
 @torch.no_grad()
 def _check_no_memory(trial: Trial, model: nn.Module) -> None:
-    """Encode other items from the same tensors, as where a tensor takes the place of one
-    that is gone: an encoding follows from the numbers, not from what holds them."""
+    """Score other items in the same tensors, as where a tensor takes the place of one
+    that is gone: a score follows from the numbers, not from what holds them."""
     other = trial.model()
     other.load_state_dict(model.state_dict())
     other.eval()
@@ -536,14 +536,11 @@ def _check_no_memory(trial: Trial, model: nn.Module) -> None:
     model.encode_captions(captions)
     for tensor in (images, captions.values, captions.lengths):
         tensor.copy_(tensor.flip(0))
-    encoded = {
-        "images": (model.encode_images(images), other.encode_images(images)),
-        "captions": (model.encode_captions(captions), other.encode_captions(captions)),
-    }
-    for items, (again, expected) in encoded.items():
-        for values, wanted in zip(again, expected, strict=True):
-            what = f"encodings of other {items} from the same tensor"
-            _check_equal(values, wanted, what)
+    scores = []
+    for each in (model, other):
+        encoded = each.encode_images(images), each.encode_captions(captions)
+        scores.append(each.similarity(*encoded).float())
+    _check_equal(*scores, "scores of other items in the same tensor")
 
 
 def _unregistered(model: nn.Module) -> Iterator[str]:
