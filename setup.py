@@ -12,6 +12,7 @@ INSIDE = {
 }
 
 setup(
+    py_modules=["rematch_pytest"],
     packages=[*find_packages(include=["benchmark*", "rematch"]), *INSIDE],
     package_dir=INSIDE,
 )

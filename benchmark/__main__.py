@@ -19,12 +19,12 @@ from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 
-from benchmark.core.extras import NAME, told
+from benchmark.core.extras import NAME, advice_on
 
 try:
     from benchmark.core.command_line import run_stage
 except ModuleNotFoundError as missing:
-    sys.exit(f"rematch: {told(missing)}")
+    sys.exit(f"rematch: {advice_on(missing)}")
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
 GROUPS = {  # of commands, by what they are for
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
-            sys.exit(f"rematch {argv[0]}: {told(error)}")
+            sys.exit(f"rematch {argv[0]}: {advice_on(error)}")
         program = f"rematch {argv[0]}"
         return run_stage(verb.__doc__, verb.configure, verb.main, argv[1:], program)
     parser = argparse.ArgumentParser(

@@ -150,8 +150,8 @@ def board(
 
     Parameters
     ----------
-    results : by name, each as a of `judge`; or by name and then by dataset: a level is
-        then the mean over datasets, each with the same weight
+    results : by name, each as a of `judge`, but for SEASON:PRESET; or by name and then by
+        dataset: a level is then the mean over datasets, each with the same weight
     clusters, metric, ranks, layer : as those of `judge`
 
     Raises

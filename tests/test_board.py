@@ -12,8 +12,12 @@ from refusals import refused
 import rematch
 from benchmark.__main__ import main
 from benchmark.commands.board import WHOLE, board_of, ties_of
-from benchmark.commands.judge import judge_pairs, question_of_claim
-from benchmark.commands.result_files import Reading, Result, of_frame
+from benchmark.commands.judge import (
+    compare_printed,
+    judge_pairs,
+    question_of_claim,
+)
+from benchmark.commands.result_files import Reading, Result, of_frame, read_datasets
 from benchmark.stats.significance import holm_products
 from rematch.comparing import _frame
 
@@ -50,8 +54,6 @@ def test_ranks_are_counts_of_the_rows_that_differ_by_the_verdicts_of_judge():
     spread = {name: given[name] for name in names}  # of all, as the board has it
     p_values = []
     for first, second in pairs:
-        table = rematch.board({n: spread[n] for n in (first, second)})
-        assert len(table) == 2
         p_values.append(judged_p(spread, first, second))
     differ = dict(zip(pairs, holm_products(p_values) <= 0.05, strict=True))
     for index, row in enumerate(board):
@@ -105,6 +107,38 @@ def test_a_result_without_a_dataset_of_others_is_refused():
     given = {"ours": {"x": hits(0.7), "y": hits(0.6)}, "theirs": {"x": hits(0.5)}}
     with refused("theirs", expected="x, y", found="x"):
         rematch.board(given)
+
+
+def test_a_level_has_the_interval_of_a_printed_number():
+    given = {"ours": hits(0.99), "theirs": hits(0.5)}
+    ours, _ = rematch.board(given)
+    table = {name: _frame(name, array, None, False) for name, array in given.items()}
+    results = [of_frame(n, f, "own", None, Reading()) for n, f in table.items()]
+    facts = compare_printed(results[0], "99.0", results[1:])
+    assert (ours["low"], ours["high"]) == pytest.approx(
+        (facts["low"], facts["high"]), rel=1e-5
+    )
+    assert ours["high"] <= 100
+
+
+def test_a_row_without_a_dataset_is_refused(tmp_path):
+    table = pd.DataFrame({"query": [1, 2], "value": [0, 1], "dataset": ["x", None]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    with refused("a.csv", found="none in 1"):
+        read_datasets(str(tmp_path / "a.csv"), "own", None, Reading())
+    table.drop(columns="dataset").to_csv(tmp_path / "b.csv", index=False)
+    with refused("b.csv", expected="dataset"):
+        read_datasets(str(tmp_path / "b.csv"), "own", None, Reading())
+
+
+def test_ranks_that_are_cut_off_are_told_of():
+    """One list has ten places: beyond these nothing is known of it."""
+    ranks = np.arange(QUERIES) % 9
+    cut = pd.DataFrame({"query": range(QUERIES), "rank": ranks, "depth": 10})
+    cut.loc[0, "rank"] = -1
+    whole = pd.DataFrame({"query": range(QUERIES), "rank": ranks})
+    board = rematch.board({"cut": cut, "whole": whole}, metric="mrr")
+    assert any("below 10" in note for note in board.notes)
 
 
 def test_one_result_is_no_board():

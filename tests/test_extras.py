@@ -71,7 +71,7 @@ for name in sys.argv[1:]:
 
 def test_the_library_and_some_verbs_need_no_library_of_the_extra():
     modules = ["rematch.comparing", "rematch.looking_up", "rematch.scoring"]
-    modules += ["rematch.pytest_claims", *(f"benchmark.commands.{v}" for v in LIGHT)]
+    modules += ["rematch_pytest", *(f"benchmark.commands.{v}" for v in LIGHT)]
     command = [sys.executable, "-c", BLOCKED, *modules]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr[-2000:]

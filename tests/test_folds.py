@@ -436,7 +436,7 @@ def test_folds_have_a_board_beside_that_of_the_official_split(params):
     assert board.title == f"{boards[0].title}, folds 1 to {COUNT - 1}"
     assert [fold.dataset for fold in board.fold_boards] == [f.name for f in FOLDS]
     assert [row.preset for row in board.rows] == ["cca", "vse", "vse_nnn"]
-    assert board.test_images == 24 * len(FOLDS)
+    assert board.test_image_count == 24 * len(FOLDS)
     for row in board.rows:
         values = comparisons.sample_of(board, row, "rsum").values
         of_folds = [fold.row(row.preset).mean("rsum") for fold in board.fold_boards]

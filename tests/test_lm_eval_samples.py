@@ -7,6 +7,7 @@ import pytest
 from refusals import refused
 
 from benchmark.__main__ import main
+from benchmark.commands.judge import beside
 from benchmark.commands.result_files import Kind, Reading, read_table, table_of
 
 DOCUMENTS = 200
@@ -53,6 +54,25 @@ def test_a_document_is_a_query(tmp_path):
     assert result.kind == Kind.HITS
     assert len(result.table) == DOCUMENTS
     assert result.table.to_numpy().mean() == pytest.approx(0.6)
+
+
+def test_the_only_metric_can_be_named(tmp_path):
+    path = logged(tmp_path / "samples.jsonl", 0.6, {"acc": (1.0, 0.0)})
+    assert read(f"{path}:acc").table.to_numpy().mean() == pytest.approx(0.6)
+    with refused("em"):
+        read(f"{path}:em")
+    assert main(["judge", f"{path}:acc", str(path), "--claim", "A = B"]) == 0
+
+
+def test_other_metrics_tell_nothing_of_trainings(tmp_path):
+    metrics = {"acc": (1.0, 0.0), "acc_norm": (0.0, 1.0)}
+    path = logged(tmp_path / "samples.jsonl", 0.7, metrics)
+    assert beside({f"{path}:acc": Reading()}) == {}
+
+
+def test_samples_without_a_metric_are_refused(tmp_path):
+    with refused("samples.jsonl", expected="metric"):
+        read(str(logged(tmp_path / "samples.jsonl", 0.7, {})))
 
 
 def test_one_of_several_metrics_is_named(tmp_path):

@@ -19,7 +19,7 @@ from benchmark.report.pages.result_tables import (
     leaderboard,
     of_direction,
 )
-from benchmark.report.tables import DAGGER, NO_BREAK, Table
+from benchmark.report.tables import DAGGER, Table
 from benchmark.scoring import METRICS, table_metrics
 
 IMAGES, EACH = 40, 2
@@ -96,11 +96,9 @@ class TestLeaderboard:
         single = board(row("b", POOR), row("a", PERFECT))
         several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
         assert ranks_of(single) == ["1", "2"]
-        assert ranks_of(several) == [
-            f"{rank} [{rank},{NO_BREAK}{rank}]" for rank in (1, 2)
-        ]
+        assert ranks_of(several) == [f"{rank} [{rank}-{rank}]" for rank in (1, 2)]
         alike = [row(name, POOR, PERFECT, 1) for name in "abcd"]
-        expected = [f"{rank} [1,{NO_BREAK}4]" for rank in (1, 2, 3, 4)]
+        expected = [f"{rank} [1-4]" for rank in (1, 2, 3, 4)]
         assert ranks_of(board(*alike)) == expected
         external = row("b", POOR, method="brought", family="brought")
         beside = board(row("a", PERFECT, PERFECT, 1), external)

@@ -9,6 +9,7 @@ import pytest
 from refusals import refused
 
 import rematch
+from benchmark.__main__ import main
 from benchmark.commands.judge import judge_claims
 from benchmark.commands.written_claims import read_claims
 
@@ -127,3 +128,13 @@ def test_the_example_holds(tmp_path):
     runpy.run_path(str(place / "make_results.py"), run_name="__main__")
     verdicts = rematch.judge_claims(place / "claims.yaml")
     assert [verdict.status for verdict in verdicts] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["a.csv"], ["--layer", "experts"], ["--pair", "a", "b"], ["--season", "demo"]],
+)
+def test_no_word_beside_a_file_of_claims_is_ignored(folder, words, capsys):
+    path = written(folder, "better: better, than: worse")
+    assert main(["judge", *words, "--claims", str(path)]) == 2
+    assert "--claims" in capsys.readouterr().err

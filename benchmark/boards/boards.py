@@ -369,7 +369,7 @@ class Board:
         return self.test_queries(task) < MIN_TEST_QUERIES
 
     @property
-    def test_images(self) -> int:
+    def test_image_count(self) -> int:
         """Number of test images, of all folds together."""
         boards = self.fold_boards or (self,)
         return sum(board.card["counts"]["test"]["images"] for board in boards)

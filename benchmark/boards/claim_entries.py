@@ -52,7 +52,7 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         dataset=board.dataset,
         title=board.title,
         split=board.card["split"],
-        images=board.test_images,
+        images=board.test_image_count,
         test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],

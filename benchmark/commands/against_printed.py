@@ -200,7 +200,7 @@ def against_of_file(
         name=result.name,
         metric=measure.shown,
         level=level,
-        interval=_interval(result, measure, sample, part),
+        interval=interval_of_level(result, measure, sample, part),
         margin=_margin(question, measure.metric, level, number, is_half),
         queries=fewest_queries(result),
         unit="queries" if len(sizes) == sizes.sum() else "clusters",
@@ -253,7 +253,7 @@ def _margin(
     return margin_for(question, metric, max(level, number.value), is_half)
 
 
-def _interval(
+def interval_of_level(
     result: Result, measure: Measure, sample: Sample, part: SeedPart | None
 ) -> tuple[float, float]:
     """For other queries and, where `part` tells of them, for other trainings: of means

@@ -18,13 +18,14 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from pathlib import Path
+from math import hypot
+from statistics import fmean
 from string import ascii_lowercase
 
 import numpy as np
-import pandas as pd
 
 from benchmark.commands import conventions
+from benchmark.commands.against_printed import interval_of_level
 from benchmark.commands.judged_results import (
     Measure,
     common_depth,
@@ -33,13 +34,14 @@ from benchmark.commands.judged_results import (
     measure_of,
     sampled,
     too_few,
+    value_at,
 )
 from benchmark.commands.result_files import (
+    DATASET,
     OWN,
     Reading,
     Result,
-    of_frame,
-    parts_of,
+    read_datasets,
     read_table,
     table_of,
 )
@@ -48,11 +50,10 @@ from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
 from benchmark.stats import comparisons, pooling, significance
 from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.pooling import Pooled, SetUp
+from benchmark.stats.pooling import SetUp
 from benchmark.stats.significance import Estimate
 
 TEXT, JSON = "text", "json"
-BY = "dataset"  # the column by which results can be split
 WHOLE = ""  # the name of the only dataset of results that are not split
 
 
@@ -62,8 +63,8 @@ class BoardRow:
 
     name: str
     level: float  # in the unit of the metric; mean over datasets
-    low: float | None  # ends of its interval; None: there is no spread
-    high: float | None
+    low: float  # ends of its interval
+    high: float
     rank: int  # from 1
     ranks: tuple[int, int]  # those that it could have
     ties: str  # letters; rows with one in common do not differ
@@ -84,7 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", nargs="+", metavar="RESULT", help="tables, two or more")
     add("--metric", help="default: rsum, r1 of one direction, or value")
-    add("--by", choices=(BY,), help="the column that tells datasets apart")
+    add("--by", choices=(DATASET,), help="the column that tells datasets apart")
     add("--layer", default=OWN, help=f"of relevance; default: {OWN}")
     add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
 
@@ -94,8 +95,13 @@ def main(arguments: argparse.Namespace) -> None:
     if len(names) < 2:
         raise UserError("board", "two results or more", "one", "name another")
     table_of.cache_clear()  # files may have changed
-    read = read_by_dataset if arguments.by else read_whole
-    given = {name: read(name, arguments.layer, arguments.metric) for name in names}
+    given: dict[str, dict[str, Result]] = {}
+    for name in names:
+        asked_of = name, arguments.layer, arguments.metric, Reading()
+        if arguments.by:
+            given[name] = read_datasets(*asked_of)
+        else:
+            given[name] = {WHOLE: read_table(*asked_of)}
     board = board_of(given, arguments.metric)
     if arguments.format == JSON:
         print(json_text(facts_of(board)), end="")
@@ -103,33 +109,26 @@ def main(arguments: argparse.Namespace) -> None:
         print(shown_facts(facts_of(board)))
 
 
-# Reading ------------------------------------------------------------------------------
-
-
-def read_whole(name: str, layer: str, metric: str | None) -> dict[str, Result]:
-    return {WHOLE: read_table(name, layer, metric, Reading())}
-
-
-def read_by_dataset(name: str, layer: str, metric: str | None) -> dict[str, Result]:
-    """A result for each dataset of a table. Raises UserError for one without the
-    column."""
-    files, preset = parts_of(name)
-    tables = []
-    for seed, file in enumerate(files):
-        table = table_of(Path(file))
-        if BY not in table:
-            raise UserError(name, f"a column {BY}", ", ".join(table), "add it")
-        if preset:
-            table = table[table.get("preset") == preset]
-        tables.append(table.assign(seed=seed) if len(files) > 1 else table)
-    results = {}
-    for dataset, rows in pd.concat(tables).groupby(BY):
-        frame = rows.drop(columns=[BY, "preset"], errors="ignore")
-        results[str(dataset)] = of_frame(name, frame, layer, metric, Reading())
-    return results
-
-
 # Ranking ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The mean of a result, with its interval for other queries and other trainings, as
+    `rematch judge --printed` has it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_level(levels: Sequence[Level]) -> Level:
+    """The mean over datasets. Their errors are independent, so each end of its interval
+    lies as far as the root of the sum of squares is (Zou and Donner's MOVER)."""
+    mean = fmean(level.mean for level in levels)
+    below = hypot(*(level.mean - level.low for level in levels)) / len(levels)
+    above = hypot(*(level.high - level.mean for level in levels)) / len(levels)
+    return Level(mean=mean, low=mean - below, high=mean + above)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +136,12 @@ class OnDataset:
     """What the results on one dataset say."""
 
     measure: Measure
-    levels: Mapping[str, Comparison]  # with zero, by name
+    levels: Mapping[str, Level]  # by name
     differences: Mapping[frozenset[str], Comparison]  # by the names of the pair
     queries: int  # of the direction that has fewest
     is_enough: bool  # for conclusions
+    is_of_these_trainings: bool  # nothing is known of other trainings
     notes: Sequence[str]
-
-    @property
-    def is_of_these_trainings(self) -> bool:
-        return any(level.is_of_these_trainings for level in self.levels.values())
 
 
 def board_of(
@@ -161,30 +157,27 @@ def board_of(
         by_dataset[dataset] = _compared(results, metric)
     (first, *_), parts = by_dataset.values(), list(by_dataset.values())
     is_enough = all(part.is_enough for part in parts)
-    pooled = {}
+    levels = {}
     for name in names:
-        of_each = {dataset: part.levels[name] for dataset, part in by_dataset.items()}
-        pooled[name] = _pooled(of_each)
+        levels[name] = mean_level([part.levels[name] for part in parts])
     sign = 1 if first.measure.less_is_better else -1
-    ordered = sorted(names, key=lambda name: sign * pooled[name].difference)
+    ordered = sorted(names, key=lambda name: sign * levels[name].mean)
     p_values = []
     for pair in map(frozenset, combinations(ordered, 2)):
         of_each = {
             dataset: part.differences[pair] for dataset, part in by_dataset.items()
         }
-        estimate = _estimate(_pooled(of_each))
+        estimate = _mean_difference(of_each)
         p_values.append(estimate.p() if estimate and is_enough else 1.0)
     apart_RR = significance.apart(p_values, len(ordered))
     rows = []
     for index, (name, ties) in enumerate(zip(ordered, ties_of(apart_RR), strict=True)):
-        estimate = _estimate(pooled[name])
-        low, high = estimate.interval if estimate else (None, None)
         better, worse = apart_RR[index, :index].sum(), apart_RR[index, index:].sum()
         row = BoardRow(
             name=name,
-            level=pooled[name].difference,
-            low=low,
-            high=high,
+            level=levels[name].mean,
+            low=levels[name].low,
+            high=levels[name].high,
             rank=index + 1,
             ranks=(1 + int(better), len(ordered) - int(worse)),
             ties=ties,
@@ -212,46 +205,50 @@ def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
 def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
     """The results on one dataset, by name. All of them tell how far trainings lie
     apart."""
-    first, second, *_ = results.values()
-    for result in results.values():
-        if result is not first:
-            conventions.check(first, result)
-    measure, cut = measure_of(first, second, metric), common_depth([*results.values()])
+    first, *others = results.values()
+    notes = list(first.notes)
+    for result in others:
+        conventions.check(first, result)
+        measure = measure_of(first, result, metric)
+        notes += [*result.notes, *conventions.notes(first, result)]
+    cut = common_depth([first, *others])
+    if cut is not None and any(value_at(cut, term) for term in measure.terms):
+        known = f"{measure.shown} of ranks below {cut}, to which all are known"
+        notes.append(f"{known}; others count 0")
     samples: dict[str, Sample] = {}
     for name, result in results.items():
         samples[name] = sampled(result, measure, cut)
     trained = [name for name in samples if is_trained(name)]
     spread = comparisons.spread(samples, trained)
-    levels, differences, notes = {}, {}, []
+    levels, differences = {}, {}
     for name, sample in samples.items():
-        levels[name] = comparisons.compare([name], [sample], spread)
+        part = spread.part(name, len(sample.values))
+        low, high = interval_of_level(results[name], measure, sample, part)
+        levels[name] = Level(mean=sample.mean, low=low, high=high)
     for pair in combinations(samples, 2):
         both = [samples[name] for name in pair]
         differences[frozenset(pair)] = comparisons.compare(list(pair), both, spread)
-    for result in results.values():
-        notes += result.notes
+    of_these = [each.is_of_these_trainings for each in differences.values()]
     return OnDataset(
         measure=measure,
         levels=levels,
         differences=differences,
         queries=min(map(fewest_queries, results.values())),
         is_enough=not any(map(too_few, results.values())),
+        is_of_these_trainings=any(of_these),
         notes=notes,
     )
 
 
-def _pooled(by_dataset: Mapping[str, Comparison]) -> Pooled:
-    """The mean over datasets, which have other images."""
+def _mean_difference(by_dataset: Mapping[str, Comparison]) -> Estimate | None:
+    """Over datasets, which have other queries; None where nothing varies."""
     set_ups = []
     for dataset, comparison in by_dataset.items():
         set_up = SetUp(
             difference=comparison.difference, doubt=comparison.doubt, images=dataset
         )
         set_ups.append(set_up)
-    return pooling.pool(set_ups)
-
-
-def _estimate(pooled: Pooled) -> Estimate | None:
+    pooled = pooling.pool(set_ups)
     return significance.on_other_images(pooled.difference, pooled.doubt)
 
 
@@ -259,7 +256,7 @@ def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:
     """Of a result on each dataset; empty where it is not split."""
     if list(by_dataset) == [WHOLE]:
         return {}
-    return {d: part.levels[name].difference for d, part in by_dataset.items()}
+    return {d: part.levels[name].mean for d, part in by_dataset.items()}
 
 
 def _notes(parts: Sequence[OnDataset], is_enough: bool) -> list[str]:
@@ -323,8 +320,6 @@ def _line(row: Mapping, width: int) -> str:
     ranks = "{}-{}".format(*row["ranks"])
     name = printable(row["name"])
     line = f"{row['rank']:>4} {ranks:>8}  {row['ties']:5} {name:{width}}"
-    line += f"  {row['level']:.2f}"
-    if row["low"] is not None:
-        line += f" [{row['low']:.2f}, {row['high']:.2f}]"
+    line += f"  {row['level']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
     of_each = [f"{dataset} {level:.2f}" for dataset, level in row["levels"].items()]
     return f"{line}  ({printable(', '.join(of_each))})" if of_each else line

@@ -292,6 +292,7 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
     """Raises UserError for what a file of claims says by itself."""
     others = {
         "A": arguments.first,
+        "--pair": arguments.pair or None,
         "--claim": arguments.claim,
         "--printed": arguments.printed,
         "--metric": arguments.metric,
@@ -300,6 +301,10 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
         "--first-rank": arguments.first_rank,
         "--scale": arguments.scale,
         "--order": arguments.order,
+        "--count-unanswered": arguments.count_unanswered or None,
+        "--layer": None if arguments.layer == OWN else arguments.layer,
+        "--season": arguments.season,
+        "--dataset": arguments.dataset,
     }
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -479,7 +484,7 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     others = {}
     for file, reading in files.items():
         table = table_of(Path(parts_of(file)[0][0]))
-        for preset in table["preset"].unique():
+        for preset in table["preset"].unique() if "preset" in table else ():
             name = f"{file}:{preset}"
             if name not in readings and is_trained(name):
                 others[name] = reading

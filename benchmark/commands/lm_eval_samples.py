@@ -19,14 +19,17 @@ def are_samples(table: pd.DataFrame) -> bool:
 
 
 def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """A row for each document and metric: query, value and, where there are several of
-    them, the name of the metric as preset. Raises UserError for a metric without
-    numbers."""
+    """A row for each document and metric: query, value and metric. Raises UserError
+    for a metric without numbers, and without a metric."""
     parts = []
     filters = (
         table["filter"] if "filter" in table else pd.Series(NO_FILTER, table.index)
     )
-    for name in _metrics(table):
+    names = _metrics(table)
+    if not names:
+        advice = "log the samples of a task that has metrics of each document"
+        raise UserError(where, "a metric that every document has", "none", advice)
+    for name in names:
         values = pd.to_numeric(table[name], errors="coerce")
         if values.isna().any():
             expected = "a number for each document"
@@ -34,11 +37,10 @@ def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
             raise UserError(f"{where}: {name}", expected, "something else", advice)
         for kind in filters.unique():
             is_of_kind = filters == kind
-            preset = name if filters.nunique() == 1 else f"{name}-{kind}"
+            metric = name if filters.nunique() == 1 else f"{name}-{kind}"
             rows = {"query": table["doc_id"], "value": values.astype(float)}
-            parts.append(pd.DataFrame(rows)[is_of_kind].assign(preset=preset))
-    results = pd.concat(parts, ignore_index=True)
-    return results if len(parts) > 1 else results.drop(columns="preset")
+            parts.append(pd.DataFrame(rows)[is_of_kind].assign(metric=metric))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _metrics(table: pd.DataFrame) -> list[str]:

@@ -15,7 +15,7 @@ status is 1 if a picture is shared.
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pandas as pd
@@ -62,7 +62,9 @@ def main(arguments: argparse.Namespace) -> int:
         pictures.append(measure(of_folder, Folder(folder), str(folder)))
     pairs = shared_pairs(names, pictures)
     if out:
-        write_text(out, pd.DataFrame(pairs).to_csv(index=False, lineterminator="\n"))
+        columns = [field.name for field in fields(SharedPair)]
+        table = pd.DataFrame(pairs, columns=columns)
+        write_text(out, table.to_csv(index=False, lineterminator="\n"))
     print(shown(pairs, names))
     return int(arguments.check and bool(pairs))
 

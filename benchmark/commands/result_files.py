@@ -26,9 +26,13 @@ from benchmark.scoring.metrics import FOLDED, METRICS, SUMMED_DIRECTIONS
 
 ONE_WAY = "i2t"  # the direction of results that name none, and of the layer own
 DIRECTIONS = [key.column for key in OWN_KEYS]
-SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # in which two results must agree
+DATASET = "dataset"
+SAME = {"layer": OWN, DATASET: "", "gallery": ""}  # in which two results must agree
 COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
 COLUMNS += ("depth", *SAME)
+# columns by which FILE:NAME chooses rows: of a table of several presets, or metrics
+CHOSEN_BY = ("preset", "metric")
+COLUMNS += ("metric",)
 KEY = ["direction", "query"]
 VALUE, RANK = "value", "rank"
 CORRECT = "correct the file"
@@ -155,6 +159,33 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
     return _of_rows(name, list(table), rows, layer, metric, reading)
 
 
+def read_datasets(
+    name: str, layer: str, metric: str | None, reading: Reading
+) -> dict[str, Result]:
+    """The same of a table with a column dataset: a result for each of them."""
+    files, preset = parts_of(name)
+    ending = Path(files[0]).suffix
+    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
+        table = pd.concat(_tables(files))
+    if DATASET not in table:
+        found = ", ".join(map(str, table))
+        raise UserError(name, f"a column {DATASET}", found, "add it")
+    if preset:
+        table = rows_chosen(name, table, preset)
+    with readable(name, "columns of numbers and texts", "correct them"):
+        datasets = table[DATASET].map(embedding_files.text_of)
+    if (datasets == "").any():
+        count = int((datasets == "").sum())
+        raise UserError(name, "a dataset in each row", f"none in {count}", "name it")
+    results = {}
+    for dataset, rows in table.groupby(datasets):
+        frame = rows.drop(columns=DATASET)
+        if preset:
+            frame = frame.drop(columns=list(CHOSEN_BY), errors="ignore")
+        results[dataset] = of_frame(name, frame, layer, metric, reading)
+    return results
+
+
 def of_frame(
     name: str, table: pd.DataFrame, layer: str, metric: str | None, reading: Reading
 ) -> Result:
@@ -169,7 +200,7 @@ def _rows_of_text(name: str, table: pd.DataFrame, preset: str = "") -> pd.DataFr
     columns = list(table)
     _number_column(name, columns)
     if preset:
-        table = _rows_of_preset(name, table, preset)
+        table = rows_chosen(name, table, preset)
     known = [column for column in COLUMNS if column in columns]
     return table[known].astype(object).map(embedding_files.text_of)
 
@@ -224,11 +255,13 @@ def _number_column(name: str, columns: Sequence[str]) -> str:
     return numbers[0]
 
 
-def _rows_of_preset(name: str, table: pd.DataFrame, preset: str) -> pd.DataFrame:
-    rows = table[table["preset"] == preset] if "preset" in table else table[:0]
-    if not len(rows):
-        raise UserError(name, f"rows of the preset {preset}", "none", CORRECT)
-    return rows
+def rows_chosen(name: str, table: pd.DataFrame, chosen: str) -> pd.DataFrame:
+    """The rows of the preset, or of the metric, of FILE:NAME. Raises UserError where
+    there is none."""
+    for column in CHOSEN_BY:
+        if column in table and (table[column] == chosen).any():
+            return table[table[column] == chosen]
+    raise UserError(name, f"rows of the preset {chosen}", "none", CORRECT)
 
 
 def _directions(metric: str | None) -> Sequence[str]:

@@ -89,7 +89,7 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if not extras.is_of_run((error.name or "").partition(".")[0]):
             raise
-        line = extras.told(error)
+        line = extras.advice_on(error)
     except BrokenPipeError:  # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

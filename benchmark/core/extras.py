@@ -22,7 +22,7 @@ def is_of_run(package: str) -> bool:
     return package in (*RUN, *OF_DVC)
 
 
-def told(error: ModuleNotFoundError) -> str:
+def advice_on(error: ModuleNotFoundError) -> str:
     """One line on a package that is missing: the extra that brings it, or else that the
     environment is another one."""
     package = (error.name or "").partition(".")[0]

@@ -20,6 +20,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after
 ARROW = "\N{RIGHTWARDS ARROW}"
 DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
 NONE = "-"
+WHOLE = "d"  # the form of whole numbers, whose intervals are "[1-4]"
 # significant ones of numbers for programs: what adding up leaves behind is cut off
 DIGITS = 9
 
@@ -49,7 +50,8 @@ class Number:
         if self.sd is not None:
             parts.append(f"{PLUS_MINUS}{NO_BREAK}{self.sd:{self.form.lstrip('+')}}")
         if self.low is not None:
-            parts.append(f"[{self.low:{self.form}},{NO_BREAK}{self.high:{self.form}}]")
+            between = "-" if self.form == WHOLE else f",{NO_BREAK}"
+            parts.append(f"[{self.low:{self.form}}{between}{self.high:{self.form}}]")
         text = NO_BREAK.join(filter(None, (" ".join(parts), self.note))) or NONE
         if self.printed:
             return f"{self.printed}{NO_BREAK}{ARROW} {text}"

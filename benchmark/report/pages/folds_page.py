@@ -42,7 +42,7 @@ def folds_page(official: Board, folds: Board) -> str:
         "folds.md.j2",
         board=official,
         count=len(folds.fold_boards),
-        images=folds.test_images,
+        images=folds.test_image_count,
         sections=sections,
         differences=differences_table(differences, every),
         shrinkage=shrinkage(differences),

@@ -1,10 +1,10 @@
 """The plugin of pytest that runs claims as tests."""
 
 import pytest
-from test_written_claims import folder, written
+from test_written_claims import folder as folder  # a fixture
+from test_written_claims import written
 
 pytest_plugins = ["pytester"]
-assert folder  # the fixture
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def run(folder, pytester):
 
     def run_claims(*claims: str) -> pytest.RunResult:
         path = written(folder, *claims)
-        options = ("-p", "rematch.pytest_claims", "-p", "no:cacheprovider")
+        options = ("-p", "rematch_pytest", "-p", "no:cacheprovider")
         return pytester.runpytest_inprocess(*options, "--claims", str(path))
 
     return run_claims

@@ -1,5 +1,8 @@
 """A plugin of pytest: `pytest --claims claims.yaml` runs each claim of the file as a
 test, which passes if it holds, fails if it does not, and is skipped if it is undecided.
+
+pytest loads it in every run, so it is no part of the package, which loads numpy: that
+is imported with the first claim.
 """
 
 from collections.abc import Iterator
@@ -10,8 +13,6 @@ import pytest
 
 if TYPE_CHECKING:
     from rematch.answers import PrintedVerdict, Verdict
-
-HOLDS, UNDECIDED = 0, 2  # as `rematch judge --check` exits
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +59,8 @@ class ClaimTest(pytest.Item):
         self.verdict = verdict
 
     def runtest(self) -> None:
+        from benchmark.commands.verdict_facts import HOLDS, UNDECIDED
+
         if self.verdict.status == UNDECIDED:
             pytest.skip(self.verdict.summary())
         if self.verdict.status != HOLDS:
