@@ -58,11 +58,10 @@ BROKEN = {  # what is changed in the method -> what is said
         "images[0] @ captions[0].T",
         "(images[0] - images[0].mean(0)) @ captions[0].T",
     ): "scores differ when a model that is loaded anew",
-    (  # by the identity of its input
+    (  # by the identity of its input, which it keeps so that no other takes its place
         "return (self.image(images),)",
-        "self.__dict__.setdefault('memo', {}).setdefault(id(images), self.image(images)); "
-        "memo = self.memo[id(images)]; "
-        "return (memo if len(memo) == len(images) else self.image(images),)",
+        "memo = self.__dict__.setdefault('memo', {}); "
+        "return memo.setdefault(id(images), (self.image(images), images))[:1]",
     ): "in the same tensor differ",
     ("(0.01,) * config.epochs", "(0.01,)"): "phase 1: 2 epochs, 1 learning rates",
     (
