@@ -14,25 +14,28 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
-from jinja2 import Template
+from jinja2 import Environment
 from PIL import ImageOps
 
-from benchmark.boards import claim_entries, claims
+from benchmark.boards import claim_entries, claims, flags
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
+from benchmark.boards.claim_ledger import LedgerRow
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.claims_file import (
     ClaimEntry,
-    Leader,
     RowEntry,
     SeasonClaims,
     read_seasons,
 )
-from benchmark.boards.flags import IDENTICAL
+from benchmark.boards.comparisons import compare, interval
+from benchmark.boards.grades import FAILING
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season_first
@@ -42,8 +45,15 @@ from benchmark.core.files import replaced, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.printed_tables import OWN
+from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
+from benchmark.report.pages.ledger_pages import (
+    anchor,
+    best_rows,
+    metric_of,
+    numbers,
+    pooled_difference,
+)
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
@@ -53,6 +63,8 @@ FRONT = Path(__file__).parent / "site_front.html.j2"  # of several seasons
 MARK = "rematch-site.txt"  # in a folder that was written here, and may be written again
 SIDE, SHOWN = 160, 5  # pixels of an image; retrieved items of a query
 BINS = 100  # of a drawn distribution
+# of a title: up to a comma, a bracket or, of SCAN's, the direction
+METHOD = re.compile(r".+?(?=, | \(|: | [ti]-[ti]\b|$)")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,22 +91,30 @@ def main(arguments: argparse.Namespace) -> None:
         raise UserError(folder, "a new folder", found, "choose another folder")
     scripts = libraries()  # before anything that takes long
     facts = {"is_public": bool(arguments.public), "has_front": arguments.all}
+    written = []
     with replaced(folder) as part:
         for params in seasons:
             place = part / params.season if arguments.all else part
-            shutil.copytree(FILES, place, dirs_exist_ok=True)
+            of_season = shutil.ignore_patterns("front.js")
+            shutil.copytree(FILES, place, ignore=of_season, dirs_exist_ok=True)
             for name, text in scripts.items():
                 write_text(place / name, text)
-            write_season(params, place, **facts)
+            written.append(write_season(params, place, **facts))
         if arguments.all:
-            write_front(reported, part)
+            write_front(reported, written, part)
         write_text(part / MARK, "Written by `rematch site`.\n")
     print(f"{folder}/index.html: open it in a browser")
 
 
-def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
-    """The ledger as HTML: links into reports lead to the sites of the seasons, or
-    nowhere."""
+# The first page of several seasons ----------------------------------------------------
+
+
+def write_front(
+    seasons: Sequence[SeasonClaims], written: Sequence[dict], folder: Path
+) -> None:
+    """Answers to first questions, a search over all seasons, and the ledger as HTML:
+    links into reports lead to the sites of the seasons, or nowhere. `written` is what
+    each season's page is told."""
     from markdown_it import MarkdownIt
 
     rows = ledger.read_ledger(seasons, ledger.ROOT)
@@ -102,14 +122,85 @@ def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
     text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
     text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
     page = MarkdownIt("commonmark").enable("table").render(text)
-    front = Template(FRONT.read_text(encoding="utf-8"))
-    write_text(folder / "index.html", front.render(seasons=seasons, ledger=page))
-    shutil.copy(FILES / "site.css", folder)
+    found = [*rows_found(written), *claims_found(rows)]
+    write_script(folder / "data/search.js", "search", found)
+    links = {}
+    for row in found:
+        links.setdefault((row["season"], row["title"]), row["href"])
+    best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
+    best = [each for each in best if not each.is_drawn] or best
+    (of, *_) = best
+    of_board = {"dataset": of.data.dataset, "task": of.leader.task, "layer": ""}
+    front = Environment(autoescape=True).from_string(FRONT.read_text(encoding="utf-8"))
+    facts = {
+        "seasons": seasons,
+        "ledger": page,
+        "numbers": numbers(rows),
+        "papers": papers(),
+        "best": best,
+        "links": links,
+        "plots": f"{of.season.season}/index.html{place_of(of_board, 'plots')}",
+    }
+    write_text(folder / "index.html", front.render(**facts))
+    for name in ("site.css", "page.js", "front.js"):
+        shutil.copy(FILES / name, folder)
+
+
+def rows_found(written: Sequence[dict]) -> Iterator[dict]:
+    """What the search finds of rows: those with a result, by a caption's own image."""
+    for season in written:
+        for board in season["boards"]:
+            if board["layer"]:
+                continue
+            played = [row for row in board["rows"] if row["place"]]
+            for rank, row in enumerate(played, start=1):
+                page = place_of(board, "cell", row["preset"])
+                yield {
+                    "kind": "row",
+                    "season": season["season"],
+                    "board": f"{season['title']}: {board['title']}, {board['task']}",
+                    "title": row["title"],
+                    "preset": row["preset"],
+                    "rank": rank,
+                    "ranks": row["place"]["ranks"] if board["compared"] else None,
+                    "metric": season["headings"][board["ranked_by"]],
+                    "mean": row["place"]["mean"],
+                    "low": row["place"]["low"],
+                    "high": row["place"]["high"],
+                    "href": f"{season['season']}/index.html{page}",
+                }
+
+
+def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
+    """What the search finds of claims: their grades, and what photographs say."""
+    for row in rows:
+        effect = pooled_difference(row)
+        yield {
+            "kind": "claim",
+            "season": "",
+            "paper": papers()[row.paper].paper.cited,
+            "title": row.claim.statement,
+            "grade": row.grade,
+            "failing": row.grade in FAILING,
+            "effect": f"{metric_of(row)} {effect}" if effect else "",
+            "why": [f"{each.place}: {each.reason}" for each in row.photographs],
+            "href": f"#{anchor(row)}",
+        }
+
+
+def place_of(board: Mapping, page: str, *more: str) -> str:
+    """The address of a page of a board on the page of its season."""
+    key = "/".join(filter(None, (board["dataset"], board["task"], board["layer"])))
+    return "#" + "/".join(quote(part, safe="") for part in (page, key, *more))
+
+
+# A season -----------------------------------------------------------------------------
 
 
 def write_season(
     params: Params, folder: Path, is_public: bool, has_front: bool
-) -> None:
+) -> dict:
+    """Write the data of a season's page; returns what the page is told first."""
     boards = read_boards(params)
     cells = sum(len(board.outcomes) for board in boards)
     print(f"site {params.season}: {cells} cells", flush=True)
@@ -119,9 +210,18 @@ def write_season(
         "front": has_front,
         "level": PERCENT,
         "headings": {name: metric.heading for name, metric in METRICS.items()},
-        "boards": [*boards_by_task(boards), *boards_by_layer(boards)],
+        "letters": {name: letter for letter, name in flags.NAMES.items()},
+        "papers": {name: paper.paper.cited for name, paper in papers().items()},
+        "boards": [],
         "claims": claims_data(params, boards),
     }
+    season["papers"][OWN] = "this season"
+    for board, layer in [*boards_by_task(boards), *boards_by_layer(boards)]:
+        data = board_data(board, layer)
+        season["boards"].append(data)
+        key = "/".join(filter(None, (board.dataset, data["task"], layer)))
+        pairs = pairs_data(board, data["metrics"])
+        write_script(folder / f"data/pairs/{key}.js", f"pairs {key}", pairs)
     write_script(folder / "data/season.js", "season", season)
     plots = {}
     for board in boards:
@@ -133,6 +233,7 @@ def write_season(
             print(write_queries(params, board, folder, is_public))
         else:
             print(lacks(board))
+    return season
 
 
 def is_prepared(board: Board) -> bool:
@@ -196,35 +297,36 @@ def as_script(module: str) -> str:
 # Leaderboards, claims, plots ----------------------------------------------------------
 
 
-def boards_by_task(boards: Sequence[Board]) -> Iterator[dict]:
-    """Every dataset by the images and boxes of its captions."""
+def boards_by_task(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
+    """Every dataset by the images and boxes of its captions, with "" as its layer."""
     for board in boards:
         for of_task in (board.retrieval, board.localisation):
             if of_task.rows:
-                leader = claim_entries.leader(of_task) if of_task.ranked else None
-                yield board_data(of_task, leader)
+                yield of_task, ""
 
 
-def boards_by_layer(boards: Sequence[Board]) -> Iterator[dict]:
-    """Every prepared dataset by its further layers of relevance."""
+def boards_by_layer(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
+    """Every prepared dataset by its further layers of relevance, with their names."""
     for board in boards:
         for name in board.layers if is_prepared(board) else ():
             of_layer = board.under(name)
             if of_layer.rows:
-                yield board_data(of_layer, claim_entries.leader(of_layer), name)
+                yield of_layer, name
 
 
-def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
+def board_data(board: Board, layer: str) -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks. `layer` is
     that of relevance, "" of a caption's own image."""
+    leader = claim_entries.leader(board) if board.ranked else None
     task = board.rows[0].task
     ways = ["p2r"] if task == "localisation" else list(board.ways)
     metrics = []
     for way in ways:
         metrics += table_metrics(way)
+    metrics.append("rsum")
     places = {place.title: place for place in leader.places} if leader else {}
-    rows = [row_data(row, places.get(row.title)) for row in board.ranked]
-    rows += [row_data(row, None) for row in board.rows if not row.played]
+    rows = [row_data(board, row, metrics, places[row.title]) for row in board.ranked]
+    rows += [row_data(board, row, metrics) for row in board.rows if not row.played]
     return {
         "dataset": board.dataset,
         "task": task,
@@ -236,25 +338,67 @@ def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
         "compared": bool(leader and leader.is_compared),
         "lacks": lacks(board),
         "ways": ways,
-        "metrics": [*metrics, "rsum"],
+        "metrics": metrics,
         "ranked_by": RANKED_BY[task],
+        "made": claim_entries.made(board).model_dump(mode="json"),
         "rows": rows,
     }
 
 
-def row_data(row: Row, place: RowEntry | None) -> dict:
-    """A row with its cells; without a result it has no metrics."""
+def row_data(
+    board: Board, row: Row, metrics: Sequence[str], place: RowEntry | None = None
+) -> dict:
+    """A row with its cells; without a result it has no metrics, and no intervals."""
+    intervals = {}
+    for metric in (*metrics, "overlap_s"):
+        ends = interval(board, row, metric) if row.played else None
+        intervals[metric] = ends and [brief(end) for end in ends]
     return {
         "preset": row.preset,
         "title": row.title,
+        "name": short_name(row.title),
         "method": row.method,
         "status": "ok" if row.played else row.record.status,
         "reason": row.record.reason,
         "cells": [cell_data(outcome) for outcome in row.outcomes],
         "metrics": row.means() if row.played else {},
+        "intervals": intervals,
         "place": place and place.model_dump(mode="json"),
-        "ranks": place and place.ranks and "{} to {}".format(*place.ranks),
     }
+
+
+def short_name(title: str) -> tuple[str, str]:
+    """The method and what sets the preset apart, "" for nothing: what a row shows in
+    black and in grey."""
+    name = METHOD.match(title).group()
+    return name, title[len(name) :].lstrip(",: ")
+
+
+def pairs_data(board: Board, metrics: Sequence[str]) -> dict:
+    """The difference of every two rows by each metric, the first less the second: for
+    each pair in the order of `combinations` a list over the metrics of [difference, low,
+    high, whether it is of these trainings only], or None without an interval."""
+    metrics = [*metrics, "overlap_s"]
+    differences = []
+    for first, second in combinations(board.ranked, 2):
+        differences.append([difference(board, first, second, name) for name in metrics])
+    presets = [row.preset for row in board.ranked]
+    return {"presets": presets, "metrics": metrics, "differences": differences}
+
+
+def difference(board: Board, first: Row, second: Row, metric: str) -> list | None:
+    """Of a pair; of S and MedR, too, the first less the second."""
+    comparison = compare(board, first, second, metric)
+    if comparison is None or comparison.interval is None:
+        return None
+    sign = -1 if METRICS[metric].less_is_better else 1
+    low, high = sorted(sign * end for end in comparison.interval)
+    told = map(brief, (sign * comparison.difference, low, high))
+    return [*told, comparison.is_of_these_trainings]
+
+
+def brief(value: float) -> float:
+    return float(f"{value:.{claim_entries.DIGITS}g}")
 
 
 def cell_data(outcome: Outcome) -> dict:
@@ -286,7 +430,7 @@ def claim_data(board: Board, test: ClaimTest, finding: ClaimEntry) -> dict:
         "dataset": board.dataset,
         "statement": test.claim.statement,
         "where": test.claim.where,
-        "identical": blocked is not None and blocked.letter == IDENTICAL.letter,
+        "identical": blocked is not None and blocked.letter == flags.IDENTICAL.letter,
         "counted": test.is_counted,
     }
 

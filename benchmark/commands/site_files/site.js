@@ -1,77 +1,61 @@
 "use strict";
 // One page at a time, named by the part of the address behind #: leaderboard, claims, plots,
 // queries, compare, cell; then the board and what is shown of it; then, behind ?, how its table is
-// sorted and filtered. All text is set as text, never as HTML.
+// sorted and filtered, by the names of its columns.
 const { season } = window.rematch;
-const $ = (id) => document.getElementById(id);
-const DASH = "\u2013";
-
-// Elements ---------------------------------------------------------------------------------------
-
-function make(tag, facts = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(facts)) {
-    if (name === "on") for (const [kind, act] of Object.entries(value)) element.addEventListener(kind, act);
-    else if (value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-const number = (value, digits = 1) =>
-  value === null || value === undefined ? DASH : value.toFixed(digits);
-const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : 1);
-const between = (ends, digits = 1) => (ends ? `[${number(ends[0], digits)}, ${number(ends[1], digits)}]` : DASH);
-const endsOf = (of) => (typeof of?.low === "number" ? [of.low, of.high] : null);
+const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : metric.endsWith("medr") ? 0 : 1);
 const place = (...parts) => "#" + parts.map(encodeURIComponent).join("/");
 const link = (text, ...parts) => make("a", { href: place(...parts) }, text);
+
+// Tables -----------------------------------------------------------------------------------------
 
 // A table of rows of cells; a cell is text, a number, an element, or {shown, sort}.
 function table(caption, heads, rows) {
   const shown = (cell) => (cell !== null && typeof cell === "object" && "shown" in cell ? cell.shown : cell);
   const sort = (cell) => (cell !== null && typeof cell === "object" && "sort" in cell ? cell.sort : undefined);
-  const isNumber = (cell) => typeof sort(cell) === "number" || typeof cell === "number";
-  const numeric = heads.map((_, at) => rows.some((row) => isNumber(row[at])));
+  const numeric = heads.map((_, at) => rows.some((row) => isNumber(sort(row[at])) || isNumber(row[at])));
   const body = rows.map((row) =>
     make("tr", {}, ...row.map((cell, at) => {
       const content = shown(cell), text = content instanceof Element ? content.textContent : null;
-      const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell), "data-search": text };
-      return make(at ? "td" : "th", at ? facts : { scope: "row" }, typeof content === "number" ? number(content) : content);
+      const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell), "data-search": text, "data-label": heads[at] };
+      return make(at ? "td" : "th", at ? facts : { scope: "row" }, isNumber(content) ? number(content) : content);
     })));
   return make("table", { class: "plain" }, make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...heads.map((head, at) => make("th", { scope: "col", class: numeric[at] ? "number" : null }, head)))),
     make("tbody", {}, ...body));
 }
 
-// DataTables makes it sortable and searchable, with the keyboard too; the address keeps both.
-function interactive(element, options = {}) {
-  const box = make("div", { class: "scroll" }, element), kept = new URLSearchParams(location.hash.split("?")[1]);
-  $("page").append(box);
+// DataTables makes it sortable and searchable, with the keyboard too; the address keeps both. On a
+// narrow screen each row is a card. `file` and `records`, one of each row, are for the download.
+function interactive(caption, heads, rows, { file, records, ...options } = {}) {
+  const kept = new URLSearchParams(location.hash.split("?")[1]), column = heads.indexOf(kept.get("column")), by = heads.indexOf(kept.get("by"));
+  const element = table(caption, heads, rows), tools = make("div", { class: "filters" });
+  $("page").append(tools, make("div", { class: "scroll cards" }, element));
   element.classList.replace("plain", "compact");
   const grid = window.tables.jQuery(element).DataTable({
-    paging: element.tBodies[0].rows.length > 100, pageLength: 50, autoWidth: false, search: { search: kept.get("find") ?? "" },
+    paging: rows.length > 100, pageLength: 50, autoWidth: false, search: { search: kept.get("find") ?? "" },
     language: { search: "Filter rows", info: "_TOTAL_ rows", infoFiltered: "of _MAX_", infoEmpty: "no rows", lengthMenu: "_MENU_ rows a page" },
-    ...options, order: kept.has("by") ? [[Number(kept.get("by")), kept.get("order")]] : options.order ?? [],
+    ...options, order: by >= 0 ? [[by, kept.get("order")]] : options.order ?? [],
   });
-  if (kept.has("only")) grid.column(Number(kept.get("column"))).search(kept.get("only"), { exact: true }).draw();
+  if (kept.has("only") && column >= 0) grid.column(column).search(kept.get("only"), { exact: true }).draw();
   grid.on("draw", () => {
-    const [by, order] = grid.order()[0] ?? [], column = grid.columns().indexes().toArray().find((at) => grid.column(at).search());
-    const facts = Object.entries({ find: grid.search(), by, order, column, only: grid.column(column ?? 0).search() }).filter(([, value]) => value || value === 0);
+    const [at, order] = grid.order()[0] ?? [], filtered = grid.columns().indexes().toArray().find((each) => grid.column(each).search());
+    const facts = Object.entries({ find: grid.search(), by: heads[at], order, column: heads[filtered], only: grid.column(filtered ?? 0).search() }).filter(([, value]) => value);
     history.replaceState(null, "", `${location.hash.split("?")[0] || "#leaderboard"}?${new URLSearchParams(facts)}`);
   });
-  return grid;
+  const turned = (order) => (order === "asc" ? "desc" : "asc");
+  tools.append(make("span", { class: "narrow" },
+    choice("Sort by", "sort", heads.map((head, at) => [at, head]), grid.order()[0]?.[0] ?? 0, (at) => grid.order([[Number(at), "asc"]]).draw()), " ",
+    make("button", { type: "button", on: { click: () => grid.order(grid.order().map(([at, order]) => [at, turned(order)])).draw() } }, "Reverse")));
+  if (records) tools.append(make("button", { type: "button", id: "download", on: {
+    click: () => download(`${file}.csv`, grid.rows({ search: "applied", order: "applied" }).indexes().toArray().map((at) => records[at])) } }, "Download these rows (CSV)"));
+  return { grid, tools };
 }
 
 // A choice among the values of a column.
-const chooser = (grid, label, id, column, names) => choice(label, id, [["", "all"], ...names.map((name) => [name, name])], grid.column(column).search(),
-  (name) => grid.column(column).search(name, { exact: Boolean(name) }).draw());
-const folded = (text, ...children) => make("details", {}, make("summary", {}, text), ...children);
-
-function choice(label, id, values, chosen, act) {
-  const select = make("select", { id, on: { change: (event) => act(event.target.value) } },
-    ...values.map(([value, text]) => make("option", { value }, text)));
-  select.value = chosen;
-  return make("label", {}, `${label} `, select);
+function chooser({ grid, tools }, label, id, column, names) {
+  const act = (name) => grid.column(column).search(name, { exact: Boolean(name) }).draw();
+  tools.prepend(choice(label, id, [["", "all"], ...names.map((name) => [name, name])], grid.column(column).search(), act));
 }
 
 function start(title, ...more) {
@@ -96,18 +80,16 @@ const played = () => board.rows.filter((each) => each.status === "ok");
 
 const flagsOf = (each) => Object.entries(each.place?.flags ?? {});
 const mark = ([kind, text]) => make("span", { class: "mark", title: text }, kind);
-const marks = (each, but = []) => make("div", {}, ...flagsOf(each).filter(([kind]) => !but.includes(kind)).map(mark));
+const marks = (each) => make("div", {}, ...flagsOf(each).map(mark));
+const letter = ([kind, text]) => make("abbr", { class: "mark", title: `${kind}: ${text}` }, season.letters[kind] ?? kind);
 
-// An interval as a line on a scale, which ends at its left, with its mean as a dot; the numbers are
-// beside it.
-function bar(ends, mean, [low, high]) {
-  const at = (value) => 4 + 152 * Math.max(0, (value - low) / (high - low || 1)), svg = (tag, facts) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(facts)) element.setAttribute(name, value);
-    return element;
-  };
-  const box = svg("svg", { width: 160, height: 12, class: "bar", "aria-hidden": "true" });
-  box.append(svg("line", { x1: at(ends[0]), x2: at(ends[1]), y1: 6, y2: 6 }), svg("circle", { cx: at(mean), cy: 6, r: 3 }));
+// An interval as a line on a scale, with its mean as a dot, and where the scale has them a tick at
+// zero and one at what is printed; the numbers are beside it.
+function bar(ends, mean, [low, high], ticks = {}) {
+  const at = (value) => 4 + 92 * Math.min(1, Math.max(0, (value - low) / (high - low || 1)));
+  const box = drawn("svg", { width: 100, height: 12, class: "bar", "aria-hidden": "true" });
+  for (const [kind, value] of Object.entries(ticks)) if (isNumber(value)) box.append(drawn("path", { class: kind, d: `M${at(value)} 0V12` }));
+  box.append(drawn("line", { x1: at(ends[0]), x2: at(ends[1]), y1: 6, y2: 6 }), drawn("circle", { cx: at(mean), cy: 6, r: 3 }));
   return box;
 }
 
@@ -120,53 +102,82 @@ function picker(each) {
   return make("input", { type: "checkbox", class: "pick", value: each.preset, "aria-label": `Compare ${each.title}`, on: { change: act } });
 }
 
+const rankedName = (each) => make("span", { class: "name", title: each.title }, picker(each), " ", make("a", { href: place("cell", keyOf(board), each.preset) }, ...named(each.name)));
+const doneOf = (each) => each.cells.filter((cell) => cell.status === "ok");
+function trainingOf(each) {
+  const seconds = doneOf(each).map((cell) => cell.seconds).filter(isNumber);
+  return seconds.length ? seconds.reduce((sum, value) => sum + value, 0) / seconds.length : null;
+}
+
+// A row as a line of a file, with all digits.
+function rowRecord(each, at) {
+  const [low, high] = endsOf(each.place) ?? [], [first, last] = each.place?.ranks ?? [], main = board.ranked_by;
+  const facts = { season: season.season, dataset: board.dataset, task: board.task, layer: board.layer, preset: each.preset, title: each.title, method: each.method };
+  const ranked = { rank: at + 1, rank_first: first, rank_last: last, [main]: each.metrics[main], [`${main}_low`]: low, [`${main}_high`]: high };
+  const others = board.metrics.filter((name) => name !== main).map((name) => [name, each.metrics[name]]);
+  return { ...facts, ...ranked, ...Object.fromEntries(others), overlap_s: each.metrics.overlap_s, training_seconds: trainingOf(each), seeds: doneOf(each).length, flags: flagsOf(each).map(([kind]) => kind).join("; ") };
+}
+
 function leaderboard() {
-  const main = season.headings[board.ranked_by];
-  const methods = [...new Set(board.rows.map((each) => each.method))].sort();
+  const main = season.headings[board.ranked_by], rows = played(), [first] = rows, { hours, trainings, settings } = board.made;
   start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Ranks: those that a row could have by ${main}, as rows that are not significantly different can change places. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
-  const filters = make("div", { class: "filters" }), [first] = played();
-  const shared = played().length > 1 ? flagsOf(first).filter(([kind]) => played().every((each) => each.place?.flags?.[kind])) : [];
+    + "Beside a rank stand the ranks that a row could have, as rows that are not significantly different can change places. Pick two rows to compare them; open one to read what its flags mean."));
+  const shared = rows.length > 1 ? flagsOf(first).filter(([kind]) => rows.every((each) => each.place?.flags?.[kind])) : [];
   if (shared.length) $("page").append(make("p", {}, "All rows: ", ...shared.map(mark)));
-  $("page").append(filters);
-  const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
+  const every = rows.slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "rank", main, `${season.level} interval`, ...others.map((name) => season.headings[name]), "S", "seeds", "ranks", "method"];
-  const rows = played().map((each, at) => {
-    const done = each.cells.filter((cell) => cell.status === "ok").length;
-    const ends = endsOf(each.place);
+  const isOwn = ([kind]) => !shared.some(([name]) => name === kind);
+  const heads = ["preset", "rank", main, `${season.level} interval`, ...others.map((name) => season.headings[name]), "S", "training (s)", "seeds", "flags", "method"];
+  const cells = rows.map((each, at) => {
+    const ends = endsOf(each.place), done = doneOf(each).length, seconds = trainingOf(each);
     return [
-      { shown: make("div", { class: "name" }, picker(each), " ", link(each.title, "cell", keyOf(board), each.preset), marks(each, shared.map(([kind]) => kind))), sort: each.title },
-      { shown: String(at + 1), sort: at },
+      { shown: rankedName(each), sort: each.title },
+      { shown: rankOf(at + 1, board.compared ? each.place?.ranks : null), sort: at },
       measured(each, board.ranked_by),
-      { shown: make("span", {}, ends ? bar(ends, each.place.mean, span) : "", between(ends), each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
+      { shown: make("span", { class: "interval" }, ends ? bar(ends, each.place.mean, span) : "", `${between(ends)}${each.place?.is_of_these_trainings ? " *" : ""}`), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
-      { shown: `${done} of ${each.cells.length}`, sort: done },
-      board.compared && each.place ? { shown: each.ranks, sort: each.place.ranks[1] } : DASH, each.method,
+      { shown: number(seconds, 0), sort: seconds ?? -1 },
+      { shown: done === each.cells.length ? String(done) : `${done} of ${each.cells.length}`, sort: done },
+      make("span", { class: "letters" }, ...flagsOf(each).filter(isOwn).map(letter)), each.method,
     ];
   });
-  const column = heads.indexOf("method"), hidden = { columnDefs: [{ targets: column, visible: false }] };
-  const grid = interactive(table(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20; * over test images, of these trainings only`, heads, rows), hidden);
-  filters.append(chooser(grid, "Method", "method", column, methods));
+  const column = heads.indexOf("method"), file = [season.season, board.dataset, board.task, board.layer].filter(Boolean).join("-");
+  const shown = interactive(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20; * over test images, of these trainings only`, heads, cells,
+    { columnDefs: [{ targets: column, visible: false }], file, records: rows.map(rowRecord) });
+  chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
+  const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
+  const words = [["rsum", "the recalls R@1, R@5 and R@10 of all directions, added up"], ["R@K", "percent of queries with a right answer among the first K"], ["i2t, t2i, p2r", "images search captions, captions search images, phrases search boxes"],
+    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S"], ["training (s)", "seconds of one training, mean over the seeds"]];
+  $("page").append(folded("What the columns and the letters of flags mean", table("A flag says what to know of a row before it is trusted", ["column or flag", "meaning"], [...words, ...kinds.map((kind) => [season.letters[kind] ?? DASH, kind])])));
+  if (trainings) $("page").append(make("p", {}, `What it cost: ${trainings} trainings took ${number(hours)} hours, one after the other, on ${settings.join("; or ")}. `, make("code", {}, "rematch doctor"), " says what is left to do on your machine."));
   const lost = board.rows.filter((each) => each.status !== "ok");
   if (lost.length) $("page").append(folded(`${lost.length} presets without a result`, table("Why", ["preset", "status", "reason"],
     lost.map((each) => [link(each.title, "cell", keyOf(board), each.preset), each.status.replace("_", " "), each.reason]))));
 }
 
+// Where a row stands, and which others could stand there.
+function standingOf(each) {
+  if (!each.place) return null;
+  const at = played().indexOf(each), rivals = each.place.rivals.map((rank) => played()[rank - 1]), text = `Rank ${rankOf(at + 1, board.compared ? each.place.ranks : null)} of ${played().length} by ${season.headings[board.ranked_by]}, ${number(each.place.mean)} ${between(endsOf(each.place))}. `;
+  if (!board.compared) return make("p", {}, text, "Its rank is not sure: nothing is concluded from so few queries or trainings.");
+  const others = rivals.flatMap((other, index) => [index ? "; " : "", link(other.title, "compare", keyOf(board), each.preset, other.preset)]);
+  return make("div", {}, make("p", {}, text, rivals.length ? "" : "All other rows are significantly different."), rivals.length ? folded(`${rivals.length} of ${played().length - 1} others are not significantly different`, make("p", {}, ...others)) : "");
+}
+
 function cellPage(preset) {
   const each = standing(preset);
   if (!each) return missing(preset);
-  start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)));
+  start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)), standingOf(each));
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
   const notes = flagsOf(each);
   if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
   const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
   if (said.length) add(table("What is claimed of it, and what holds here", ["claim", "paper", "verdict", "why"], said.map((claim) => [
-    make("span", { class: "wide" }, claim.statement), claim.paper, claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
+    make("span", { class: "wide" }, claim.statement), season.papers[claim.paper], claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
   const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
   add(table("Cells", heads, each.cells.map((cell) => [
     String(cell.seed), cell.status === "ok" ? "ok" : `${cell.status.replace("_", " ")}: ${cell.reason}`,
@@ -179,24 +190,54 @@ function cellPage(preset) {
   return draw([preset]);
 }
 
+// Claims -----------------------------------------------------------------------------------------
+
+const VERDICTS = { holds: "holds", fails: "fails or no effect", open: "undecided", unrun: "not run" };
+const KINDS = { holds: "holds", undecided: "open", "not run": "unrun" }; // the rest fails
+const kindOf = (claim) => KINDS[claim.conclusion] ?? "fails";
+
+// A bar for each paper, its claims by verdict; elsewhere what is not counted.
+function byPaper(listed) {
+  const papers = [...new Set(listed.map((claim) => claim.paper))], most = Math.max(...papers.map((name) => listed.filter((claim) => claim.paper === name).length));
+  const key = Object.entries(VERDICTS).map(([kind, text]) => make("span", {}, make("span", { class: `part ${kind}` }), ` ${text} `));
+  return make("figure", { class: "papers" }, make("figcaption", {}, "Claims by paper: ", ...key), ...papers.map((name) => {
+    const of = listed.filter((claim) => claim.paper === name), parts = Object.keys(VERDICTS).map((kind) => [kind, of.filter((claim) => kindOf(claim) === kind).length]).filter(([, count]) => count);
+    const shown = parts.map(([kind, count]) => make("span", { class: `part ${kind}`, style: `width:${(24 * count) / most}rem`, title: `${VERDICTS[kind]}: ${count}` }, String(count)));
+    return make("div", {}, make("span", { class: "paper" }, season.papers[name]), ...shown);
+  }));
+}
+
+function claimRecord(claim) {
+  const { metric, difference, low, high, printed, size, first, second } = claim.part;
+  return { season: season.season, dataset: claim.dataset, paper: claim.paper, claim: claim.id, statement: claim.statement, counted: claim.counted, verdict: claim.conclusion, on_test_set: claim.on_test_set, metric, first, second, difference, low, high, printed, size, reason: claim.reason };
+}
+
 function claims() {
-  start("Claims", make("p", {}, "Every claim of the papers, as the records have it. The verdict generalises to new images and trainings; the next column is for this test set only."
+  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the long tick zero, the green one what the paper prints."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
-  const filters = make("div", { class: "filters" });
-  $("page").append(filters);
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
-  const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part);
-  const rows = run.map((claim) => [
-    { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, claim.paper,
-    { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
-    claim.on_test_set ?? DASH,
-    { shown: claim.identical ? "identical" : number(claim.part.difference, claim.part.decimals), sort: claim.part.difference }, claim.identical ? DASH : between(endsOf(claim.part), claim.part.decimals),
-    make("span", { class: "wide" }, `${claim.reason}. `, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), claim.where),
-  ]);
-  const heads = ["claim", "paper", "verdict", "on this test set", "difference", `${season.level} interval`, "why, and where the paper says so"];
-  const grid = interactive(table(`Claims on ${board.title}`, heads, rows));
-  filters.append(chooser(grid, "Verdict", "verdict", 2, [...new Set(run.map((claim) => claim.conclusion))].sort()));
-  if (others.length) $("page").append(folded(`${others.length} claims that were not run`, table("Why", ["claim", "paper", "reason"], others.map((claim) => [claim.statement, claim.paper, claim.reason]))));
+  const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
+  if (counted.length) $("page").append(byPaper(counted));
+  const farthest = {};
+  for (const { part } of run) farthest[part.metric] = Math.max(farthest[part.metric] ?? 0, ...[part.difference, part.printed, part.low, part.high].map(Math.abs));
+  const rows = run.map((claim) => {
+    const { part } = claim, ends = claim.identical ? null : endsOf(part), far = farthest[part.metric];
+    const scale = ends ? bar(ends, part.difference, [-far, far], { zero: 0, printed: part.printed }) : "";
+    return [
+      { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, season.papers[claim.paper],
+      { shown: make("strong", { class: kindOf(claim) }, claim.conclusion), sort: claim.conclusion },
+      claim.on_test_set ?? DASH, part.metric,
+      { shown: claim.identical ? "identical" : signed(part.difference, part.decimals), sort: part.difference },
+      { shown: make("span", { class: "interval" }, scale, between(ends, part.decimals, signed)), sort: ends ? ends[0] : -far },
+      { shown: make("span", {}, signed(part.printed, part.decimals), part.size ? make("span", { class: "variant" }, ` ${part.size}`) : ""), sort: part.printed ?? -far },
+      make("span", { class: "wide" }, `${claim.reason}. `, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), claim.where),
+    ];
+  });
+  const heads = ["claim", "paper", "verdict", "on this test set", "metric", "difference", `${season.level} interval`, "printed", "why, and where the paper says so"];
+  const shown = interactive(`Claims on ${board.title}`, heads, rows, { file: `${season.season}-${board.dataset}-claims`, records: run.map(claimRecord) });
+  chooser(shown, "Verdict", "verdict", 2, [...new Set(run.map((claim) => claim.conclusion))].sort());
+  chooser(shown, "Paper", "paper", 1, [...new Set(run.map((claim) => season.papers[claim.paper]))].sort());
+  if (others.length) $("page").append(folded(`${others.length} claims that were not run`, table("Why", ["claim", "paper", "reason"], others.map((claim) => [claim.statement, season.papers[claim.paper], claim.reason]))));
 }
 
 // Plots ------------------------------------------------------------------------------------------
@@ -205,7 +246,7 @@ async function plot(box, title, spec, note) {
   const figure = make("figure", {}), stage = make("div", {});
   figure.append(stage, make("figcaption", {}, note));
   box.append(figure);
-  const dark = document.documentElement.classList.contains("dark");
+  const dark = isDark();
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: 420, height: 260, title, description: `${title}. ${note}`, background: null, ...spec };
   await window.vegaEmbed(stage, whole, { actions: false, renderer: "svg", theme: dark ? "dark" : undefined });
 }
@@ -300,13 +341,23 @@ async function queries(preset, wanted) {
     choice("Preset", "preset", played().map((other) => [other.preset, other.title]), each.preset, (name) => { location.hash = place("queries", keyOf(board), name, way); }),
     choice("Direction", "way", board.ways.map((name) => [name, name === "i2t" ? "image to text" : "text to image"]), way, (name) => { location.hash = place("queries", keyOf(board), each.preset, name); })),
   make("section", { id: "query", "aria-live": "polite" }));
+  const hasImages = items.files.length > 0;
   const rows = found[way].ranks.map((rank, query) => [
-    { shown: make("button", { type: "button", on: { click: () => showQuery(items, found, way, query) } }, queryText(items, way, query)), sort: queryText(items, way, query) },
+    { shown: make("button", { type: "button", class: "pick-query", on: { click: () => showQuery(items, found, way, query) } }, hasImages ? imageOf(items, way === "i2t" ? query : items.owners[query]) : "", make("span", {}, queryText(items, way, query))), sort: queryText(items, way, query) },
     { shown: String(rank + 1), sort: rank + 1 }]);
-  interactive(table("Position of the first relevant result", ["query", "position"], rows), { order: [[1, "desc"]] });
+  interactive(`Position of the first relevant result${hasImages && way === "t2i" ? "; beside a caption is its own image" : ""}`, ["query", "position"], rows, { order: [[1, "desc"]] });
 }
 
 // Side by side -----------------------------------------------------------------------------------
+
+// [first less second, low, high, whether it is of these trainings only] of a metric.
+function differenceOf(first, second, metric) {
+  const { presets, metrics, differences } = window.rematch[`pairs ${keyOf(board)}`];
+  const ends = [presets.indexOf(first), presets.indexOf(second)], [low, high] = [...ends].sort((a, b) => a - b);
+  const of = differences[low * presets.length - (low * (low + 1)) / 2 + high - low - 1]?.[metrics.indexOf(metric)];
+  if (!of) return [standing(first).metrics[metric] - standing(second).metrics[metric]];
+  return ends[0] === low ? of : [-of[0], isNumber(of[2]) ? -of[2] : null, isNumber(of[1]) ? -of[1] : null, of[3]];
+}
 
 async function compare(first, second) {
   const names = played().map((each) => each.preset), at = location.hash;
@@ -318,11 +369,19 @@ async function compare(first, second) {
   start("Side by side", make("div", { class: "filters" },
     choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
     choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
+  await load(`data/pairs/${keyOf(board).split("/").map(encodeURIComponent).join("/")}.js`);
+  if (location.hash !== at) return;
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
-  $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
-    ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
-      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : one.metrics[name] === other.metrics[name] ? "identical" : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
-  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the ranks of the leaderboard are."));
+  const level = (each, name) => make("span", {}, number(each.metrics[name], digitsOf(name)), make("span", { class: "variant" }, ` ${each.intervals[name] ? between(each.intervals[name], digitsOf(name)) : ""}`));
+  const rows = metrics.map((name) => {
+    const [difference, low, high, isOfThese] = differenceOf(first, second, name), digits = digitsOf(name), isEqual = one.metrics[name] === other.metrics[name] && !low && !high;
+    const ends = isNumber(low) ? ` ${between([low, high], digits, signed)}${isOfThese ? " *" : ""}` : "";
+    return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), ends)];
+  });
+  const caption = `Means over the seeds, with ${season.level} intervals; the difference is the first less the second, query by query; * over test images, of these trainings only`;
+  $("page").append(make("div", { class: "scroll" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), DASH]])));
+  const alike = one.place?.rivals.includes(names.indexOf(second) + 1);
+  $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
   else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);
@@ -367,22 +426,13 @@ async function show() {
   }
 }
 
-function setTheme(isDark) {
-  document.documentElement.classList.toggle("dark", isDark);
-  $("theme").setAttribute("aria-pressed", String(isDark));
-  $("theme").textContent = isDark ? "Light" : "Dark";
-}
-
 $("season").textContent = `${season.season}: ${season.title}`;
-if (season.front) $("season").before(make("a", { href: "../index.html" }, "Ledger"), " ");
+if (season.front) $("season").before(make("a", { href: "../index.html" }, "All seasons, search"), " ");
 $("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}${each.layer ? `, by ${each.layer}` : ""}`)));
 $("board").addEventListener("change", (event) => {
   const [name] = location.hash.slice(1).split(/[/?]/);
   location.hash = place(name === "cell" || !name ? "leaderboard" : name, event.target.value);
 });
-$("theme").addEventListener("click", () => { setTheme(!document.documentElement.classList.contains("dark")); show(); });
-const wanted = window.matchMedia("(prefers-color-scheme: dark)");
-wanted.addEventListener("change", () => { setTheme(wanted.matches); show(); });
-setTheme(wanted.matches);
+followTheme(show);
 window.addEventListener("hashchange", show);
 show();
