@@ -202,6 +202,24 @@ def test_every_mark_of_the_ledger_is_explained():
     assert told == [(grade.mark, grade) for grade in Grade if grade.mark]
 
 
+def test_the_example_of_an_undecided_claim_is_one():
+    """That to which the README links, beside the page that explains how to read it."""
+    row = next(
+        line for line in text_of("README.md").splitlines() if "undecided.md" in line
+    )
+    (claim,) = re.findall(r"reports/README\.md#([\w-]+)", row)
+    told = text_of("reports/README.md").partition(f'<a id="{claim}"></a>\n')[2]
+    assert re.match(r"\*\*(.+?)\*\* Undecided", told)
+    assert "would decide it" in told.partition("</details>")[0]
+
+
+def test_the_lessons_are_named_on_the_first_pages():
+    lessons = [path.name for path in (ROOT / "examples/lessons").glob("*.ipynb")]
+    assert len(lessons) == 5
+    for page in ("README.md", "docs/index.md"):
+        assert {name for name in lessons if name not in text_of(page)} == set()
+
+
 def test_what_is_said_of_trials_is_what_their_files_say():
     """Which seasons had trials, and of which presets `flickr8k` takes the best one."""
     told = (

@@ -1,10 +1,14 @@
 """The page to explore a season: what it is told; and, in a browser, that it opens from
 disk."""
 
+import csv
+import io
 import json
 import re
 import shutil
+from itertools import combinations
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 import report_seasons
@@ -103,14 +107,66 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     assert len(scores["edges"]) == len(scores["matched"]) + 1
 
 
+@pytest.mark.parametrize(
+    "title, name",
+    [
+        ("CycleMatch", ("CycleMatch", "")),
+        ("CycleMatch (w/o latent)", ("CycleMatch", "(w/o latent)")),
+        ("SCAN t-i LSE + i-t AVG", ("SCAN", "t-i LSE + i-t AVG")),
+        ("SCAN i-t AVG, 12 regions", ("SCAN", "i-t AVG, 12 regions")),
+        ("Two-branch, nonlinear", ("Two-branch", "nonlinear")),
+        ("Crossed: VSE's GRU, instance loss", ("Crossed", "VSE's GRU, instance loss")),
+        (", odd", (", odd", "")),
+    ],
+)
+def test_a_name_is_a_method_and_what_sets_the_preset_apart(title, name):
+    assert site.short_name(title) == name
+
+
+def test_intervals_stand_beside_levels_and_differences(folder):
+    """Of every row by each metric, and of every two rows, the first less the second:
+    of S, of which less is better, too."""
+    told = read(folder / "public/data/season.js")
+    of_board = next(b for b in told["boards"] if b["dataset"] == "open")
+    pairs = read(folder / "public/data/pairs/open/retrieval.js")
+    boards_of = read_boards(report_seasons.season())
+    board = next(board for board in boards_of if board.dataset == "open").retrieval
+    metrics = [*of_board["metrics"], "overlap_s"]
+    assert pairs["metrics"] == metrics
+    assert pairs["presets"] == [row.preset for row in board.ranked]
+    known = 0
+    for row, data in zip(board.ranked, of_board["rows"], strict=False):
+        for metric in metrics:
+            ends = comparisons.interval(board, row, metric)
+            assert data["intervals"][metric] == (ends and pytest.approx(ends, rel=1e-5))
+            known += ends is not None
+    assert known >= len(board.ranked) * (len(metrics) - 2)  # MedR has none
+    both = list(combinations(board.ranked, 2))
+    for (first, second), differences in zip(both, pairs["differences"], strict=True):
+        for metric, difference in zip(metrics, differences, strict=True):
+            compared = comparisons.compare(board, first, second, metric)
+            if compared.interval is None:
+                assert difference is None
+                continue
+            value, low, high, is_of_these_trainings = difference
+            levels = first.mean(metric) - second.mean(metric)
+            assert value == pytest.approx(levels, rel=1e-4, abs=1e-9)
+            assert low <= value <= high
+            width = compared.interval[1] - compared.interval[0]
+            assert high - low == pytest.approx(width, rel=1e-3)
+            assert is_of_these_trainings == compared.is_of_these_trainings
+
+
 def test_what_may_not_be_published_stays_here_and_nothing_is_loaded_from_elsewhere(
     folder,
 ):
     public, own = folder / "public", folder / ".scratch/site/try"
-    for name in ("index.html", "site.css", "site.js"):
+    for name in ("index.html", "site.css", "page.js", "site.js"):
         text = (public / name).read_text().replace("https://vega.github.io/schema", "")
         text = text.replace("http://www.w3.org/2000/svg", "")  # names, not addresses
         assert "//" not in text.replace("\n//", "")
+    search = (site.FILES / "front.js").read_text()
+    assert "//" not in search.replace("\n//", "")
     assert len(list((own / "images/gated").iterdir())) == report_seasons.IMAGES
     assert not (public / "images/gated").exists()
     assert len(list((public / "images/open").iterdir())) == report_seasons.IMAGES
@@ -162,6 +218,37 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
     links = re.findall(r'(?:href|src)="([^"#]+)', front)
     assert "try/index.html" in links and "papers.svg" in links
     assert all(link == "data:," or Path("bare", link).is_file() for link in links)
+    for own in re.findall(r'href="#([^"]+)', front):
+        assert own.startswith("find=") or f'id="{own}"' in front
+
+
+def test_the_search_knows_every_row_and_claim(tmp_path, tmp_path_factory, monkeypatch):
+    report_seasons.enter_reported_season(
+        tmp_path_factory, tmp_path / "reported", monkeypatch
+    )
+    assert main(["site", "--all", "--public", "all"]) == 0
+    found = read(Path("all/data/search.js"))
+    season = read(Path("all/try/data/season.js"))
+    rows = [entry for entry in found if entry["kind"] == "row"]
+    expected = []
+    for board in season["boards"]:
+        for row in board["rows"] if not board["layer"] else ():
+            if row["status"] == "ok":
+                expected.append((board["dataset"], row["preset"], row["place"]["mean"]))
+    told = []
+    for row in rows:
+        page, _, address = row["href"].partition("#")
+        assert Path("all", page).is_file()
+        _, key, preset = map(unquote, address.split("/"))
+        told.append((key.partition("/")[0], preset, row["mean"]))
+    assert told == expected and len(told) > 4
+    of_ledger = claim_ledger.ledger(claims_file.read_seasons(Path("reports")))
+    claims_of = [
+        entry for entry in found if entry["kind"] == "claim" and not entry["season"]
+    ]
+    assert [(entry["title"], entry["grade"]) for entry in claims_of] == [
+        (row.claim.statement, row.grade) for row in of_ledger
+    ]
 
 
 def test_a_module_becomes_a_script():
@@ -171,53 +258,151 @@ def test_a_module_becomes_a_script():
     )
 
 
-@pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="chromium and its driver are not installed"
-)
-def test_every_page_opens_from_disk_and_runs_no_text_of_others(folder):
+@pytest.fixture(scope="module")
+def browser():
+    """A browser without a network; what its pages log can be asked for."""
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("chromium and its driver are not installed")
     webdriver = pytest.importorskip(
         "selenium.webdriver", reason="selenium is not installed"
     )
-    waits = pytest.importorskip("selenium.webdriver.support.wait")
     services = pytest.importorskip("selenium.webdriver.chrome.service")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ARGUMENTS:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = services.Service(DRIVER)
-    with webdriver.Chrome(options=options, service=service) as browser:
-        for page, shown in (
-            ("leaderboard/open%2Fretrieval", "table.dataTable"),
-            (
-                "leaderboard/open%2Fretrieval?find=scan&by=2&order=asc",
-                "th.dt-ordering-asc",
-            ),
-            ("claims/open%2Fretrieval", "table.dataTable"),
-            ("plots/open%2Fretrieval", "figure svg"),
-            ("cell/open%2Fretrieval/scan_i2t_lse", ".failed"),
-            ("queries/open%2Fretrieval/scan_t2i_avg/t2i", "tbody button"),
-            (
-                "compare/open%2Fretrieval/scan_t2i_avg/two_branch_bidirectional",
-                "figure svg",
-            ),
-        ):
-            browser.get("about:blank")
-            browser.get(f"{(folder / 'public/index.html').as_uri()}#{page}")
-            wait = waits.WebDriverWait(browser, 90)
-            wait.until(lambda of: of.find_elements("css selector", shown))  # noqa: B023
-            assert not browser.find_elements(
-                "css selector", "#page script, #page b, #page i"
-            )
-            assert browser.get_log("browser") == []
-        browser.get("about:blank")
-        browser.get(
-            f"{(folder / 'public/index.html').as_uri()}#leaderboard/open%2Fretrieval"
-        )
-        wait.until(lambda of: len(of.find_elements("css selector", "svg.bar")) > 1)
-        picked = browser.find_elements("css selector", "input.pick")[:2]
-        names = [box.get_attribute("value") for box in picked]
-        for box in picked[::-1]:
-            box.click()
-        wait.until(lambda of: of.current_url.endswith("/".join(["", *names])))
-        assert "#compare/" in browser.current_url
+    with webdriver.Chrome(options=options, service=services.Service(DRIVER)) as browser:
+        yield browser
+
+
+def visit(browser, page: Path, address: str, shown: str, width: int = 1400) -> list:
+    """Open a page, of a width in pixels; returns the elements that it waits for."""
+    waits = pytest.importorskip("selenium.webdriver.support.wait")
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get("about:blank")
+    browser.get(f"{page.as_uri()}#{address}")
+    wait = waits.WebDriverWait(browser, 90)
+    found = wait.until(lambda of: of.find_elements("css selector", shown))
+    assert not browser.find_elements("css selector", "#page script, #page b, #page i")
+    assert browser.get_log("browser") == []
+    return found
+
+
+OPEN = "open%2Fretrieval"
+
+
+@pytest.mark.parametrize(
+    "address, shown",
+    [
+        (f"leaderboard/{OPEN}", "table.dataTable"),
+        (f"leaderboard/{OPEN}?find=scan&by=rsum&order=asc", "th.dt-ordering-asc"),
+        (f"claims/{OPEN}", ".papers .part"),
+        (f"plots/{OPEN}", "figure svg"),
+        (f"cell/{OPEN}/scan_i2t_lse", ".failed"),
+        (f"queries/{OPEN}/scan_t2i_avg/t2i", "tbody button img"),
+        (f"compare/{OPEN}/scan_t2i_avg/two_branch_bidirectional", "figure svg"),
+    ],
+)
+@pytest.mark.parametrize("width", [1400, 390])
+def test_every_page_opens_from_disk_and_runs_no_text_of_others(
+    folder, browser, address, shown, width
+):
+    visit(browser, folder / "public/index.html", address, shown, width)
+    wide = browser.execute_script("return document.documentElement.scrollWidth")
+    assert wide <= width  # what is wider scrolls in its own box
+
+
+def test_a_row_is_a_line_and_on_a_narrow_screen_a_card(folder, browser):
+    index = folder / "public/index.html"
+    visit(browser, index, f"leaderboard/{OPEN}", "svg.bar")
+    heights = (
+        "return [...document.querySelectorAll('tbody tr')].map(r => r.offsetHeight)"
+    )
+    assert max(browser.execute_script(heights)) < 40
+    box = browser.find_element("css selector", ".cards")
+    fits = "return arguments[0].scrollWidth <= arguments[0].clientWidth"
+    assert browser.execute_script(fits, box)
+    assert not browser.find_element("id", "sort").is_displayed()
+    visit(browser, index, f"leaderboard/{OPEN}", "svg.bar", width=390)
+    assert not browser.find_element("css selector", ".cards thead").is_displayed()
+    assert browser.find_element("id", "sort").is_displayed()
+    assert browser.execute_script(fits, browser.find_element("css selector", ".cards"))
+    label = "return getComputedStyle(arguments[0], '::before').content"
+    ranks = browser.find_element("css selector", "tbody td")
+    assert browser.execute_script(label, ranks) in ('"rank"', "attr(data-label)")
+
+
+def test_the_rows_shown_can_be_downloaded(folder, browser):
+    index = folder / "public/index.html"
+    visit(browser, index, f"leaderboard/{OPEN}?by=rsum&order=asc", "#download")
+    browser.execute_script(
+        "window.download = (name, rows) => kept = [name, csvOf(rows)]"
+    )
+    browser.find_element("id", "download").click()
+    name, text = browser.execute_script("return kept")
+    records = list(csv.DictReader(io.StringIO(text)))
+    told = read(folder / "public/data/season.js")
+    board = next(b for b in told["boards"] if b["dataset"] == "open")
+    rows = [row for row in board["rows"] if row["status"] == "ok"]
+    assert name == "try-open-retrieval.csv"
+    assert [record["preset"] for record in records] == [
+        row["preset"] for row in sorted(rows, key=lambda row: row["metrics"]["rsum"])
+    ]
+    of_preset = {row["preset"]: row for row in rows}
+    for record in records:
+        row = of_preset[record["preset"]]
+        assert float(record["rsum"]) == row["metrics"]["rsum"]
+        assert float(record["rsum_low"]) == row["place"]["low"]
+        assert [int(record["rank_first"]), int(record["rank_last"])] == row["place"][
+            "ranks"
+        ]
+    odd = {"a": '=1+1, "b"', "b": -0.5, "c": None}
+    text = browser.execute_script("return csvOf([arguments[0]])", odd)
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["a", "b", "c"],
+        ['\'=1+1, "b"', "-0.5", ""],
+    ]
+
+
+def test_two_rows_side_by_side_have_intervals_and_no_negative_zero(folder, browser):
+    rounded = "return [number(-0.04), signed(-0.04), signed(0.26), number(-1.25)]"
+    index = folder / "public/index.html"
+    visit(browser, index, f"leaderboard/{OPEN}", "svg.bar")
+    assert browser.execute_script(rounded) == ["0.0", "0.0", "+0.3", "-1.3"]
+    picked = browser.find_elements("css selector", "input.pick")[:2]
+    names = [box.get_attribute("value") for box in picked]
+    for box in picked[::-1]:
+        box.click()
+    for pair in (names, names[::-1]):
+        visit(browser, index, "/".join(["compare", OPEN, *pair]), "figure svg")
+        cells = browser.find_elements("css selector", "table.plain:first-of-type tr")
+        of_rsum = next(row.text for row in cells if row.text.startswith("rsum"))
+        assert of_rsum.count("[") == 3
+        pairs = read(folder / "public/data/pairs/open/retrieval.js")
+        at = pairs["metrics"].index("rsum")
+        value = pairs["differences"][0][at][0] * (1 if pair == names else -1)
+        assert f"{value:+.1f} [" in of_rsum
+
+
+def test_the_search_over_seasons_is_kept_in_the_address(
+    browser, tmp_path, tmp_path_factory, monkeypatch
+):
+    report_seasons.enter_reported_season(
+        tmp_path_factory, tmp_path / "reported", monkeypatch
+    )
+    assert main(["site", "--all", "--public", "all"]) == 0
+    front = Path("all/index.html").resolve()
+    visit(browser, front, "find=instance%20loss", "#found li")
+    found = [entry for entry in read(Path("all/data/search.js"))]
+    texts = [json.dumps(list(entry.values())).lower() for entry in found]
+    both = [text for text in texts if "instance" in text and "loss" in text]
+    shown = browser.find_elements("css selector", "#found li")
+    assert len(shown) == len(both) > 3
+    box = browser.find_element("id", "find")
+    box.clear()
+    box.send_keys("scan")
+    assert browser.current_url.endswith("#find=scan")
+    browser.find_element("css selector", "#found a[href^=try]").click()
+    assert "try/index.html#cell/" in browser.current_url

@@ -16,7 +16,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -54,9 +54,11 @@ from benchmark.report.pages.ledger_pages import (
     numbers,
     pooled_difference,
 )
+from benchmark.report.tables import signed
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
+from benchmark.stats.claim_kinds import FAILED
 
 FILES = Path(__file__).parent / "site_files"
 FRONT = Path(__file__).parent / "site_front.html.j2"  # of several seasons
@@ -115,14 +117,11 @@ def write_front(
     """Answers to first questions, a search over all seasons, and the ledger as HTML:
     links into reports lead to the sites of the seasons, or nowhere. `written` is what
     each season's page is told."""
-    from markdown_it import MarkdownIt
-
     rows = ledger.read_ledger(seasons, ledger.ROOT)
     text = ledger.page(seasons, rows, folder)
     text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
     text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
-    page = MarkdownIt("commonmark").enable("table").render(text)
-    found = [*rows_found(written), *claims_found(rows)]
+    found = [*rows_found(written), *claims_found(rows), *own_claims_found(written)]
     write_script(folder / "data/search.js", "search", found)
     links = {}
     for row in found:
@@ -134,7 +133,7 @@ def write_front(
     front = Environment(autoescape=True).from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
-        "ledger": page,
+        "ledger": html_of(text),
         "numbers": numbers(rows),
         "papers": papers(),
         "best": best,
@@ -144,6 +143,19 @@ def write_front(
     write_text(folder / "index.html", front.render(**facts))
     for name in ("site.css", "page.js", "front.js"):
         shutil.copy(FILES / name, folder)
+
+
+def html_of(text: str) -> str:
+    """Markdown as HTML; headings have the names that GitHub gives them."""
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse(text)
+    for heading, inside in pairwise(tokens):
+        if heading.type == "heading_open":
+            words = re.sub(r"[^\w\- ]", "", inside.content.lower())
+            heading.attrSet("id", words.replace(" ", "-"))
+    return markdown.renderer.render(tokens, markdown.options, {})
 
 
 def rows_found(written: Sequence[dict]) -> Iterator[dict]:
@@ -186,6 +198,31 @@ def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
             "why": [f"{each.place}: {each.reason}" for each in row.photographs],
             "href": f"#{anchor(row)}",
         }
+
+
+def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
+    """What the search finds of the claims of season files, which the ledger leaves
+    out."""
+    for season in written:
+        boards = {board["dataset"]: board for board in reversed(season["boards"])}
+        for claim in season["claims"]:
+            if claim["paper"] != OWN or claim["decisive"] is None:
+                continue
+            part = claim["parts"][claim["decisive"]]
+            ends = None if part["low"] is None else (part["low"], part["high"])
+            effect = signed(part["difference"], part["decimals"], ends)
+            page = place_of(boards[claim["dataset"]], "claims")
+            yield {
+                "kind": "claim",
+                "season": season["season"],
+                "paper": f"own claim of {season['season']}",
+                "title": claim["statement"],
+                "grade": claim["conclusion"],
+                "failing": claim["conclusion"] in FAILED,
+                "effect": f"{part['metric']} {effect}",
+                "why": [claim["reason"]],
+                "href": f"{season['season']}/index.html{page}",
+            }
 
 
 def place_of(board: Mapping, page: str, *more: str) -> str:

@@ -2,8 +2,13 @@
 // The first page of several seasons: a search over their rows and claims, which the address keeps
 // behind #find=.
 const entries = window.rematch.search;
-const MOST = 200; // results that are shown
-const textOf = (entry) => Object.values(entry).flat().join(" ").toLowerCase() + (entry.failing ? " fails" : "");
+// Results that are shown.
+const MOST = 200;
+// What the words of a search are looked for in; "grade:confirmed" finds the claims of that grade.
+function textOf(entry) {
+  const graded = entry.kind === "claim" ? ` ${entry.season ? "verdict" : "grade"}:${entry.grade}${entry.failing ? " fails" : ""}` : "";
+  return (Object.values(entry).flat().join(" ") + graded).toLowerCase();
+}
 const texts = entries.map(textOf);
 
 // Those that have every word.

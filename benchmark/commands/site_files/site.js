@@ -3,7 +3,7 @@
 // queries, compare, cell; then the board and what is shown of it; then, behind ?, how its table is
 // sorted and filtered, by the names of its columns.
 const { season } = window.rematch;
-const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : metric.endsWith("medr") ? 0 : 1);
+const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : 1);
 const place = (...parts) => "#" + parts.map(encodeURIComponent).join("/");
 const link = (text, ...parts) => make("a", { href: place(...parts) }, text);
 
@@ -30,10 +30,11 @@ function table(caption, heads, rows) {
 function interactive(caption, heads, rows, { file, records, ...options } = {}) {
   const kept = new URLSearchParams(location.hash.split("?")[1]), column = heads.indexOf(kept.get("column")), by = heads.indexOf(kept.get("by"));
   const element = table(caption, heads, rows), tools = make("div", { class: "filters" });
-  $("page").append(tools, make("div", { class: "scroll cards" }, element));
+  $("page").append(make("div", { class: "scroll cards" }, element));
   element.classList.replace("plain", "compact");
+  const paging = rows.length > 100, layout = { topStart: () => tools, bottomEnd: paging ? ["pageLength", "paging"] : null };
   const grid = window.tables.jQuery(element).DataTable({
-    paging: rows.length > 100, pageLength: 50, autoWidth: false, search: { search: kept.get("find") ?? "" },
+    paging, layout, pageLength: 50, autoWidth: false, search: { search: kept.get("find") ?? "" },
     language: { search: "Filter rows", info: "_TOTAL_ rows", infoFiltered: "of _MAX_", infoEmpty: "no rows", lengthMenu: "_MENU_ rows a page" },
     ...options, order: by >= 0 ? [[by, kept.get("order")]] : options.order ?? [],
   });
@@ -45,7 +46,7 @@ function interactive(caption, heads, rows, { file, records, ...options } = {}) {
   });
   const turned = (order) => (order === "asc" ? "desc" : "asc");
   tools.append(make("span", { class: "narrow" },
-    choice("Sort by", "sort", heads.map((head, at) => [at, head]), grid.order()[0]?.[0] ?? 0, (at) => grid.order([[Number(at), "asc"]]).draw()), " ",
+    choice("Sort by", "sort", [["", "as listed"], ...heads.map((head, at) => [at, head])], grid.order()[0]?.[0] ?? "", (at) => grid.order(at ? [[Number(at), "asc"]] : []).draw()), " ",
     make("button", { type: "button", on: { click: () => grid.order(grid.order().map(([at, order]) => [at, turned(order)])).draw() } }, "Reverse")));
   if (records) tools.append(make("button", { type: "button", id: "download", on: {
     click: () => download(`${file}.csv`, grid.rows({ search: "applied", order: "applied" }).indexes().toArray().map((at) => records[at])) } }, "Download these rows (CSV)"));
@@ -174,7 +175,7 @@ function cellPage(preset) {
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
   const notes = flagsOf(each);
-  if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
+  if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["flag", "why"], notes));
   const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
   if (said.length) add(table("What is claimed of it, and what holds here", ["claim", "paper", "verdict", "why"], said.map((claim) => [
     make("span", { class: "wide" }, claim.statement), season.papers[claim.paper], claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
@@ -193,7 +194,8 @@ function cellPage(preset) {
 // Claims -----------------------------------------------------------------------------------------
 
 const VERDICTS = { holds: "holds", fails: "fails or no effect", open: "undecided", unrun: "not run" };
-const KINDS = { holds: "holds", undecided: "open", "not run": "unrun" }; // the rest fails
+// What is neither held nor open failed.
+const KINDS = { holds: "holds", undecided: "open", "not run": "unrun" };
 const kindOf = (claim) => KINDS[claim.conclusion] ?? "fails";
 
 // A bar for each paper, its claims by verdict; elsewhere what is not counted.
@@ -213,15 +215,13 @@ function claimRecord(claim) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the long tick zero, the green one what the paper prints."
+  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the black tick zero, the green one what the paper prints, each row on a scale of its own."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
   const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
   if (counted.length) $("page").append(byPaper(counted));
-  const farthest = {};
-  for (const { part } of run) farthest[part.metric] = Math.max(farthest[part.metric] ?? 0, ...[part.difference, part.printed, part.low, part.high].map(Math.abs));
   const rows = run.map((claim) => {
-    const { part } = claim, ends = claim.identical ? null : endsOf(part), far = farthest[part.metric];
+    const { part } = claim, ends = claim.identical ? null : endsOf(part), far = Math.max(...[part.difference, part.printed, part.low, part.high].map(Math.abs));
     const scale = ends ? bar(ends, part.difference, [-far, far], { zero: 0, printed: part.printed }) : "";
     return [
       { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, season.papers[claim.paper],
@@ -229,8 +229,8 @@ function claims() {
       claim.on_test_set ?? DASH, part.metric,
       { shown: claim.identical ? "identical" : signed(part.difference, part.decimals), sort: part.difference },
       { shown: make("span", { class: "interval" }, scale, between(ends, part.decimals, signed)), sort: ends ? ends[0] : -far },
-      { shown: make("span", {}, signed(part.printed, part.decimals), part.size ? make("span", { class: "variant" }, ` ${part.size}`) : ""), sort: part.printed ?? -far },
-      make("span", { class: "wide" }, `${claim.reason}. `, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), claim.where),
+      { shown: make("div", {}, signed(part.printed, part.decimals), part.size ? make("div", { class: "variant" }, part.size) : ""), sort: part.printed ?? -far },
+      make("div", { class: "why" }, `${claim.reason}. ${claim.where}. `, claim.cautions.length ? folded(`${claim.cautions.length} to distrust`, make("ul", {}, ...claim.cautions.map((text) => make("li", {}, text)))) : ""),
     ];
   });
   const heads = ["claim", "paper", "verdict", "on this test set", "metric", "difference", `${season.level} interval`, "printed", "why, and where the paper says so"];
@@ -372,11 +372,11 @@ async function compare(first, second) {
   await load(`data/pairs/${keyOf(board).split("/").map(encodeURIComponent).join("/")}.js`);
   if (location.hash !== at) return;
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
-  const level = (each, name) => make("span", {}, number(each.metrics[name], digitsOf(name)), make("span", { class: "variant" }, ` ${each.intervals[name] ? between(each.intervals[name], digitsOf(name)) : ""}`));
+  const level = (each, name) => make("span", {}, number(each.metrics[name], digitsOf(name)), " ", make("span", { class: "variant interval" }, each.intervals[name] ? between(each.intervals[name], digitsOf(name)) : ""));
   const rows = metrics.map((name) => {
     const [difference, low, high, isOfThese] = differenceOf(first, second, name), digits = digitsOf(name), isEqual = one.metrics[name] === other.metrics[name] && !low && !high;
-    const ends = isNumber(low) ? ` ${between([low, high], digits, signed)}${isOfThese ? " *" : ""}` : "";
-    return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), ends)];
+    const ends = make("span", { class: "interval" }, isNumber(low) ? `${between([low, high], digits, signed)}${isOfThese ? " *" : ""}` : "");
+    return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), " ", ends)];
   });
   const caption = `Means over the seeds, with ${season.level} intervals; the difference is the first less the second, query by query; * over test images, of these trainings only`;
   $("page").append(make("div", { class: "scroll" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), DASH]])));
@@ -427,7 +427,7 @@ async function show() {
 }
 
 $("season").textContent = `${season.season}: ${season.title}`;
-if (season.front) $("season").before(make("a", { href: "../index.html" }, "All seasons, search"), " ");
+if (season.front) $("season").before(make("a", { href: "../index.html" }, "All seasons"), " ");
 $("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}${each.layer ? `, by ${each.layer}` : ""}`)));
 $("board").addEventListener("change", (event) => {
   const [name] = location.hash.slice(1).split(/[/?]/);
