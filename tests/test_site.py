@@ -138,8 +138,14 @@ def test_intervals_stand_beside_levels_and_differences(folder):
     for row, data in zip(board.ranked, of_board["rows"], strict=False):
         for metric in metrics:
             ends = comparisons.interval(board, row, metric)
-            assert data["intervals"][metric] == (ends and pytest.approx(ends, rel=1e-5))
-            known += ends is not None
+            of_images = comparisons.interval_over_images(board, row, metric)
+            if of_images is None:
+                assert metric not in data["intervals"]
+                continue
+            known += 1
+            *told_ends, is_of_these_trainings = data["intervals"][metric]
+            assert told_ends == pytest.approx(ends or of_images, rel=1e-5)
+            assert is_of_these_trainings == (ends is None)
     assert known >= len(board.ranked) * (len(metrics) - 2)  # MedR has none
     both = list(combinations(board.ranked, 2))
     for (first, second), differences in zip(both, pairs["differences"], strict=True):
@@ -246,9 +252,12 @@ def test_the_search_knows_every_row_and_claim(tmp_path, tmp_path_factory, monkey
     claims_of = [
         entry for entry in found if entry["kind"] == "claim" and not entry["season"]
     ]
-    assert [(entry["title"], entry["grade"]) for entry in claims_of] == [
+    assert {(entry["title"], entry["grade"]) for entry in claims_of} == {
         (row.claim.statement, row.grade) for row in of_ledger
-    ]
+    }
+    assert len(claims_of) == len(of_ledger)
+    are_tested = [bool(entry["why"]) for entry in found if entry["kind"] == "claim"]
+    assert are_tested == sorted(are_tested, reverse=True)
 
 
 def test_a_module_becomes_a_script():

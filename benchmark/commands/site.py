@@ -2,7 +2,8 @@
 
 rematch site                     .scratch/site/<season>/index.html
 rematch site flickr8k            of another season than the active one
-rematch site --all               of all that have a report; the ledger is .scratch/sites/index.html
+rematch site --all               of all that have a report; .scratch/sites/index.html has first
+                                 answers, a search over all of them, and the ledger
 rematch site --public FOLDER     to put on the web
 
 The first has the images and captions of all datasets, for this machine alone; the last
@@ -34,7 +35,7 @@ from benchmark.boards.claims_file import (
     SeasonClaims,
     read_seasons,
 )
-from benchmark.boards.comparisons import compare, interval
+from benchmark.boards.comparisons import compare, interval, interval_over_images
 from benchmark.boards.grades import FAILING
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -48,6 +49,7 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
 from benchmark.report.pages.ledger_pages import (
+    BestRow,
     anchor,
     best_rows,
     metric_of,
@@ -121,15 +123,15 @@ def write_front(
     text = ledger.page(seasons, rows, folder)
     text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
     text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
-    found = [*rows_found(written), *claims_found(rows), *own_claims_found(written)]
+    of_claims = [*claims_found(rows), *own_claims_found(written)]
+    of_claims.sort(key=lambda claim: not claim["why"])  # those that were tested first
+    found = [*rows_found(written), *of_claims]
     write_script(folder / "data/search.js", "search", found)
     links = {}
     for row in found:
         links.setdefault((row["season"], row["title"]), row["href"])
     best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
     best = [each for each in best if not each.is_drawn] or best
-    (of, *_) = best
-    of_board = {"dataset": of.data.dataset, "task": of.leader.task, "layer": ""}
     front = Environment(autoescape=True).from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
@@ -138,11 +140,17 @@ def write_front(
         "papers": papers(),
         "best": best,
         "links": links,
-        "plots": f"{of.season.season}/index.html{place_of(of_board, 'plots')}",
+        "plots": plots_of(best[0]) if best else "",
     }
     write_text(folder / "index.html", front.render(**facts))
     for name in ("site.css", "page.js", "front.js"):
         shutil.copy(FILES / name, folder)
+
+
+def plots_of(best: BestRow) -> str:
+    """The address of the plots of a row's board."""
+    board = {"dataset": best.data.dataset, "task": best.leader.task, "layer": ""}
+    return f"{best.season.season}/index.html{place_of(board, 'plots')}"
 
 
 def html_of(text: str) -> str:
@@ -196,6 +204,7 @@ def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
             "failing": row.grade in FAILING,
             "effect": f"{metric_of(row)} {effect}" if effect else "",
             "why": [f"{each.place}: {each.reason}" for each in row.photographs],
+            "note": row.claim.note,
             "href": f"#{anchor(row)}",
         }
 
@@ -221,6 +230,7 @@ def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
                 "failing": claim["conclusion"] in FAILED,
                 "effect": f"{part['metric']} {effect}",
                 "why": [claim["reason"]],
+                "note": "",
                 "href": f"{season['season']}/index.html{page}",
             }
 
@@ -386,10 +396,12 @@ def row_data(
     board: Board, row: Row, metrics: Sequence[str], place: RowEntry | None = None
 ) -> dict:
     """A row with its cells; without a result it has no metrics, and no intervals."""
-    intervals = {}
-    for metric in (*metrics, "overlap_s"):
-        ends = interval(board, row, metric) if row.played else None
-        intervals[metric] = ends and [brief(end) for end in ends]
+    intervals = {}  # metric -> low, high, whether it is of these trainings only
+    for metric in (*metrics, "overlap_s") if row.played else ():
+        ends = interval(board, row, metric)
+        of_images = ends or interval_over_images(board, row, metric)
+        if of_images:
+            intervals[metric] = [*map(brief, of_images), ends is None]
     return {
         "preset": row.preset,
         "title": row.title,

@@ -17,8 +17,8 @@ function matches(wanted) {
   return entries.filter((_, at) => words.every((word) => texts[at].includes(word)));
 }
 
-function claimLine({ title, paper, grade, effect, why, href }) {
-  const reasons = why.length ? make("div", { class: "variant" }, why.join(". ")) : null;
+function claimLine({ title, paper, grade, effect, why, note, href }) {
+  const reasons = why.length ? make("div", { class: "variant" }, `${why.join(". ")}. ${note}`) : null;
   return make("li", {}, make("strong", {}, grade), `: `, make("a", { href }, title), ` ${paper}${effect ? `, ${effect}` : ""}`, reasons);
 }
 

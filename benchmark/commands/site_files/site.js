@@ -215,7 +215,7 @@ function claimRecord(claim) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the black tick zero, the green one what the paper prints, each row on a scale of its own."
+  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
   const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
@@ -280,7 +280,7 @@ async function draw(presets) {
 }
 
 async function plotsPage() {
-  start(`Plots of ${board.title}`);
+  start(`Plots of ${board.title}`, make("p", {}, "S is how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same. The leaderboard has it for every row, the page of two rows its difference with an interval."));
   const presets = played().map((each) => each.preset), at = location.hash;
   const box = make("div", { class: "plots" }), chosen = presets.slice(0, 4);
   const boxes = presets.map((preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`));
@@ -350,6 +350,9 @@ async function queries(preset, wanted) {
 
 // Side by side -----------------------------------------------------------------------------------
 
+// An interval with a star if it is of these trainings only.
+const starred = ([low, high, isOfThese], digits, form) => between([low, high], digits, form) + (isOfThese ? " *" : "");
+
 // [first less second, low, high, whether it is of these trainings only] of a metric.
 function differenceOf(first, second, metric) {
   const { presets, metrics, differences } = window.rematch[`pairs ${keyOf(board)}`];
@@ -372,10 +375,10 @@ async function compare(first, second) {
   await load(`data/pairs/${keyOf(board).split("/").map(encodeURIComponent).join("/")}.js`);
   if (location.hash !== at) return;
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
-  const level = (each, name) => make("span", {}, number(each.metrics[name], digitsOf(name)), " ", make("span", { class: "variant interval" }, each.intervals[name] ? between(each.intervals[name], digitsOf(name)) : ""));
+  const level = (each, name) => make("span", {}, number(each.metrics[name], digitsOf(name)), " ", make("span", { class: "variant interval" }, each.intervals[name] ? starred(each.intervals[name], digitsOf(name)) : ""));
   const rows = metrics.map((name) => {
     const [difference, low, high, isOfThese] = differenceOf(first, second, name), digits = digitsOf(name), isEqual = one.metrics[name] === other.metrics[name] && !low && !high;
-    const ends = make("span", { class: "interval" }, isNumber(low) ? `${between([low, high], digits, signed)}${isOfThese ? " *" : ""}` : "");
+    const ends = make("span", { class: "interval" }, isNumber(low) ? starred([low, high, isOfThese], digits, signed) : "");
     return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), " ", ends)];
   });
   const caption = `Means over the seeds, with ${season.level} intervals; the difference is the first less the second, query by query; * over test images, of these trainings only`;
