@@ -7,6 +7,7 @@ import pytest
 from tiny_cells import OWN_METHODS
 
 from benchmark.__main__ import main
+from benchmark.contracts import methods
 from benchmark.features import text_encoders
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
@@ -156,3 +157,9 @@ def test_a_preset_names_an_encoder_of_sentences(capsys):
     Path("mine.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
     status, lines = checked(capsys)
     assert status == 0 and lines[0] == "mine:"
+
+
+def test_the_file_of_a_method_of_this_project_is_that_method(capsys):
+    assert main(["check", str(methods.FOLDER / "cca.py")]) == 0
+    by_path = capsys.readouterr().out.splitlines()
+    assert "cca:" in by_path and by_path[-2].endswith("cca.py: keeps the contract")

@@ -35,6 +35,7 @@ from benchmark.commands.learning import (
     side_names,
 )
 from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Promise, Trial
+from benchmark.contracts import methods
 from benchmark.contracts.methods import Captions, Inputs, Phase
 from benchmark.core.devices import make_deterministic
 from benchmark.core.errors import suggested, unfit
@@ -65,14 +66,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started = perf_counter()
-    name = checked_name(Path(arguments.method).stem, "check")
+    method = _name_or_path(arguments.method)
+    name = checked_name(Path(method).stem, "check")
     before = _state()
-    module = method_of(arguments.method)
+    module = method_of(method)
     changed = [what for what in _changed(before) if what in before]
     broken = len(changed)
     for what in changed:
         print(f"FAIL  its import changes {what}, process-wide")
-    trials = trials_of(arguments.method, name, module)
+    trials = trials_of(method, name, module)
     for preset, trial in trials.items():
         print(f"{preset}:")
         for promise in check(trial):
@@ -86,6 +88,14 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{arguments.method}: {verdict}")
     print(f"presets tried: {len(trials)}, in {perf_counter() - started:.0f} s")
     return int(broken > 0)
+
+
+def _name_or_path(method: str) -> str:
+    """The name of a method of this project where the path of its file is given."""
+    path = Path(method)
+    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
+        return path.stem
+    return method
 
 
 def trials_of(method: str, name: str, module: ModuleType) -> dict[str, Trial]:
