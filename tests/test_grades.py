@@ -232,3 +232,60 @@ def drawn_on_set_up(
     doubt = Doubt(images=luck, interaction=0.0, image_count=1000, seeds=(part,))
     difference = effect + error * rng.normal()
     return on_set_up({"difference": difference, "doubt": doubt}, images=images)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("kind", "effects", "wrong"),
+    [
+        ("ordered", (0.0, PRINTED), HOLDING),
+        ("ordered", (MARGIN, MARGIN), FAILING),
+        ("alike", (MARGIN, 0.0), HOLDING),
+        ("alike", (0.0, 0.0), FAILING),
+        ("not_better", (MARGIN, -MARGIN), HOLDING),
+        ("not_better", (0.0, 0.0), FAILING),
+    ],
+)
+def test_few_claims_of_two_parts_on_shared_images_are_graded_wrongly(
+    kind, effects, wrong, count
+):
+    """Of 2,000: at most 5%. Half of the luck of an image is the same in all set-ups, and
+    in both parts."""
+    rng, grades = np.random.default_rng(12), []
+    for _ in range(2000):
+        error = float(rng.uniform(MARGIN / 3, MARGIN))
+        tests = drawn_on_shared_images(rng, effects, error, count)
+        (of_claim,) = graded([(claim(*[kind] * len(effects)), tests)])
+        grades.append(of_claim.grade)
+    assert np.isin(grades, wrong).mean() <= 0.05
+    assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
+
+
+def drawn_on_shared_images(
+    rng: np.random.Generator, effects: tuple[float, ...], error: float, count: int
+) -> list[ClaimOnSetUp]:
+    """Half of the variance is of 200 images, half of trainings, known from 40."""
+    image_count = 200
+    luck = error**2 / 2
+    spread = np.sqrt(luck * image_count)  # of a single image
+    shared_G = rng.normal(size=image_count)
+    tests = []
+    for _ in range(count):
+        facts, noise = [], {}
+        for index, effect in enumerate(effects):
+            own_G = rng.normal(size=image_count)
+            luck_G = spread * (shared_G + own_G) / np.sqrt(2)
+            noise[index] = (luck_G - luck_G.mean()) / image_count
+            seen = luck * rng.chisquare(40) / 40
+            part = SeedPart((1,), seen, 0.0, 40, is_own=False)
+            images = float(noise[index] @ noise[index])
+            doubt = Doubt(
+                images=images, interaction=0.0, image_count=image_count, seeds=(part,)
+            )
+            training = np.sqrt(luck) * rng.normal()
+            difference = effect + luck_G.mean() + training
+            facts.append({"difference": difference, "doubt": doubt})
+        finding = on_set_up(*facts).finding
+        tests.append(ClaimOnSetUp(finding=finding, images="x", noise=noise))
+    return tests
