@@ -40,17 +40,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     names = (arguments.first, arguments.second)
     if names[0] == names[1]:
-        advice = "name another one"
-        raise UserError("compare", "two presets", f"{names[0]} twice", advice)
+        raise UserError(
+            "compare",
+            expected="two presets",
+            found=f"{names[0]} twice",
+            do="name another one",
+        )
     if arguments.out and arguments.out.suffix != ".parquet":
-        advice = f"name it {arguments.out.stem}.parquet"
-        raise UserError("--out", "a .parquet file", arguments.out.name, advice)
+        raise UserError(
+            "--out",
+            expected="a .parquet file",
+            found=arguments.out.name,
+            do=f"name it {arguments.out.stem}.parquet",
+        )
     season = read_boards(read_params(arguments.season))
     boards = {board.dataset: board for board in season}
     both = [board for board in boards.values() if all(map(board.row, names))]
     if arguments.dataset is None and len(both) != 1 < len(boards):
-        found = f"{len(both)} of {', '.join(boards)}"
-        raise UserError("--dataset", "one where both were run", found, "name it")
+        raise UserError(
+            "--dataset",
+            expected="one where both were run",
+            found=f"{len(both)} of {', '.join(boards)}",
+            do="name it",
+        )
     dataset = arguments.dataset or (both or list(boards.values()))[0].dataset
     board = entry(boards, dataset, "dataset")
     rows = {row.preset: row for row in board.rows}
@@ -96,8 +108,12 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
     seeds = [seed for seed in ranks if seed in other_ranks]
     if not seeds:
         where = f"{first.preset}, {second.preset}"
-        expected = f"a seed of both with ranks of {direction}"
-        raise UserError(where, expected, "none", "choose others")
+        raise UserError(
+            where,
+            expected=f"a seed of both with ranks of {direction}",
+            found="none",
+            do="choose others",
+        )
     means = {
         "first": np.mean([ranks[seed] for seed in seeds], axis=0),
         "second": np.mean([other_ranks[seed] for seed in seeds], axis=0),

@@ -63,12 +63,21 @@ def main(arguments: argparse.Namespace) -> None:
         found = "--out alone" if arguments.out else f"--format {EEE} alone"
         if others and is_eee:
             found = "a table, --queries or --trec beside it"
-        advice = f"run: rematch export --format {EEE} --out FOLDER"
-        raise UserError("export", expected, found, advice)
+        raise UserError(
+            "export",
+            expected=expected,
+            found=found,
+            do=f"run: rematch export --format {EEE} --out FOLDER",
+        )
     if arguments.queries and arguments.queries.suffix != ".parquet":
         advice = f"run: rematch export --queries {arguments.queries.stem}.parquet"
         found = arguments.queries.name
-        raise UserError("--queries", "a .parquet file", found, advice)
+        raise UserError(
+            "--queries",
+            expected="a .parquet file",
+            found=found,
+            do=advice,
+        )
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:
@@ -106,8 +115,12 @@ def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season
             advice = f"run: rematch export --season {season}, which prints its names"
-        found = suggested(name, tables)
-        raise UserError("table", "the name of a table", found, advice)
+        raise UserError(
+            "table",
+            expected="the name of a table",
+            found=suggested(name, tables),
+            do=advice,
+        )
     return chosen
 
 

@@ -104,16 +104,29 @@ def main(arguments: argparse.Namespace) -> None:
     if not (arguments.name or plain):
         expected = "Latin letters or digits in its name"
         shown = folder.resolve().name
-        raise UserError(folder, expected, repr(shown), "name the season: --name NAME")
+        raise UserError(
+            folder,
+            expected=expected,
+            found=repr(shown),
+            do="name the season: --name NAME",
+        )
     name = files.season_name(arguments.name or plain)
     files.check_project()  # elsewhere, this would begin a second project
     path = SEASONS / name / SEASON_FILE
     if path.exists():
-        advice = f"choose another name with --name, or use it: rematch season {name}"
-        raise UserError(path, "no season of this name", "one", advice)
+        raise UserError(
+            path,
+            expected="no season of this name",
+            found="one",
+            do=f"choose another name with --name, or use it: rematch season {name}",
+        )
     if not folder.is_dir():
-        expected = "a folder with images and captions"
-        raise UserError(folder, expected, "none", "check the path")
+        raise UserError(
+            folder,
+            expected="a folder with images and captions",
+            found="none",
+            do="check the path",
+        )
     if arguments.weights_dir:
         season.check_folder("--weights-dir", arguments.weights_dir)
     weights_dir = arguments.weights_dir or files.read_local().weights_dir

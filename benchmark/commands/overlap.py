@@ -50,10 +50,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     out = arguments.out
     if out and out.suffix != ".csv":
-        raise UserError("--out", "a .csv file", out.name, "name it so")
+        raise UserError(
+            "--out",
+            expected="a .csv file",
+            found=out.name,
+            do="name it so",
+        )
     if arguments.first.resolve() == arguments.second.resolve():
-        advice = "name another one"
-        raise UserError("overlap", "two folders", f"{arguments.first} twice", advice)
+        raise UserError(
+            "overlap",
+            expected="two folders",
+            found=f"{arguments.first} twice",
+            do="name another one",
+        )
     names = [images_in(folder) for folder in (arguments.first, arguments.second)]
     pictures = []
     for folder, of_folder in zip(
@@ -73,14 +82,23 @@ def images_in(folder: Path) -> list[str]:
     """The images of a folder and those below it, by their paths in it. Raises UserError
     where there is none."""
     if not folder.is_dir():
-        raise UserError(folder, "a folder of images", "no folder", "correct the path")
+        raise UserError(
+            folder,
+            expected="a folder of images",
+            found="no folder",
+            do="correct the path",
+        )
     images = []
     for path in sorted(folder.rglob("[!.]*")):
         if path.suffix.lower() in ENDINGS and path.is_file():
             images.append(path.relative_to(folder).as_posix())
     if not images:
-        expected = f"images ({', '.join(ENDINGS)})"
-        raise UserError(folder, expected, "none", "name the folder that has them")
+        raise UserError(
+            folder,
+            expected=f"images ({', '.join(ENDINGS)})",
+            found="none",
+            do="name the folder that has them",
+        )
     return images
 
 

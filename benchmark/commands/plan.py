@@ -249,15 +249,23 @@ def plan_of(
     if deviations == (None, None, None):
         return replace(plan, known=of_season(origin, metric))
     if None in deviations or origin.names_season:
-        expected = "--sd-seeds, --se-images and --of-images, or a season"
-        found = "parts of both, or of one"
-        raise UserError("plan", expected, found, "give all of one")
+        raise UserError(
+            "plan",
+            expected="--sd-seeds, --se-images and --of-images, or a season",
+            found="parts of both, or of one",
+            do="give all of one",
+        )
     return replace(plan, known=given(*deviations))
 
 
 def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
     if min(numbers) < least:
-        raise UserError(option, f"{least} or more", min(numbers), "correct it")
+        raise UserError(
+            option,
+            expected=f"{least} or more",
+            found=min(numbers),
+            do="correct it",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,10 +329,19 @@ def rule_of(
     """The rule of the claim. Raises UserError for one that is not true of the
     difference: no number of seeds and images would let it hold."""
     if metric not in METRICS:
-        found = f"unknown metric {suggested(metric, METRICS)}"
-        raise UserError("--metric", "a metric of records", found, "correct it")
+        raise UserError(
+            "--metric",
+            expected="a metric of records",
+            found=f"unknown metric {suggested(metric, METRICS)}",
+            do="correct it",
+        )
     if margin is None and kind.needs_printed:
-        raise UserError("--margin", "what the first is better by", "nothing", "give it")
+        raise UserError(
+            "--margin",
+            expected="what the first is better by",
+            found="nothing",
+            do="give it",
+        )
     if margin is None:
         printed = None if kind.denies else (difference or 0.0, 0.0)
         margin = margin_of(Part(kind=kind.name, metric=metric), printed)
@@ -337,7 +354,12 @@ def rule_of(
         than = "less" if kind.denies else "more"
         expected = f"{than} than the margin of {margin:.3g}"
         where = f"--difference, {kind.name}"
-        raise UserError(where, expected, f"{difference:g}", "change one of them")
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{difference:g}",
+            do="change one of them",
+        )
     return Rule(kind=kind, margin=margin)
 
 
@@ -345,10 +367,19 @@ def given(sd: float, error: float, image_count: int) -> Known:
     """From the command line. No part of the spread of trainings is that of images,
     which asks for the most."""
     if not (0 <= sd < inf and 0 <= error < inf and sd + error > 0):
-        expected = "deviations that are not all 0"
-        raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}", "correct them")
+        raise UserError(
+            "plan",
+            expected="deviations that are not all 0",
+            found=f"SD {sd:g}, SE {error:g}",
+            do="correct them",
+        )
     if image_count < 2:
-        raise UserError("--of-images", "2 or more", image_count, "correct it")
+        raise UserError(
+            "--of-images",
+            expected="2 or more",
+            found=image_count,
+            do="correct it",
+        )
     return Known(
         images=error**2,
         image_count=image_count,
@@ -366,8 +397,12 @@ def of_season(origin: Origin, metric: str) -> Known:
     params = read_params(origin.season)
     boards = {board.dataset: board for board in read_boards(params)}
     if origin.dataset is None and len(boards) > 1:
-        names = f"one of {', '.join(boards)}"
-        raise UserError("--dataset", names, "nothing", "name it")
+        raise UserError(
+            "--dataset",
+            expected=f"one of {', '.join(boards)}",
+            found="nothing",
+            do="name it",
+        )
     board = entry(boards, origin.dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
     named = [entry(rows, name, f"row with {metric}") for name in origin.like or ()]
@@ -387,9 +422,12 @@ def of_season(origin: Origin, metric: str) -> Known:
             parts = [spread.part("", 2)]
     if not of_images or None in parts:
         where = f"{params.season}: {metric}"
-        expected = f"rows on {board.dataset} whose images and trainings both vary"
-        advice = "choose others, or give --sd-seeds, --se-images and --of-images"
-        raise UserError(where, expected, "none", advice)
+        raise UserError(
+            where,
+            expected=f"rows on {board.dataset} whose images and trainings both vary",
+            found="none",
+            do="choose others, or give --sd-seeds, --se-images and --of-images",
+        )
     seeds = fmean(part.variance for part in parts)
     images = median(of_images)
     source = (

@@ -98,8 +98,12 @@ def gpus_of(text: str) -> tuple[str, ...]:
     gpus = tuple(text.split(",")) if text else ()
     are_numbers = all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus)
     if not are_numbers or len(set(gpus)) < len(gpus):
-        expected = "numbers of GPUs, each once, as in 0,1"
-        raise UserError("--gpus", expected, repr(text), "correct it")
+        raise UserError(
+            "--gpus",
+            expected="numbers of GPUs, each once, as in 0,1",
+            found=repr(text),
+            do="correct it",
+        )
     for gpu in gpus:  # the jobs of one that is not there would run on the CPU
         # torch takes a second that --help should not
         from benchmark.core.devices import pick
@@ -150,7 +154,12 @@ def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
         if name not in known:
             expected = "the stages that `rematch season` writes"
             where = f"{stage.path_in_repo}: {name}"
-            raise UserError(where, expected, "another one", "run: dvc repro")
+            raise UserError(
+                where,
+                expected=expected,
+                found="another one",
+                do="run: dvc repro",
+            )
         needs = tuple(other.name for other in records.graph.successors(stage))
         named[name] = tasks.of_stage(params, known[name], needs, seconds)
     return named
@@ -274,5 +283,9 @@ def opened(season: str, last: list[str]) -> Iterator[Records]:
             finally:
                 records.write()
     except DvcException as error:
-        expected = "pipelines and locks that it can read"
-        raise UserError("DVC", expected, error, "run: dvc status") from error
+        raise UserError(
+            "DVC",
+            expected="pipelines and locks that it can read",
+            found=error,
+            do="run: dvc status",
+        ) from error

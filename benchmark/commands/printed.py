@@ -78,7 +78,12 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
             found += f", and to {share} per cent {nearest(share):g}"
         elif number.value < 1:
             advice = f"run: rematch printed {100 * number.value:g}, its percentage"
-        raise UserError("printed", "a printed number", found, advice)
+        raise UserError(
+            "printed",
+            expected="a printed number",
+            found=found,
+            do=advice,
+        )
     return lines, of_share
 
 
@@ -133,11 +138,12 @@ def named(wanted: str) -> list[Printed]:
             similar.append(line)
     lines = named or similar
     if not key or not lines:
-        expected = (
-            "a printed number, or a paper, table, preset or label of the papers' tables"
+        raise UserError(
+            "printed",
+            expected="a printed number, or a paper, table, preset or label of the papers' tables",
+            found=suggested(wanted, known),
+            do="run: rematch list presets",
         )
-        found = suggested(wanted, known)
-        raise UserError("printed", expected, found, "run: rematch list presets")
     return [line for line in lines if line.row.preset or key not in papers()]
 
 

@@ -53,21 +53,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     if (arguments.text is None) == (arguments.image is None):
-        found = "neither" if arguments.text is None else "both"
-        advice = 'run: rematch query PRESET "TEXT"'
-        raise UserError("query", "a text or --image", found, advice)
+        raise UserError(
+            "query",
+            expected="a text or --image",
+            found="neither" if arguments.text is None else "both",
+            do='run: rematch query PRESET "TEXT"',
+        )
     if arguments.top < 1:
-        raise UserError("--top", "1 or more", arguments.top, "correct it")
+        raise UserError(
+            "--top",
+            expected="1 or more",
+            found=arguments.top,
+            do="correct it",
+        )
     if arguments.image and not arguments.image.is_file():
-        raise UserError(arguments.image, "an image", "no such file", "correct --image")
+        raise UserError(
+            arguments.image,
+            expected="an image",
+            found="no such file",
+            do="correct --image",
+        )
     make_deterministic()
     params = read_params(arguments.season)
     cell = chosen(params, arguments)
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
-        found = f"{trained.takes.task}, {trained.checkpoint.status}"
-        expected = "a trained preset of retrieval"
-        raise UserError(cell.key, expected, found, "choose another")
+        raise UserError(
+            cell.key,
+            expected="a trained preset of retrieval",
+            found=f"{trained.takes.task}, {trained.checkpoint.status}",
+            do="choose another",
+        )
     data = prepared_tables.read(cell.dataset)
     on_split = model_on_split(trained, data, SPLIT, pick(params.device))
     split = data.split(SPLIT)
@@ -126,7 +142,12 @@ def score_text(
     unknown = [word for word in words if word not in known]
     if len(unknown) == len(words):
         expected, advice = "a text with a known word", "use words of captions"
-        raise UserError("query", expected, repr(text), advice)
+        raise UserError(
+            "query",
+            expected=expected,
+            found=repr(text),
+            do=advice,
+        )
     if unknown:
         print(f"not in the vocabulary: {printable(', '.join(unknown))}")
     device = on_split.inputs.device
@@ -196,9 +217,12 @@ def image_features(
     """
     settings = feature_set.image
     if settings.features:
-        expected = "features that were encoded here"
-        found = f"{settings.features}, imported"
-        raise UserError("--image", expected, found, "ask with a text")
+        raise UserError(
+            "--image",
+            expected="features that were encoded here",
+            found=f"{settings.features}, imported",
+            do="ask with a text",
+        )
     if kind == "pixels":
         return stacked([image], settings.pixels)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None

@@ -105,9 +105,12 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
     for source in sources:
         dataset, _, folder = source.partition("=")
         if dataset not in known or not folder:
-            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            advice = "name the dataset and its folder"
-            raise UserError("--source", expected, repr(source), advice)
+            raise UserError(
+                "--source",
+                expected=f"DATASET=DIR with a dataset of {', '.join(sorted(known))}",
+                found=repr(source),
+                do="name the dataset and its folder",
+            )
         check_folder(f"--source {dataset}", folder)
         folders[dataset] = folder
     return folders
@@ -116,7 +119,12 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
 def check_folder(option: str, folder: str) -> None:
     """Raise UserError where an option names no folder."""
     if not Path(folder).expanduser().is_dir():
-        raise UserError(option, "a folder", f"none at {folder}", "check the path")
+        raise UserError(
+            option,
+            expected="a folder",
+            found=f"none at {folder}",
+            do="check the path",
+        )
 
 
 def unlink_other_source(raw: RawDataset) -> None:

@@ -102,7 +102,12 @@ def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:
     each core. Raises UserError for none."""
     jobs = (len(gpus) or os.cpu_count()) if given is None else given
     if jobs < 1:
-        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
+        raise UserError(
+            "--jobs",
+            expected="1 or more",
+            found=jobs,
+            do="name how many stages may run",
+        )
     return jobs
 
 

@@ -46,9 +46,12 @@ def main(arguments: argparse.Namespace) -> None:
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
     if fold := fold_of(cell.dataset):
-        found = f"a fold of {fold.dataset}"
-        advice = f"tune on {fold.dataset}: its folds take the settings"
-        raise UserError("--dataset", "a dataset of the season", found, advice)
+        raise UserError(
+            "--dataset",
+            expected="a dataset of the season",
+            found=f"a fold of {fold.dataset}",
+            do=f"tune on {fold.dataset}: its folds take the settings",
+        )
     trained = cell_of_trial(cell, options)
     check_epochs(trained)
     numerics.require(cell.numerics, cell.threads)
@@ -88,7 +91,12 @@ def check_epochs(cell: Cell) -> None:
     if not sum(phase.epochs for phase in phases):
         expected = "a recipe with epochs, of which validation chooses one"
         where = f"preset {cell.preset}"
-        raise UserError(where, expected, "none", "tune another preset")
+        raise UserError(
+            where,
+            expected=expected,
+            found="none",
+            do="tune another preset",
+        )
 
 
 def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
@@ -98,7 +106,12 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
     checkpoint = checkpoints.load(Path(cell.checkpoint))
     if checkpoint.status != "ok":
         where, advice = f"preset {cell.preset}", "try other options"
-        raise UserError(where, "a training to its end", checkpoint.reason, advice)
+        raise UserError(
+            where,
+            expected="a training to its end",
+            found=checkpoint.reason,
+            do=advice,
+        )
     history = read_json(Path(cell.history))["history"]
     rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
     return Trial(

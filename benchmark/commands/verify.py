@@ -131,10 +131,12 @@ def check_raw_files(committed: list[Record]) -> None:
         dataset = raw_dataset(shared, name)
         if all(r.manifest_sha256 == dataset.manifest_sha256 for r in records):
             continue
-        found = f"other files ({' '.join(notes)})" if notes else "other files"
-        expected = "the files of the committed results"
-        advice = "other images give other numbers: make yours with `rematch play`"
-        raise UserError(dataset.folder, expected, found, advice)
+        raise UserError(
+            dataset.folder,
+            expected="the files of the committed results",
+            found=f"other files ({' '.join(notes)})" if notes else "other files",
+            do="other images give other numbers: make yours with `rematch play`",
+        )
 
 
 @dataclass(frozen=True)

@@ -186,9 +186,19 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
             do="correct or remove it",
         )
     if first["type"] == "missing":
-        return UserError(place, "a value", "nothing", "add the key")
+        return UserError(
+            place,
+            expected="a value",
+            found="nothing",
+            do="add the key",
+        )
     if first["type"] == "value_error":  # of a validator of ours
         expected = str(first["ctx"]["error"])
     else:  # pydantic's "Input should be an integer"
         expected = first["msg"].removeprefix("Input should be ")
-    return UserError(place, expected, short(first["input"]), "correct it")
+    return UserError(
+        place,
+        expected=expected,
+        found=short(first["input"]),
+        do="correct it",
+    )

@@ -59,12 +59,21 @@ def verified(folder: Path) -> str:
     for name, digest in files.read_object(path).get("files", {}).items():
         file = folder / name
         if not file.is_file():
-            raise UserError(file, "a file of features", "nothing", ENCODE_AGAIN)
+            raise UserError(
+                file,
+                expected="a file of features",
+                found="nothing",
+                do=ENCODE_AGAIN,
+            )
         state = file.stat()
         actual = _sha256(file, state.st_size, state.st_mtime_ns)
         if actual != digest:
-            expected = f"sha256 {digest}, as in card.json"
-            raise UserError(file, expected, actual, ENCODE_AGAIN)
+            raise UserError(
+                file,
+                expected=f"sha256 {digest}, as in card.json",
+                found=actual,
+                do=ENCODE_AGAIN,
+            )
     return files.sha256(path)
 
 
@@ -107,7 +116,12 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     for key, value in _items(folder, dataset, ids).items():
         if card.get(key) != value:
             where = f"{folder / 'card.json'}: {key}"
-            raise UserError(where, repr(value), repr(card.get(key)), ENCODE_AGAIN)
+            raise UserError(
+                where,
+                expected=repr(value),
+                found=repr(card.get(key)),
+                do=ENCODE_AGAIN,
+            )
     path = folder / f"{name}.npy"
     with files.readable(path, "an array", ENCODE_AGAIN):
         # Copy-on-write: torch wraps it without a copy, and nothing can write to the

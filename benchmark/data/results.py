@@ -222,13 +222,21 @@ class CellResult:
         here, and for others than the record names."""
         where = f"{self.place}/{name}"
         if not self.has(name):
-            advice = "run: rematch play; or dvc pull, with a remote (docs/dvc.md)"
-            raise UserError(where, "a file of an evaluation", "nothing", advice)
+            raise UserError(
+                where,
+                expected="a file of an evaluation",
+                found="nothing",
+                do="run: rematch play; or dvc pull, with a remote (docs/dvc.md)",
+            )
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
-            advice = "run: dvc repro --force"
-            raise UserError(where, f"sha256 {digest}", "another checksum", advice)
+            raise UserError(
+                where,
+                expected=f"sha256 {digest}",
+                found="another checksum",
+                do="run: dvc repro --force",
+            )
         return stored
 
     @cached_property

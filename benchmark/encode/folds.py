@@ -51,7 +51,12 @@ def _card(source: Path, whole: Prepared) -> dict:
     if card.get("prepared_sha256") != whole.sha256:
         expected = f"features of the present {whole.folder}"
         where = source / "card.json"
-        raise UserError(where, expected, "features of other tables", ENCODE_AGAIN)
+        raise UserError(
+            where,
+            expected=expected,
+            found="features of other tables",
+            do=ENCODE_AGAIN,
+        )
     return card
 
 

@@ -143,8 +143,12 @@ def _stored_rows(path: Path, what: str) -> Rows:
     lengths = values.shape if what in ONE_WAY else values.shape[:1]
     for name, names in ids.items():
         if len(names) not in lengths:
-            expected = f"an id for each of {len(values)} rows"
-            raise UserError(f"{path}: {name}", expected, len(names), "correct the ids")
+            raise UserError(
+                f"{path}: {name}",
+                expected=f"an id for each of {len(values)} rows",
+                found=len(names),
+                do="correct the ids",
+            )
     return replace(rows, ids=ids)
 
 
@@ -153,12 +157,20 @@ def _check_numbers(path: Path, values: np.ndarray) -> None:
     expected = "numbers (N, F)"
     kind = values.dtype
     if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
-        actual = f"{kind}, a type that NumPy does not know"
-        raise UserError(path, expected, actual, "save x.astype(numpy.float32)")
+        raise UserError(
+            path,
+            expected=expected,
+            found=f"{kind}, a type that NumPy does not know",
+            do="save x.astype(numpy.float32)",
+        )
     has_shape = values.ndim in (2, 3) and 0 not in values.shape
     if not has_shape or kind.kind not in NUMBERS:
-        actual = f"{kind} {values.shape}"
-        raise UserError(path, expected, actual, "save one row per item")
+        raise UserError(
+            path,
+            expected=expected,
+            found=f"{kind} {values.shape}",
+            do="save one row per item",
+        )
 
 
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
@@ -167,7 +179,12 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     values = rows.values
     kind = rows.values.dtype
     if kind.kind == "V":
-        raise UserError(rows.path, "numbers (N, F)", kind, "save them as float32")
+        raise UserError(
+            rows.path,
+            expected="numbers (N, F)",
+            found=kind,
+            do="save them as float32",
+        )
     is_single = kind.itemsize <= (4 if kind.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
     is_number = np.isfinite(values)
@@ -182,8 +199,12 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
             if len(ids) == len(values):
                 place += f", {ids[is_bad.argmax()]!r}"
                 break
-        actual = f"NaN or infinity in {place} ({is_bad.sum()} such rows)"
-        raise UserError(rows.path, expected, actual, "compute it again")
+        raise UserError(
+            rows.path,
+            expected=expected,
+            found=f"NaN or infinity in {place} ({is_bad.sum()} such rows)",
+            do="compute it again",
+        )
     return replace(rows, values=values)
 
 
@@ -237,8 +258,12 @@ def places(
         if repeats is not None and len(values) == len(repeats) != len(forms[0]):
             return _first_of_each(rows.path, values, repeats, wanted, do)
         if len(values) != len(forms[0]):
-            expected = f"the {len(forms[0])} {wanted}"
-            raise UserError(rows.path, expected, len(values), f"{do}; or give ids")
+            raise UserError(
+                rows.path,
+                expected=f"the {len(forms[0])} {wanted}",
+                found=len(values),
+                do=f"{do}; or give ids",
+            )
         return np.arange(len(values))
     rows_by = {name: rows_of_items(ids, name, forms) for name, ids in sources.items()}
     best = max(rows_by, key=lambda name: (rows_by[name] >= 0).sum())
@@ -248,12 +273,20 @@ def places(
     if lacks.any():
         lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
         lacking += f": {best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
-        expected = f"a row for each of {len(items)} {wanted}"
-        raise UserError(rows.path, expected, lacking, do)
+        raise UserError(
+            rows.path,
+            expected=f"a row for each of {len(items)} {wanted}",
+            found=lacking,
+            do=do,
+        )
     for other, others in rows_by.items():
         if (others >= 0).all() and (others != items).any():
-            expected = f"one order in {best} and {other}"
-            raise UserError(rows.path, expected, "two", "remove the wrong one")
+            raise UserError(
+                rows.path,
+                expected=f"one order in {best} and {other}",
+                found="two",
+                do="remove the wrong one",
+            )
     return items
 
 
@@ -338,12 +371,21 @@ def _not_repeated(
     count = f"{len(values)}, the number of captions"
     actual = f"{count}; rows of one image differ by up to {apart:.2g}"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        advice = f"name the file of the images; {order}"
-        return UserError(path, expected, actual, advice)
+        return UserError(
+            path,
+            expected=expected,
+            found=actual,
+            do=f"name the file of the images; {order}",
+        )
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
         keep += f", x[::{counts[0]}]"
-    return UserError(path, expected, actual, keep)
+    return UserError(
+        path,
+        expected=expected,
+        found=actual,
+        do=keep,
+    )
 
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
@@ -357,8 +399,12 @@ def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
             words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
             ids = list(filter(None, words)) or [""]
             if (rows_of_items(ids, "", forms) >= 0).mean() > 1 / 2:
-                advice = f"save them as {proper}, one per line, or remove the file"
-                raise UserError(file, f"ids in {proper}", "ids in this file", advice)
+                raise UserError(
+                    file,
+                    expected=f"ids in {proper}",
+                    found="ids in this file",
+                    do=f"save them as {proper}, one per line, or remove the file",
+                )
 
 
 def rows_of_items(
@@ -627,7 +673,12 @@ def _with_names(
     """The columns, as numbers where all of them are some."""
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise UserError(path, "every column once", f"{repeated!r} twice", NAME_COLUMNS)
+        raise UserError(
+            path,
+            expected="every column once",
+            found=f"{repeated!r} twice",
+            do=NAME_COLUMNS,
+        )
     columns = {name: table[n] for n, name in enumerate(names)}
     numbers = {name: column for name, column in columns.items() if not is_id(name)}
     return columns | _parsed(path, numbers)

@@ -105,8 +105,12 @@ def encode(
     # columns of words that training captions have
     seen = np.unique(counts_CV[train].indices)
     if len(seen) < settings.centres:
-        expected = f"at most {len(seen)}, the known words of the training captions"
-        raise UserError("hglmm: centres", expected, settings.centres, "lower it")
+        raise UserError(
+            "hglmm: centres",
+            expected=f"at most {len(seen)}, the known words of the training captions",
+            found=settings.centres,
+            do="lower it",
+        )
     x_VE, ica = _independent(words.vectors[ids].astype(np.float64), seen)
     mixture, likelihoods = fit(x_VE[seen], start(x_VE[seen], settings.centres))
     # A caption's Fisher vector is a sparse sum of the gradients of the distinct words.
@@ -157,8 +161,12 @@ def _projection(
     fisher_CF = np.empty((captions, gradients_VF.shape[1]), dtype=np.float32)
     most = min(fisher_CF.shape)
     if size is not None and size > most:
-        expected = f"at most {most}, the least of training captions and dimensions"
-        raise UserError("hglmm: size", expected, size, "lower it or leave it out")
+        raise UserError(
+            "hglmm: size",
+            expected=f"at most {most}, the least of training captions and dimensions",
+            found=size,
+            do="lower it or leave it out",
+        )
     for rows in _blocks(captions, "fit hglmm"):
         fisher_CF[rows] = fisher_vectors(counts_CV[rows], gradients_VF)
     pca = PCA(
@@ -182,8 +190,12 @@ def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
     fitted = x_VE[seen]
     rank = int(np.linalg.matrix_rank(fitted - fitted.mean(0)))
     if rank == 0:
-        expected = "words with different vectors in the training captions"
-        raise UserError("hglmm", expected, "none", "check the season's `words`")
+        raise UserError(
+            "hglmm",
+            expected="words with different vectors in the training captions",
+            found="none",
+            do="check the season's `words`",
+        )
     ica = FastICA(rank, random_state=SEED, whiten="unit-variance")
     with warnings.catch_warnings():
         # the card has the iterations

@@ -201,7 +201,12 @@ def _missing(
         actual += f", first {others[0]!r}"
         advice += ", or annotations that name the images in the same way"
     where = f"{source.files[0].parent}: image {ids.iloc[0]!r}"
-    return UserError(where, expected, actual, advice)
+    return UserError(
+        where,
+        expected=expected,
+        found=actual,
+        do=advice,
+    )
 
 
 def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
@@ -258,8 +263,12 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     else:
         rows = embedding_files.read_rows(path, "images")
     if not rows.ids:
-        advice = f"write them into {path.stem}_ids.txt beside it, one per line"
-        raise UserError(path, "an image id for each row", "none", advice)
+        raise UserError(
+            path,
+            expected="an image id for each row",
+            found="none",
+            do=f"write them into {path.stem}_ids.txt beside it, one per line",
+        )
     # of the used images, as these are called here
     names = np.full(len(rows.values), "", object)
     forms = embedding_files.forms_of(used)
@@ -277,7 +286,12 @@ def _of_folder(path: Path) -> Source:
     tables = [file for file in path.iterdir() if TSV_NAME.fullmatch(file.name)]
     tables.sort()
     if not tables:
-        raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
+        raise UserError(
+            path,
+            expected="*_ims.npy or *.tsv",
+            found="neither",
+            do="unpack them there",
+        )
     return Source(tables, partial(_table_blocks, tables), is_numbered=True)
 
 
@@ -310,8 +324,12 @@ def _mapped(path: Path) -> np.ndarray:
         actual = f"{values.dtype} {values.shape}"
         if is_fortran:
             actual += " in Fortran's order"
-        advice = "save it again as np.ascontiguousarray(x, np.float32)"
-        raise UserError(path, expected, actual, advice)
+        raise UserError(
+            path,
+            expected=expected,
+            found=actual,
+            do="save it again as np.ascontiguousarray(x, np.float32)",
+        )
     return values
 
 

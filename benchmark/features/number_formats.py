@@ -127,7 +127,12 @@ def decoded_scores(
     """The same of scores, which may be whole numbers of any type. Raises UserError
     without a format for what looks like numbers of 16 bits, and for bits."""
     if numbers == BITS:
-        raise UserError("--numbers", "another format for scores", BITS, "leave it out")
+        raise UserError(
+            "--numbers",
+            expected="another format for scores",
+            found=BITS,
+            do="leave it out",
+        )
     if numbers is not None:
         return _as_format(values, whole, numbers)
     if values.dtype.kind != "f" and _look_like_16_bits(values):
@@ -149,8 +154,12 @@ def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> No
     files of bits are not packed alike: their distances would compare other bits."""
     given = [whole for whole in files if whole is not None]
     if numbers is not None and not given:
-        actual = "floating-point numbers alone"
-        raise UserError("--numbers", "files of whole numbers", actual, "leave it out")
+        raise UserError(
+            "--numbers",
+            expected="files of whole numbers",
+            found="floating-point numbers alone",
+            do="leave it out",
+        )
     if numbers != BITS:
         return
     first = given[0]
@@ -208,15 +217,24 @@ def _unclear(
     other = "the numbers before they are packed or rounded"
     if whole.has_no_type:
         other = "x.astype(numpy.float32)"
-    advice = f"say --numbers {options}, or save {other}"
-    return UserError(whole.path, expected, actual, advice)
+    return UserError(
+        whole.path,
+        expected=expected,
+        found=actual,
+        do=f"say --numbers {options}, or save {other}",
+    )
 
 
 def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
     if numbers not in whole.choices:
         where = f"{whole.path}: --numbers {numbers}"
         advice = " or ".join(whole.choices)
-        raise UserError(where, "other numbers", whole, f"choose {advice}")
+        raise UserError(
+            where,
+            expected="other numbers",
+            found=whole,
+            do=f"choose {advice}",
+        )
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:

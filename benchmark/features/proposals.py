@@ -147,8 +147,12 @@ def read_boxes(
             do="place them there, or correct `boxes` of the season's proposals",
         )
     if len(scores) != len(boxes):
-        expected = f"{len(boxes)}, one per box"
-        raise UserError(f"{path}: scores", expected, len(scores), SAVE_AGAIN)
+        raise UserError(
+            f"{path}: scores",
+            expected=f"{len(boxes)}, one per box",
+            found=len(scores),
+            do=SAVE_AGAIN,
+        )
     inside = boxes.clip(0, [*size, *size])
     empty = (inside[:, 2:] <= inside[:, :2]).any(1)
     bad = np.flatnonzero(empty | (np.abs(boxes - inside) > OUTSIDE).any(1))
@@ -195,12 +199,26 @@ def _numbers(
     shapes = " or ".join(f"(n, {width})" for width in columns) or "(n,)"
     expected = f"numbers {shapes}"
     if values is None:
-        raise UserError(where, expected, "nothing", SAVE_AGAIN)
+        raise UserError(
+            where,
+            expected=expected,
+            found="nothing",
+            do=SAVE_AGAIN,
+        )
     fits = values.dtype.kind in "fiu" and values.ndim == 1 + bool(columns)
     if not fits or (columns and values.shape[1] not in columns):
-        actual = f"{values.dtype} {values.shape}"
-        raise UserError(where, expected, actual, SAVE_AGAIN)
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{values.dtype} {values.shape}",
+            do=SAVE_AGAIN,
+        )
     if not np.isfinite(values).all():
         place = f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}"
-        raise UserError(place, "finite numbers", "NaN or infinity", SAVE_AGAIN)
+        raise UserError(
+            place,
+            expected="finite numbers",
+            found="NaN or infinity",
+            do=SAVE_AGAIN,
+        )
     return values.astype(np.float64)

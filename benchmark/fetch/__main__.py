@@ -159,8 +159,12 @@ def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[
     obtain = card.obtain or "place the raw files in one folder"
     advice = f"{request}{obtain}, then {raw_files.fetch_advice(dataset)} --source DIR"
     if folder.is_symlink() and not folder.exists():
-        expected = f"a link to an existing folder, not to {os.readlink(folder)}"
-        raise UserError(folder, expected, "nothing", advice)
+        raise UserError(
+            folder,
+            expected=f"a link to an existing folder, not to {os.readlink(folder)}",
+            found="nothing",
+            do=advice,
+        )
     try:
         return raw_files.present(dataset, "a raw file")
     except UserError:

@@ -373,9 +373,12 @@ def read_paper(path: Path, preset_names: Container[str]) -> Paper:
     paper = checked(Paper, read_yaml(path), shown(path))
     for where, name in _presets_named(paper):
         if name not in preset_names:
-            expected = "a preset of methods/*.yaml"
-            advice = "choose one of: rematch list presets"
-            raise UserError(f"{shown(path)}: {where}", expected, repr(name), advice)
+            raise UserError(
+                f"{shown(path)}: {where}",
+                expected="a preset of methods/*.yaml",
+                found=repr(name),
+                do="choose one of: rematch list presets",
+            )
     return paper
 
 

@@ -110,10 +110,12 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
     tested = int((images["split"] == "test").sum())
     if max(abs(size - tested) for size in sizes) > TOLERANCE * tested:
         best = 1 + round(len(training) / tested)
-        expected = f"folds of about {tested} images, as many as test has"
-        found = f"{count - 1} of {min(sizes)} to {max(sizes)} training images"
-        advice = f"try `folds: {best}`" if 1 < best != count else "leave `folds` out"
-        raise UserError(f"datasets.{name}: folds: {count}", expected, found, advice)
+        raise UserError(
+            f"datasets.{name}: folds: {count}",
+            expected=f"folds of about {tested} images, as many as test has",
+            found=f"{count - 1} of {min(sizes)} to {max(sizes)} training images",
+            do=f"try `folds: {best}`" if 1 < best != count else "leave `folds` out",
+        )
     folds = images["group"].map(fold_of_group).where(images["split"] == "train", -1)
     return folds.where(images["split"] != "test", 0).astype(int)
 

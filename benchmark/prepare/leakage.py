@@ -84,7 +84,12 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
     except UserError as error:
         return error
     if picture.mode != "RGB":
-        return UserError(file, "an RGB image", f"mode {picture.mode}", REPLACE)
+        return UserError(
+            file,
+            expected="an RGB image",
+            found=f"mode {picture.mode}",
+            do=REPLACE,
+        )
     grey = np.asarray(picture.convert("L").resize((9, 8), Image.Resampling.BOX))
     return Picture(
         width=picture.width,

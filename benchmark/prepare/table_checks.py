@@ -23,7 +23,12 @@ def check_tables(tables: Tables, card: Card) -> None:
             expected = "at least one image (score needs train and val, too)"
             advice = f"name {name} as the split of some images; "
             advice += "for score alone use: rematch score --annotations FILE"
-            raise UserError(f"split {name}", expected, "none", advice)
+            raise UserError(
+                f"split {name}",
+                expected=expected,
+                found="none",
+                do=advice,
+            )
     split_of = images.set_index("image_id")["split"]
     _check_counts("images", card.expected_images, images["split"])
     splits = captions["image_id"].map(split_of)
@@ -45,8 +50,12 @@ def _check_counts(what: str, expected: dict[str, int], splits: pd.Series) -> Non
     for name, count in expected.items():
         rows = int((splits == name).sum())
         if rows != count:
-            advice = "place the complete dataset there"
-            raise UserError(f"split {name}", f"{count} {what}", rows, advice)
+            raise UserError(
+                f"split {name}",
+                expected=f"{count} {what}",
+                found=rows,
+                do="place the complete dataset there",
+            )
 
 
 def check_rows(tables: Tables) -> None:
@@ -115,7 +124,12 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
             expected = f"a box in its image of {row['width']} x {row['height']}"
         where = f"image_id {row['image_id']!r}: phrase {row['phrase']!r}: box"
         corners = row[CORNERS].astype(float).tolist()
-        raise UserError(where, expected, f"{corners}{in_all(is_bad.sum())}", CORRECT)
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{corners}{in_all(is_bad.sum())}",
+            do=CORRECT,
+        )
 
 
 def _refuse(
@@ -134,8 +148,18 @@ def _refuse(
     where = f"{key} {first[key]!r}: {column}"
     value = repr(first[column])
     if found:
-        raise UserError(f"{where} {value}", expected, f"{found}{count}", CORRECT)
-    raise UserError(where, expected, f"{value}{count}", CORRECT)
+        raise UserError(
+            f"{where} {value}",
+            expected=expected,
+            found=f"{found}{count}",
+            do=CORRECT,
+        )
+    raise UserError(
+        where,
+        expected=expected,
+        found=f"{value}{count}",
+        do=CORRECT,
+    )
 
 
 def in_all(count: int) -> str:

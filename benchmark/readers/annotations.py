@@ -162,9 +162,12 @@ def entry(
     split = _fact(where, facts, "split", seen)
     group = _fact(where, facts, "group", seen)
     if not (image or file):
-        expected = f"a string ({', '.join(NAMES['image'])})"
-        actual = f"None, but {reader_notes.listed(facts)}"
-        raise UserError(f"{where}: image", expected, actual, CORRECT)
+        raise UserError(
+            f"{where}: image",
+            expected=f"a string ({', '.join(NAMES['image'])})",
+            found=f"None, but {reader_notes.listed(facts)}",
+            do=CORRECT,
+        )
     sentences = _sentences(record, seen)
     _check_sentences(sentences, where)
     roles = _roles_of(sentences)  # of most files none: the steps below take time
@@ -219,15 +222,24 @@ def _fact(
         if text in (None, ""):
             continue
         if not isinstance(text, str):
-            raise UserError(f"{where}: {role}", "a string", f"{value!r:.60}", CORRECT)
+            raise UserError(
+                f"{where}: {role}",
+                expected="a string",
+                found=f"{value!r:.60}",
+                do=CORRECT,
+            )
         if text.strip():
             texts[key] = text.strip()
     if not texts:
         return None
     longest = max(texts.values(), key=len)
     if not all(_agree(text, longest, role) for text in texts.values()):
-        actual = " and ".join(f"{key} {text!r:.60}" for key, text in texts.items())
-        raise UserError(where, f"one {role}", actual, "keep the key that is right")
+        raise UserError(
+            where,
+            expected=f"one {role}",
+            found=" and ".join(f"{key} {text!r:.60}" for key, text in texts.items()),
+            do="keep the key that is right",
+        )
     # Karpathy's COCO
     if role == "image" and facts.get("filepath") and "sentences" in facts:
         seen.used["filepath",] = None
@@ -276,7 +288,12 @@ def _roles_of(sentences: list[Sentence]) -> set[str]:
 def _check_sentences(sentences: list[Sentence], where: str) -> None:
     for sentence in sentences:
         if not sentence.text.strip():
-            raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
+            raise UserError(
+                f"{where}: caption",
+                expected="a sentence",
+                found="a blank",
+                do=CORRECT,
+            )
         check_text(sentence.text, f"{where}: caption", CORRECT)
 
 
@@ -293,12 +310,22 @@ def _check_owner(
         other = _fact(where, sentence.facts, "image", seen, sentence.path)
         if None not in (image, other) and not _agree(other, image, "image"):
             expected, actual = f"{image!r:.60}", f"{other!r:.60}"
-            raise UserError(f"{where}: image", expected, actual, CORRECT)
+            raise UserError(
+                f"{where}: image",
+                expected=expected,
+                found=actual,
+                do=CORRECT,
+            )
         for key, value in sentence.facts.items():
             own = ids.get(plain(key), value)
             if role_of(key) == "image_id" and str(own) != str(value):
                 expected, actual = f"{own!r:.60}, as of its image", f"{value!r:.60}"
-                raise UserError(f"{where}: {key}", expected, actual, CORRECT)
+                raise UserError(
+                    f"{where}: {key}",
+                    expected=expected,
+                    found=actual,
+                    do=CORRECT,
+                )
 
 
 def _shared(
@@ -314,8 +341,12 @@ def _shared(
             value, place = other, f"{sentence.where}, a caption of the same image"
         elif not is_same(role, value, other):
             where, actual = f"{sentence.where}: {role}", f"{other!r:.60}"
-            advice = f"{CORRECT}: all captions of an image have one {role}"
-            raise UserError(where, f"{value!r:.60} as of {place}", actual, advice)
+            raise UserError(
+                where,
+                expected=f"{value!r:.60} as of {place}",
+                found=actual,
+                do=f"{CORRECT}: all captions of an image have one {role}",
+            )
     return value
 
 
@@ -386,7 +417,12 @@ def _items(value: object, where: str) -> list[str | dict]:
     """The captions of one key: a text, an object with a text, or a list of these."""
     items = [value] if isinstance(value, str) else text_items(value)
     if items is None:
-        raise UserError(where, "text", f"{value!r:.60}", CORRECT)
+        raise UserError(
+            where,
+            expected="text",
+            found=f"{value!r:.60}",
+            do=CORRECT,
+        )
     captions: list[str | dict] = []
     for item in items:
         captions += _unlisted(item, where) if isinstance(item, str) else [item]
@@ -435,7 +471,12 @@ def _unlisted(text: str, where: str) -> list[str | dict]:
             "a sentence, or a list of sentences",
             'write it as ["...", "..."]',
         )
-        raise UserError(where, expected, f"{text!r:.80}", advice)
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{text!r:.80}",
+            do=advice,
+        )
     return items
 
 

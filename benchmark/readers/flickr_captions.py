@@ -36,7 +36,12 @@ def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
             where, expected = f"{name}:{number}", "name#k, a tab and a caption"
-            raise UserError(where, expected, f"{line!r:.80}", UNCHANGED)
+            raise UserError(
+                where,
+                expected=expected,
+                found=f"{line!r:.80}",
+                do=UNCHANGED,
+            )
         yield f"{name}:{number}", match
 
 

@@ -66,8 +66,12 @@ def with_taken(
     if len(order) <= sum(numbers.values()):
         where = f"folder: option {' and '.join(reversed(numbers))}"
         least = " + ".join(map(str, reversed(numbers.values())))
-        expected = f"more than {least} images or groups in train"
-        raise UserError(where, expected, len(order), "lower the option")
+        raise UserError(
+            where,
+            expected=f"more than {least} images or groups in train",
+            found=len(order),
+            do="lower the option",
+        )
     split_of, start = {}, 0
     for split, count in numbers.items():
         taken = order[start : start + count]

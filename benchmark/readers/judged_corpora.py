@@ -78,7 +78,12 @@ def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
         expected = f"texts in all of {captions.file} and in none of {images.file}"
         actual = f"{corpus.texts} of {len(corpus.items)} and "
         actual += f"{queries.texts} of {len(queries.items)}"
-        raise UserError(raw, expected, actual, CORRECT)
+        raise UserError(
+            raw,
+            expected=expected,
+            found=actual,
+            do=CORRECT,
+        )
     links = Links({caption: {} for caption in captions.items}, {})
     for name in files[2:]:
         judgements = _judgements(raw, name, corpus, queries)
@@ -113,7 +118,12 @@ def _judgements(
         for key, side in ((pair.query, queries), (pair.item, corpus)):
             if key not in side.items:
                 expected, actual = f"an id of {side.file}", f"{key!r:.80}"
-                raise UserError(pair.where, expected, actual, CORRECT)
+                raise UserError(
+                    pair.where,
+                    expected=expected,
+                    found=actual,
+                    do=CORRECT,
+                )
         if pair.query not in corpus.items or pair.item not in queries.items:
             fits_swapped = False
     if fits_swapped and not read.has_names:
@@ -121,10 +131,12 @@ def _judgements(
             "names of the columns",
             "ids that corpus and queries both have",
         )
-        advice = (
-            "write query-id, corpus-id and score, between tabs, into the first line"
+        raise UserError(
+            f"{name}:1",
+            expected=expected,
+            found=actual,
+            do="write query-id, corpus-id and score, between tabs, into the first line",
         )
-        raise UserError(f"{name}:1", expected, actual, advice)
     return read.judgements
 
 
@@ -142,7 +154,12 @@ def _add(
         earlier = links.split_of.setdefault(image, split)
         if earlier != split:
             where, actual = f"{pair.where}: {image}", f"{split} and {earlier}"
-            raise UserError(where, "one split per image", actual, CORRECT)
+            raise UserError(
+                where,
+                expected="one split per image",
+                found=actual,
+                do=CORRECT,
+            )
         links.images_of[caption][image] = None
 
 
@@ -171,13 +188,13 @@ def _dealt(
         group = groups[first]
         alone = [image for image in group if image not in owners]
         if alone:
-            expected = f"{alone[0]}, too, as others of its captions belong to {first}"
-            actual = reader_notes.listed(owners)
-            advice = (
-                "judge all captions of a group right for all of it, or each for one "
-                "image"
+            raise UserError(
+                f"{where}: {caption}",
+                expected=f"{alone[0]}, too, as others of its captions belong to {first}",
+                found=reader_notes.listed(owners),
+                do="judge all captions of a group right for all of it, or each for one "
+                "image",
             )
-            raise UserError(f"{where}: {caption}", expected, actual, advice)
         image = min(group, key=lambda image: len(dealt[image]))
         dealt[image] += captions.items[caption].captions
     return dealt
@@ -199,7 +216,12 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
         item_id = str(value)
         if type(value) not in (str, int) or item_id in items:
             where, actual = f"{record.where}: {key}", f"{value!r:.80}"
-            raise UserError(where, "an id that occurs once", actual, CORRECT)
+            raise UserError(
+                where,
+                expected="an id that occurs once",
+                found=actual,
+                do=CORRECT,
+            )
         nested_keys.gather(seen.keys, facts)
         seen.used[key,] = None
         files = files_of.get(item_id, [])

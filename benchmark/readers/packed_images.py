@@ -194,8 +194,12 @@ def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:
         raise files.too_large(path, most)
     rows = max([rows, *(page.values for page in pages)])
     if rows * ROW > size:
-        expected = "rows with an image or a caption of their own"
-        raise UserError(path, expected, f"{rows} in {size} bytes", REFUSE)
+        raise UserError(
+            path,
+            expected="rows with an image or a caption of their own",
+            found=f"{rows} in {size} bytes",
+            do=REFUSE,
+        )
 
 
 def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
@@ -317,8 +321,12 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
         group = bisect_right(starts, row) - 1
         content = _row_group(path, _state(path), group)[row - starts[group]]
     if content is None:
-        advice = "write the images into the file"
-        raise UserError(where, "the bytes of an image", "none", advice)
+        raise UserError(
+            where,
+            expected="the bytes of an image",
+            found="none",
+            do="write the images into the file",
+        )
     return content
 
 
@@ -346,13 +354,22 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
         unpacked = sum(page.unpacked for page in read)
         most = files.allowance(sum(page.packed for page in read))
         if unpacked > most:
-            raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
+            raise UserError(
+                where,
+                expected=f"at most {most} bytes of images",
+                found=unpacked,
+                do=SMALLER,
+            )
         contents, size = [], 0
         for batch in table.iter_batches(_many(read), [group], [leaf]):
             size += batch.nbytes
             if size > files.ALWAYS + REPEATED * unpacked:
-                expected = "images of their own"
-                raise UserError(where, expected, "one of them in many rows", REFUSE)
+                raise UserError(
+                    where,
+                    expected="images of their own",
+                    found="one of them in many rows",
+                    do=REFUSE,
+                )
             column = batch.column(0)
             images = column.field("bytes") if is_struct else column
             contents += images.to_pylist()

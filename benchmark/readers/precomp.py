@@ -116,7 +116,12 @@ def _captions(path: Path) -> list[str]:
     for number, line in enumerate(captions, start=1):
         if not line.strip() or "\t" in line:
             where = f"{_short(path)}:{number}"
-            raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
+            raise UserError(
+                where,
+                expected="a caption without tabs",
+                found=f"{line!r:.80}",
+                do=AGAIN,
+            )
     if not captions or len(captions) % EACH:
         raise UserError(
             _short(path),
@@ -141,15 +146,24 @@ def _ids(path: Path, images: int) -> list[str]:
             fits = image_id.isdigit() and image_id not in seen
         if not fits:
             where = f"{_short(path)}:{row + 1}"
-            raise UserError(where, expected, f"{image_id!r:.80}", AGAIN)
+            raise UserError(
+                where,
+                expected=expected,
+                found=f"{image_id!r:.80}",
+                do=AGAIN,
+            )
         seen.add(image_id)
     return ids[::each]
 
 
 def _per_image(count: int, images: int, where: str) -> int:
     if count not in (images, EACH * images):
-        expected = f"{images} (one per image) or {EACH * images} (one per caption)"
-        raise UserError(where, expected, count, AGAIN)
+        raise UserError(
+            where,
+            expected=f"{images} (one per image) or {EACH * images} (one per caption)",
+            found=count,
+            do=AGAIN,
+        )
     return count // images
 
 

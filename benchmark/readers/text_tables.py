@@ -62,7 +62,12 @@ class Layout:
     keys: tuple[int, ...]  # places of the columns
 
     def error(self, line: int, expected: str, found: object, do: str) -> UserError:
-        return UserError(f"{self.name}:{line}", expected, found, do)
+        return UserError(
+            f"{self.name}:{line}",
+            expected=expected,
+            found=found,
+            do=do,
+        )
 
 
 def lines_of(text: str) -> list[str]:
@@ -87,7 +92,12 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
     columns = [head.strip() for head in heads]
     named = [column for column in columns if column]
     if len(set(named)) < len(named):
-        raise UserError(f"{name}:1", "every column once", columns, CORRECT)
+        raise UserError(
+            f"{name}:1",
+            expected="every column once",
+            found=columns,
+            do=CORRECT,
+        )
     layout = Layout(
         name=name,
         separator=separator,

@@ -68,7 +68,12 @@ def season_name(name: str) -> str:
         name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
     if name in RESERVED:
         where = f"season {name}"
-        raise UserError(where, "another name", "a reserved one", "rename the file")
+        raise UserError(
+            where,
+            expected="another name",
+            found="a reserved one",
+            do="rename the file",
+        )
     return checked_name(name, f"season {str(path)!r}")
 
 
@@ -79,18 +84,24 @@ def read_season(name: str) -> Season:
     path = season_path(name)
     if not path.is_file():
         names = season_names()
-        expected = f"one of {', '.join(names)}, or the path of a .yaml file"
-        found = "no such file" if name.endswith(".yaml") else suggested(name, names)
-        advice = "see: rematch list seasons"
-        raise UserError(f"season {name!r}", expected, found, advice)
+        raise UserError(
+            f"season {name!r}",
+            expected=f"one of {', '.join(names)}, or the path of a .yaml file",
+            found="no such file" if name.endswith(".yaml") else suggested(name, names),
+            do="see: rematch list seasons",
+        )
     return checked(Season, read_yaml(path), shown(path))
 
 
 def active_season() -> str:
     """The name of the season that `dvc repro` runs."""
     if not PARAMS.is_file():
-        advice = "choose one: rematch season demo"
-        raise UserError(PARAMS, "the active season", "nothing", advice)
+        raise UserError(
+            PARAMS,
+            expected="the active season",
+            found="nothing",
+            do="choose one: rematch season demo",
+        )
     with corrected_by("rematch season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
@@ -136,7 +147,12 @@ def check_project() -> None:
         if _is_clone(folder):
             place = str(folder)
             break
-    raise UserError(Path.cwd(), expected, "another folder", f"run it in {place}")
+    raise UserError(
+        Path.cwd(),
+        expected=expected,
+        found="another folder",
+        do=f"run it in {place}",
+    )
 
 
 def _is_clone(folder: Path) -> bool:
@@ -179,9 +195,12 @@ def remove_brought(season: str, name: str) -> list[Brought]:
     if not gone:
         known = {row.preset for row in rows.values()}
         names = ", ".join(sorted(known)) or "(none)"
-        expected = f"a row that `score` added, one of {names}"
-        found = suggested(name, known)
-        raise UserError("--remove", expected, found, "correct the name")
+        raise UserError(
+            "--remove",
+            expected=f"a row that `score` added, one of {names}",
+            found=suggested(name, known),
+            do="correct the name",
+        )
     kept_rows = {key: row for key, row in rows.items() if row not in gone}
     resolve(season, read_season(season), brought=kept_rows)
     _write_brought(season, kept_rows)
@@ -213,7 +232,12 @@ def keep_file(source: Path, season: str) -> None:
     if target.is_file() and target.read_bytes() != source.read_bytes():
         if before != Kept(file=file, sha256=sha256(target)):
             expected, advice = f"the text of {source}", "remove one of the files"
-            raise UserError(target, expected, "another", advice)
+            raise UserError(
+                target,
+                expected=expected,
+                found="another",
+                do=advice,
+            )
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))
     if source != PACKAGE_ROOT / target and kept != before:
@@ -229,8 +253,12 @@ def check_kept(season: str) -> None:
     if sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
         expected = f"the text that is in {target}"
         rather = f"or edit {target} instead and remove the other"
-        advice = f"run: rematch season {kept.file}, {rather}"
-        raise UserError(kept.file, expected, "a newer one", advice)
+        raise UserError(
+            kept.file,
+            expected=expected,
+            found="a newer one",
+            do=f"run: rematch season {kept.file}, {rather}",
+        )
 
 
 def read_local() -> Local:
@@ -268,7 +296,11 @@ def cells_like(params: Params, patterns: str, option: str) -> list[str]:
         if not fitting:
             expected = f"a pattern of cells such as {keys[0] if keys else '(none)'}"
             file = SEASONS / params.season / SEASON_FILE
-            advice = f"see the presets of {file}"
-            raise UserError(option, expected, suggested(pattern, keys), advice)
+            raise UserError(
+                option,
+                expected=expected,
+                found=suggested(pattern, keys),
+                do=f"see the presets of {file}",
+            )
         chosen.update(fitting)
     return [key for key in keys if key in chosen]

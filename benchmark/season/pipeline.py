@@ -73,8 +73,12 @@ def write_digests(params: Params) -> None:
     contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
     is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
     if _on_disk(path) != contents[path] or not is_same:
-        advice = f"run: rematch season {params.season}"
-        raise UserError(path, "the stages of the season file", "others", advice)
+        raise UserError(
+            path,
+            expected="the stages of the season file",
+            found="others",
+            do=f"run: rematch season {params.season}",
+        )
     _write(path.with_name(CELLS), contents[path.with_name(CELLS)])
 
 
@@ -266,10 +270,12 @@ def shared_settings(params: Params) -> dict[str, dict]:
                 continue
             if known.get(key, value) != value:
                 where = f"{SHARED}: {key}"
-                expected = f"the settings that season {user_of[key]} has"
-                found = f"others in season {params.season}"
-                advice = "rename the dataset in the season file, and name its reader"
-                raise UserError(where, expected, found, advice)
+                raise UserError(
+                    where,
+                    expected=f"the settings that season {user_of[key]} has",
+                    found=f"others in season {params.season}",
+                    do="rename the dataset in the season file, and name its reader",
+                )
             settings[key] = value
         if settings or group in ours:
             content[group] = dict(sorted(settings.items()))

@@ -45,9 +45,12 @@ def method_of(name: str) -> ModuleType:
     who wrote it to correct, and its last line that the error came through is named."""
     if not (name.endswith(".py") and Path(name).is_file()):
         if name not in methods.names():
-            expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
-            found = f"unknown method {suggested(name, methods.names())}"
-            raise UserError(f"method {name!r}", expected, found, "correct its name")
+            raise UserError(
+                f"method {name!r}",
+                expected=f"one of {', '.join(methods.names())}, or the path of a .py file",
+                found=f"unknown method {suggested(name, methods.names())}",
+                do="correct its name",
+            )
         return methods.load(name)
     try:
         module = methods.load(name)
@@ -55,11 +58,20 @@ def method_of(name: str) -> ModuleType:
         raise _not_imported(name, error) from error
     missing = [offer for offer in OFFERED if offer not in vars(module)]
     if missing:
-        advice = "see benchmark/contracts/methods.py for what a method offers"
-        raise UserError(name, ", ".join(OFFERED), f"no {', '.join(missing)}", advice)
+        raise UserError(
+            name,
+            expected=", ".join(OFFERED),
+            found=f"no {', '.join(missing)}",
+            do="see benchmark/contracts/methods.py for what a method offers",
+        )
     if not is_dataclass(module.Config):
         where, advice = f"{name}: Config", "add @dataclass"
-        raise UserError(where, "a frozen dataclass", "another class", advice)
+        raise UserError(
+            where,
+            expected="a frozen dataclass",
+            found="another class",
+            do=advice,
+        )
     return module
 
 
@@ -74,8 +86,12 @@ def _not_imported(name: str, error: BaseException) -> UserError:
     where = f"{name}: line {lines[-1]}" if lines else name
     found = f"{type(error).__name__}: {error}"
     is_old = isinstance(error, ImportError) and error.name == "methods"
-    advice = "import it from benchmark.contracts.methods" if is_old else "correct it"
-    return UserError(where, "a method that can be imported", found, advice)
+    return UserError(
+        where,
+        expected="a method that can be imported",
+        found=found,
+        do="import it from benchmark.contracts.methods" if is_old else "correct it",
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,12 @@ def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:
     where it says nothing that can be."""
     takes = method.inputs(configured(method, options, where))
     if not isinstance(takes, methods.Inputs):
-        raise UserError(f"{where}: inputs", "Inputs(...)", takes, "correct the method")
+        raise UserError(
+            f"{where}: inputs",
+            expected="Inputs(...)",
+            found=takes,
+            do="correct the method",
+        )
     return takes
 
 
@@ -112,16 +133,24 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
     for name in options:
         if name not in names:
             place, expected = f"{where}: option {name!r}", f"one of {', '.join(names)}"
-            found = f"an unknown option: {suggested(name, names)}"
-            raise UserError(place, expected, found, advice)
+            raise UserError(
+                place,
+                expected=expected,
+                found=f"an unknown option: {suggested(name, names)}",
+                do=advice,
+            )
     try:
         return _checker(method.Config).validate_python(dict(options))
     except ValidationError as error:
         cause = error.errors()[0].get("ctx", {}).get("error")
         if isinstance(cause, methods.OptionError):
             place = f"{where}: {cause.option}"
-            found = repr(cause.found)
-            raise UserError(place, cause.expected, found, advice) from error
+            raise UserError(
+                place,
+                expected=cause.expected,
+                found=repr(cause.found),
+                do=advice,
+            ) from error
         raise unfit(error, where, names) from error
 
 
@@ -177,8 +206,12 @@ def presets() -> Known:
         for name, preset in rows.items():
             if name in by_name:
                 where = f"{shown(path)}: preset {name!r}"
-                other = f"another in methods/{by_name[name][0]}.yaml"
-                raise UserError(where, "every preset once", other, "rename one of them")
+                raise UserError(
+                    where,
+                    expected="every preset once",
+                    found=f"another in methods/{by_name[name][0]}.yaml",
+                    do="rename one of them",
+                )
             by_name[name] = path.stem, preset
     return by_name
 
@@ -195,7 +228,12 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
         for row, preset in rows.items():
             if row in others or row in by_name:
                 where, expected = f"methods.{name}: preset {row!r}", "an unused name"
-                raise UserError(where, expected, "that of a preset", "rename it")
+                raise UserError(
+                    where,
+                    expected=expected,
+                    found="that of a preset",
+                    do="rename it",
+                )
             by_name[row] = file, preset
     return by_name
 
@@ -216,8 +254,12 @@ def corrected_presets(
             if preset not in able or name in known:
                 where = f"corrections.{correction}"
                 kinds = "a preset with a score of its own, or an average"
-                expected = f"{kinds}; and no preset {name}"
-                raise UserError(where, expected, suggested(preset, able), "correct it")
+                raise UserError(
+                    where,
+                    expected=f"{kinds}; and no preset {name}",
+                    found=suggested(preset, able),
+                    do="correct it",
+                )
             method, row = known[preset]
             members = row.fuse.of if row.fuse else [preset]
             title = f"{row.title}, {CORRECTIONS[correction]}"

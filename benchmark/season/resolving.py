@@ -137,8 +137,12 @@ def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:
     for dataset, settings in season.datasets.items():
         where = f"season {name}: datasets.{dataset}"
         if is_reserved(dataset):
-            expected = "a name that does not end as those of folds, in _fold1 or _folds"
-            raise UserError(where, expected, "one that does", "rename the dataset")
+            raise UserError(
+                where,
+                expected="a name that does not end as those of folds, in _fold1 or _folds",
+                found="one that does",
+                do="rename the dataset",
+            )
         of_fold = settings.model_copy(update={"reader": settings.reader or dataset})
         for fold in folds_of(dataset, settings.folds or 0):
             by_fold[checked_name(fold.name, where)] = of_fold
@@ -168,14 +172,22 @@ def _check_names(
             if len(named.valid) <= MOST_LISTED:
                 expected = f"one of {', '.join(sorted(named.valid))}"
             where = f"season {season_name}: {named.where}"
-            found = suggested(named.word, named.valid)
-            advice = "correct the season file; see: rematch list presets"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                where,
+                expected=expected,
+                found=suggested(named.word, named.valid),
+                do="correct the season file; see: rematch list presets",
+            )
     taken = rows.intersection(season.presets)
     if taken:
         where = f"season {season_name}: preset {min(taken)}"
         expected = "a name that no external row has"
-        raise UserError(where, expected, "one", "rename the preset")
+        raise UserError(
+            where,
+            expected=expected,
+            found="one",
+            do="rename the preset",
+        )
 
 
 def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
@@ -358,10 +370,12 @@ class _Resolver:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
         if cell.key in self.cells or cell.key in self.fusions:
             where = f"season {self.name}: {preset} on {dataset}"
-            expected = "names that give each cell a key of its own"
-            found = f"{cell.key}, which another cell has, too"
-            advice = "rename one of them, without a hyphen"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                where,
+                expected="names that give each cell a key of its own",
+                found=f"{cell.key}, which another cell has, too",
+                do="rename one of them, without a hyphen",
+            )
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
@@ -418,11 +432,21 @@ class _Resolver:
         expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
         if tasks != expected:
             expected = f"presets of {', '.join(expected)} for how: {fuse.how}"
-            raise UserError(where, expected, f"presets of {', '.join(tasks)}", advice)
+            raise UserError(
+                where,
+                expected=expected,
+                found=f"presets of {', '.join(tasks)}",
+                do=advice,
+            )
         for (name, part), member in zip(fuse.members, takes, strict=True):
             if part and part not in member.scores:
                 scores = ", ".join(member.scores) or "(none is named)"
-                raise UserError(where, f"a score of {name}: {scores}", part, advice)
+                raise UserError(
+                    where,
+                    expected=f"a score of {name}: {scores}",
+                    found=part,
+                    do=advice,
+                )
         return {
             "how": fuse.how,
             "members": [self._folder(dataset, name, seed) for name, _ in fuse.members],
@@ -437,7 +461,12 @@ class _Resolver:
             advice = "correct `presets`, `seeds` or `seeds_of`"
             if fold_of(dataset):
                 advice = "correct `fold_presets`"
-            raise UserError(where, expected, "no such cell", advice)
+            raise UserError(
+                where,
+                expected=expected,
+                found="no such cell",
+                do=advice,
+            )
 
     # Feature sets, by the folders that cells read -------------------------------------
 
@@ -464,8 +493,12 @@ class _Resolver:
             return chosen
         if row.network is None:
             where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
-            expected = f"a network of the preset {row.title}"
-            raise UserError(where, expected, "none", "name a network for the dataset")
+            raise UserError(
+                where,
+                expected=f"a network of the preset {row.title}",
+                found="none",
+                do="name a network for the dataset",
+            )
         return row.network
 
     def _vectors(self, dataset: str, kind: str, encoder: str) -> str:
@@ -480,8 +513,12 @@ class _Resolver:
             last = words.slug
         elif not settings.weights:
             where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
-            advice = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
-            raise UserError(where, "the folder of its weights", "none", advice)
+            raise UserError(
+                where,
+                expected="the folder of its weights",
+                found="none",
+                do=f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders",
+            )
         elif kind == "contexts":
             settings, last = SentenceEncoder(weights=settings.weights), "tokens"
         marks = [encoder, settings.slug, last]

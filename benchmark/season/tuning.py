@@ -70,9 +70,12 @@ def read_trials(season: str) -> list[Trial]:
         return []
     rows = read_csv(file, str).fillna("")
     if list(rows.columns) != COLUMNS:
-        expected = f"the columns {', '.join(COLUMNS)}"
-        found = ", ".join(rows.columns)
-        raise UserError(file, expected, found, "correct its first line")
+        raise UserError(
+            file,
+            expected=f"the columns {', '.join(COLUMNS)}",
+            found=", ".join(rows.columns),
+            do="correct its first line",
+        )
     trials = []
     for number, row in enumerate(rows.itertuples(index=False), 2):
         try:
@@ -86,7 +89,12 @@ def read_trials(season: str) -> list[Trial]:
         except ValueError as error:
             expected = "KEY=VALUE options, a whole epoch and a number as val_rsum"
             where = f"{file}: line {number}"
-            raise UserError(where, expected, error, "correct the row") from error
+            raise UserError(
+                where,
+                expected=expected,
+                found=error,
+                do="correct the row",
+            ) from error
         trials.append(trial)
     return trials
 
