@@ -107,9 +107,8 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
     ranks, other_ranks = _ranks(first, direction), _ranks(second, direction)
     seeds = [seed for seed in ranks if seed in other_ranks]
     if not seeds:
-        where = f"{first.preset}, {second.preset}"
         raise UserError(
-            where,
+            f"{first.preset}, {second.preset}",
             expected=f"a seed of both with ranks of {direction}",
             found="none",
             do="choose others",

@@ -70,13 +70,11 @@ def main(arguments: argparse.Namespace) -> None:
             do=f"run: rematch export --format {EEE} --out FOLDER",
         )
     if arguments.queries and arguments.queries.suffix != ".parquet":
-        advice = f"run: rematch export --queries {arguments.queries.stem}.parquet"
-        found = arguments.queries.name
         raise UserError(
             "--queries",
             expected="a .parquet file",
-            found=found,
-            do=advice,
+            found=arguments.queries.name,
+            do=f"run: rematch export --queries {arguments.queries.stem}.parquet",
         )
     boards = read_boards(params)
     if arguments.trec:

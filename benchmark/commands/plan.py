@@ -347,16 +347,16 @@ def rule_of(
         margin = margin_of(Part(kind=kind.name, metric=metric), printed)
     is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
     if not is_finite or not 0 < goal < 1:
-        expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
-        found = f"{difference}, {margin:g} and {goal:g}"
-        raise UserError("plan", expected, found)
+        raise UserError(
+            "plan",
+            expected="finite numbers, a margin of 0 or more and a power between 0 and 1",
+            found=f"{difference}, {margin:g} and {goal:g}",
+        )
     if difference is not None and not kind.is_true_of(difference, margin):
         than = "less" if kind.denies else "more"
-        expected = f"{than} than the margin of {margin:.3g}"
-        where = f"--difference, {kind.name}"
         raise UserError(
-            where,
-            expected=expected,
+            f"--difference, {kind.name}",
+            expected=f"{than} than the margin of {margin:.3g}",
             found=f"{difference:g}",
             do="change one of them",
         )
@@ -421,9 +421,8 @@ def of_season(origin: Origin, metric: str) -> Known:
             spread = comparisons.spread_of(board, first.task, metric)
             parts = [spread.part("", 2)]
     if not of_images or None in parts:
-        where = f"{params.season}: {metric}"
         raise UserError(
-            where,
+            f"{params.season}: {metric}",
             expected=f"rows on {board.dataset} whose images and trainings both vary",
             found="none",
             do="choose others, or give --sd-seeds, --se-images and --of-images",

@@ -152,11 +152,9 @@ def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
     named = {}
     for name, stage in records.stages.items():
         if name not in known:
-            expected = "the stages that `rematch season` writes"
-            where = f"{stage.path_in_repo}: {name}"
             raise UserError(
-                where,
-                expected=expected,
+                f"{stage.path_in_repo}: {name}",
+                expected="the stages that `rematch season` writes",
                 found="another one",
                 do="run: dvc repro",
             )

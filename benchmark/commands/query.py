@@ -141,12 +141,11 @@ def score_text(
         values, lengths = map(torch.from_numpy, on_split.vocabulary.encode([text]))
     unknown = [word for word in words if word not in known]
     if len(unknown) == len(words):
-        expected, advice = "a text with a known word", "use words of captions"
         raise UserError(
             "query",
-            expected=expected,
+            expected="a text with a known word",
             found=repr(text),
-            do=advice,
+            do="use words of captions",
         )
     if unknown:
         print(f"not in the vocabulary: {printable(', '.join(unknown))}")

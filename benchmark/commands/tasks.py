@@ -259,5 +259,8 @@ def call(task: Task) -> None:
     module.configure(parser)
     status = module.main(parser.parse_args(task.arguments))
     if status:
-        where = " ".join([task.module, *task.arguments])
-        raise UserError(where, "exit status 0", status)
+        raise UserError(
+            " ".join([task.module, *task.arguments]),
+            expected="exit status 0",
+            found=status,
+        )

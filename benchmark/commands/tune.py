@@ -89,11 +89,9 @@ def check_epochs(cell: Cell) -> None:
     except OF_A_METHOD:
         return  # the training tells what the recipe raises
     if not sum(phase.epochs for phase in phases):
-        expected = "a recipe with epochs, of which validation chooses one"
-        where = f"preset {cell.preset}"
         raise UserError(
-            where,
-            expected=expected,
+            f"preset {cell.preset}",
+            expected="a recipe with epochs, of which validation chooses one",
             found="none",
             do="tune another preset",
         )
@@ -105,12 +103,11 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
     train_cell(params, cell)
     checkpoint = checkpoints.load(Path(cell.checkpoint))
     if checkpoint.status != "ok":
-        where, advice = f"preset {cell.preset}", "try other options"
         raise UserError(
-            where,
+            f"preset {cell.preset}",
             expected="a training to its end",
             found=checkpoint.reason,
-            do=advice,
+            do="try other options",
         )
     history = read_json(Path(cell.history))["history"]
     rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]

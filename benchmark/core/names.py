@@ -106,10 +106,9 @@ def inside(
         )
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
-        expected = f"{expected} of at most {LONGEST_NAME} bytes per name"
         raise UserError(
             where,
-            expected=expected,
+            expected=f"{expected} of at most {LONGEST_NAME} bytes per name",
             found=f"{len(file)} characters, {file!r:.60}...",
             do=do,
         )

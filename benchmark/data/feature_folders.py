@@ -115,9 +115,8 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     card = files.read_object(folder / "card.json")
     for key, value in _items(folder, dataset, ids).items():
         if card.get(key) != value:
-            where = f"{folder / 'card.json'}: {key}"
             raise UserError(
-                where,
+                f"{folder / 'card.json'}: {key}",
                 expected=repr(value),
                 found=repr(card.get(key)),
                 do=ENCODE_AGAIN,

@@ -49,11 +49,9 @@ def _card(source: Path, whole: Prepared) -> dict:
     verified(source)
     card = read_object(source / "card.json")
     if card.get("prepared_sha256") != whole.sha256:
-        expected = f"features of the present {whole.folder}"
-        where = source / "card.json"
         raise UserError(
-            where,
-            expected=expected,
+            source / "card.json",
+            expected=f"features of the present {whole.folder}",
             found="features of other tables",
             do=ENCODE_AGAIN,
         )

@@ -200,9 +200,8 @@ def _missing(
         actual += f", and {len(others)} images that the dataset lacks"
         actual += f", first {others[0]!r}"
         advice += ", or annotations that name the images in the same way"
-    where = f"{source.files[0].parent}: image {ids.iloc[0]!r}"
     return UserError(
-        where,
+        f"{source.files[0].parent}: image {ids.iloc[0]!r}",
         expected=expected,
         found=actual,
         do=advice,

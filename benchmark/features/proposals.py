@@ -214,9 +214,8 @@ def _numbers(
             do=SAVE_AGAIN,
         )
     if not np.isfinite(values).all():
-        place = f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}"
         raise UserError(
-            place,
+            f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}",
             expected="finite numbers",
             found="NaN or infinity",
             do=SAVE_AGAIN,

@@ -114,12 +114,11 @@ def whereabouts(settings: SentenceEncoder) -> Path:
                 do=advice,
             )
     if find_spec("transformers") is None:
-        advice = 'run: pip install "rematch-benchmark[transformers]"'
         raise UserError(
             "transformer",
             expected="the library transformers",
             found="none",
-            do=advice,
+            do='run: pip install "rematch-benchmark[transformers]"',
         )
     return folder
 

@@ -223,9 +223,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
         )
     for name, value in state.items():
         if not value.isfinite().all():
-            where = f"{path.name}: {name}"
             raise UserError(
-                where,
+                f"{path.name}: {name}",
                 expected="numbers",
                 found="NaN or infinity",
                 do="get the file again",

@@ -104,10 +104,9 @@ def _read(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     with readable(path.name, expected, again), opened(path) as file:
         vectors = read(file, path, size, keep | set(FRAME))
     if not vectors.keys() & (keep - set(FRAME)):
-        expected = "vectors for words of the captions"
         raise UserError(
             path.name,
-            expected=expected,
+            expected="vectors for words of the captions",
             found="none",
             do="check the language of the file",
         )

@@ -283,9 +283,8 @@ def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
     rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:
-            where = f"{name}: images[{row}]: id"
             raise UserError(
-                where,
+                f"{name}: images[{row}]: id",
                 expected="every id once",
                 found=repr(image.id),
                 do=CORRECT,
@@ -294,9 +293,8 @@ def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
     for row, annotation in enumerate(coco.annotations):
         image_id = annotation.image_id
         if str(image_id) not in rows_of:
-            where = f"{name}: annotations[{row}]: image_id"
             raise UserError(
-                where,
+                f"{name}: annotations[{row}]: image_id",
                 expected="the id of an image",
                 found=repr(image_id),
                 do=CORRECT,

@@ -309,21 +309,19 @@ def _check_owner(
         where = sentence.where
         other = _fact(where, sentence.facts, "image", seen, sentence.path)
         if None not in (image, other) and not _agree(other, image, "image"):
-            expected, actual = f"{image!r:.60}", f"{other!r:.60}"
             raise UserError(
                 f"{where}: image",
-                expected=expected,
-                found=actual,
+                expected=f"{image!r:.60}",
+                found=f"{other!r:.60}",
                 do=CORRECT,
             )
         for key, value in sentence.facts.items():
             own = ids.get(plain(key), value)
             if role_of(key) == "image_id" and str(own) != str(value):
-                expected, actual = f"{own!r:.60}, as of its image", f"{value!r:.60}"
                 raise UserError(
                     f"{where}: {key}",
-                    expected=expected,
-                    found=actual,
+                    expected=f"{own!r:.60}, as of its image",
+                    found=f"{value!r:.60}",
                     do=CORRECT,
                 )
 
@@ -340,11 +338,10 @@ def _shared(
         if value is None:
             value, place = other, f"{sentence.where}, a caption of the same image"
         elif not is_same(role, value, other):
-            where, actual = f"{sentence.where}: {role}", f"{other!r:.60}"
             raise UserError(
-                where,
+                f"{sentence.where}: {role}",
                 expected=f"{value!r:.60} as of {place}",
-                found=actual,
+                found=f"{other!r:.60}",
                 do=f"{CORRECT}: all captions of an image have one {role}",
             )
     return value
@@ -467,15 +464,11 @@ def _unlisted(text: str, where: str) -> list[str | dict]:
         return [text]
     items = text_items(value)
     if items is None:
-        expected, advice = (
-            "a sentence, or a list of sentences",
-            'write it as ["...", "..."]',
-        )
         raise UserError(
             where,
-            expected=expected,
+            expected="a sentence, or a list of sentences",
             found=f"{text!r:.80}",
-            do=advice,
+            do='write it as ["...", "..."]',
         )
     return items
 

@@ -143,15 +143,11 @@ def _chosen(raw: Path, chosen: str, others: list[str]) -> Source:
         return Source(PACKED[kind], [name])
     if kind in KINDS:
         return Source(of_text, [name])
-    actual, advice = (
-        f"a {kind or 'nameless'} file",
-        "save it as .csv with image and caption",
-    )
     raise UserError(
         raw / name,
         expected=ANNOTATION_FILE,
-        found=actual,
-        do=advice,
+        found=f"a {kind or 'nameless'} file",
+        do="save it as .csv with image and caption",
     )
 
 

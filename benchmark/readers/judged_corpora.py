@@ -117,24 +117,19 @@ def _judgements(
     for pair in read.judgements:
         for key, side in ((pair.query, queries), (pair.item, corpus)):
             if key not in side.items:
-                expected, actual = f"an id of {side.file}", f"{key!r:.80}"
                 raise UserError(
                     pair.where,
-                    expected=expected,
-                    found=actual,
+                    expected=f"an id of {side.file}",
+                    found=f"{key!r:.80}",
                     do=CORRECT,
                 )
         if pair.query not in corpus.items or pair.item not in queries.items:
             fits_swapped = False
     if fits_swapped and not read.has_names:
-        expected, actual = (
-            "names of the columns",
-            "ids that corpus and queries both have",
-        )
         raise UserError(
             f"{name}:1",
-            expected=expected,
-            found=actual,
+            expected="names of the columns",
+            found="ids that corpus and queries both have",
             do="write query-id, corpus-id and score, between tabs, into the first line",
         )
     return read.judgements
@@ -153,11 +148,10 @@ def _add(
             image, caption = pair.query, pair.item
         earlier = links.split_of.setdefault(image, split)
         if earlier != split:
-            where, actual = f"{pair.where}: {image}", f"{split} and {earlier}"
             raise UserError(
-                where,
+                f"{pair.where}: {image}",
                 expected="one split per image",
-                found=actual,
+                found=f"{split} and {earlier}",
                 do=CORRECT,
             )
         links.images_of[caption][image] = None
@@ -215,11 +209,10 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
         value = facts.get(key)
         item_id = str(value)
         if type(value) not in (str, int) or item_id in items:
-            where, actual = f"{record.where}: {key}", f"{value!r:.80}"
             raise UserError(
-                where,
+                f"{record.where}: {key}",
                 expected="an id that occurs once",
-                found=actual,
+                found=f"{value!r:.80}",
                 do=CORRECT,
             )
         nested_keys.gather(seen.keys, facts)

@@ -115,9 +115,8 @@ def _captions(path: Path) -> list[str]:
     captions = archives.lines(path, path.name)
     for number, line in enumerate(captions, start=1):
         if not line.strip() or "\t" in line:
-            where = f"{_short(path)}:{number}"
             raise UserError(
-                where,
+                f"{_short(path)}:{number}",
                 expected="a caption without tabs",
                 found=f"{line!r:.80}",
                 do=AGAIN,
@@ -145,9 +144,8 @@ def _ids(path: Path, images: int) -> list[str]:
             expected = "a number that no line before has"
             fits = image_id.isdigit() and image_id not in seen
         if not fits:
-            where = f"{_short(path)}:{row + 1}"
             raise UserError(
-                where,
+                f"{_short(path)}:{row + 1}",
                 expected=expected,
                 found=f"{image_id!r:.80}",
                 do=AGAIN,

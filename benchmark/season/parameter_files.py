@@ -67,9 +67,8 @@ def season_name(name: str) -> str:
     if name.endswith(".yaml"):
         name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
     if name in RESERVED:
-        where = f"season {name}"
         raise UserError(
-            where,
+            f"season {name}",
             expected="another name",
             found="a reserved one",
             do="rename the file",
@@ -231,12 +230,11 @@ def keep_file(source: Path, season: str) -> None:
     before, file = local.kept.get(season), str(source.absolute())
     if target.is_file() and target.read_bytes() != source.read_bytes():
         if before != Kept(file=file, sha256=sha256(target)):
-            expected, advice = f"the text of {source}", "remove one of the files"
             raise UserError(
                 target,
-                expected=expected,
+                expected=f"the text of {source}",
                 found="another",
-                do=advice,
+                do="remove one of the files",
             )
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))

@@ -269,9 +269,8 @@ def shared_settings(params: Params) -> dict[str, dict]:
             if key not in user_of:
                 continue
             if known.get(key, value) != value:
-                where = f"{SHARED}: {key}"
                 raise UserError(
-                    where,
+                    f"{SHARED}: {key}",
                     expected=f"the settings that season {user_of[key]} has",
                     found=f"others in season {params.season}",
                     do="rename the dataset in the season file, and name its reader",

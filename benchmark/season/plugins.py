@@ -65,12 +65,11 @@ def method_of(name: str) -> ModuleType:
             do="see benchmark/contracts/methods.py for what a method offers",
         )
     if not is_dataclass(module.Config):
-        where, advice = f"{name}: Config", "add @dataclass"
         raise UserError(
-            where,
+            f"{name}: Config",
             expected="a frozen dataclass",
             found="another class",
-            do=advice,
+            do="add @dataclass",
         )
     return module
 
@@ -132,10 +131,9 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
     advice = "correct it in the preset or the season"
     for name in options:
         if name not in names:
-            place, expected = f"{where}: option {name!r}", f"one of {', '.join(names)}"
             raise UserError(
-                place,
-                expected=expected,
+                f"{where}: option {name!r}",
+                expected=f"one of {', '.join(names)}",
                 found=f"an unknown option: {suggested(name, names)}",
                 do=advice,
             )
@@ -144,9 +142,8 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
     except ValidationError as error:
         cause = error.errors()[0].get("ctx", {}).get("error")
         if isinstance(cause, methods.OptionError):
-            place = f"{where}: {cause.option}"
             raise UserError(
-                place,
+                f"{where}: {cause.option}",
                 expected=cause.expected,
                 found=repr(cause.found),
                 do=advice,
@@ -205,9 +202,8 @@ def presets() -> Known:
         rows = _read_presets(path)
         for name, preset in rows.items():
             if name in by_name:
-                where = f"{shown(path)}: preset {name!r}"
                 raise UserError(
-                    where,
+                    f"{shown(path)}: preset {name!r}",
                     expected="every preset once",
                     found=f"another in methods/{by_name[name][0]}.yaml",
                     do="rename one of them",
@@ -227,10 +223,9 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
         for row, preset in rows.items():
             if row in others or row in by_name:
-                where, expected = f"methods.{name}: preset {row!r}", "an unused name"
                 raise UserError(
-                    where,
-                    expected=expected,
+                    f"methods.{name}: preset {row!r}",
+                    expected="an unused name",
                     found="that of a preset",
                     do="rename it",
                 )

@@ -171,20 +171,17 @@ def _check_names(
             expected = "a known name"
             if len(named.valid) <= MOST_LISTED:
                 expected = f"one of {', '.join(sorted(named.valid))}"
-            where = f"season {season_name}: {named.where}"
             raise UserError(
-                where,
+                f"season {season_name}: {named.where}",
                 expected=expected,
                 found=suggested(named.word, named.valid),
                 do="correct the season file; see: rematch list presets",
             )
     taken = rows.intersection(season.presets)
     if taken:
-        where = f"season {season_name}: preset {min(taken)}"
-        expected = "a name that no external row has"
         raise UserError(
-            where,
-            expected=expected,
+            f"season {season_name}: preset {min(taken)}",
+            expected="a name that no external row has",
             found="one",
             do="rename the preset",
         )
@@ -369,9 +366,8 @@ class _Resolver:
         else:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
         if cell.key in self.cells or cell.key in self.fusions:
-            where = f"season {self.name}: {preset} on {dataset}"
             raise UserError(
-                where,
+                f"season {self.name}: {preset} on {dataset}",
                 expected="names that give each cell a key of its own",
                 found=f"{cell.key}, which another cell has, too",
                 do="rename one of them, without a hyphen",
@@ -431,10 +427,9 @@ class _Resolver:
         weighted = ["retrieval", "localisation"]
         expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
         if tasks != expected:
-            expected = f"presets of {', '.join(expected)} for how: {fuse.how}"
             raise UserError(
                 where,
-                expected=expected,
+                expected=f"presets of {', '.join(expected)} for how: {fuse.how}",
                 found=f"presets of {', '.join(tasks)}",
                 do=advice,
             )
@@ -492,9 +487,8 @@ class _Resolver:
         if chosen != AS_IN_PAPER:
             return chosen
         if row.network is None:
-            where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
             raise UserError(
-                where,
+                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}",
                 expected=f"a network of the preset {row.title}",
                 found="none",
                 do="name a network for the dataset",
@@ -512,9 +506,8 @@ class _Resolver:
             source = self._encoding(dataset, "words", "word2vec", words)
             last = words.slug
         elif not settings.weights:
-            where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
             raise UserError(
-                where,
+                f"season {self.name}: datasets.{dataset}: {encoder} for {kind}",
                 expected="the folder of its weights",
                 found="none",
                 do=f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders",

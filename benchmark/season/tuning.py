@@ -87,11 +87,9 @@ def read_trials(season: str) -> list[Trial]:
                 val_rsum=float(row.val_rsum),
             )
         except ValueError as error:
-            expected = "KEY=VALUE options, a whole epoch and a number as val_rsum"
-            where = f"{file}: line {number}"
             raise UserError(
-                where,
-                expected=expected,
+                f"{file}: line {number}",
+                expected="KEY=VALUE options, a whole epoch and a number as val_rsum",
                 found=error,
                 do="correct the row",
             ) from error
