@@ -71,7 +71,8 @@ def main(arguments: argparse.Namespace) -> None:
     print(verdict(board, first, second))
     queries = changes(first, second, arguments.direction)
     steps = queries["step"]
-    won, lost = (steps > 0).sum(), (steps < 0).sum()
+    won = (steps > 0).sum()
+    lost = (steps < 0).sum()
     equal = len(queries) - won - lost
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
     if not arguments.out and not prepared_tables.is_here(dataset):
@@ -85,7 +86,8 @@ def main(arguments: argparse.Namespace) -> None:
     print("\nlargest rank changes: rank with the first, with the second, query")
     order = steps.sort_values(kind="stable").index
     for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
-        first, second = 1 + query.first, 1 + query.second
+        first = 1 + query.first
+        second = 1 + query.second
         print(f"{first:8.1f} {second:8.1f}  {printable(query.text)[:LONGEST]}")
 
 
@@ -104,7 +106,8 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
 
     Raises UserError where the rows share no seed with ranks of the direction.
     """
-    ranks, other_ranks = _ranks(first, direction), _ranks(second, direction)
+    ranks = _ranks(first, direction)
+    other_ranks = _ranks(second, direction)
     seeds = [seed for seed in ranks if seed in other_ranks]
     if not seeds:
         raise UserError(

@@ -56,7 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params, is_eee = read_params(arguments.season), arguments.format == EEE
+    params = read_params(arguments.season)
+    is_eee = arguments.format == EEE
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
         expected = f"--format {EEE} with --out FOLDER, and nothing else"

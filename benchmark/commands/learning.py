@@ -82,7 +82,8 @@ class Training:
         self.optimiser.step()
         self.losses.append(float(loss.detach()))
         if len(self.losses) > 1 and not self.falls:
-            first, last = self.losses[0], self.losses[-1]
+            first = self.losses[0]
+            last = self.losses[-1]
             self.falls = last <= max(LOWER * first, SMALL)
             steps = f"{len(self.losses)} steps of Adam"
             self.note = f"from {first:.3g} to {last:.3g} in {steps}"
@@ -147,7 +148,8 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
     """Each phrase with its true region, and with proposals of its image that do not
     fit."""
     batch = trial.batch(list(range(PAIRS)), [])
-    true, others = [], []
+    true = []
+    others = []
     for row, image in enumerate(batch.image_of_row.tolist()):
         elsewhere = batch.proposals[image][batch.ious[row] < FITS]
         regions = torch.cat([batch.regions[row : row + 1], elsewhere])
@@ -155,7 +157,8 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
         scores = model.similarity(model.encode_images(regions), phrase).double()[:, 0]
         true.append(scores[:1])
         others.append(scores[1:])
-    true_B, others_N = torch.cat(true), torch.cat(others)
+    true_B = torch.cat(true)
+    others_N = torch.cat(others)
     return Pairing(
         true=float(true_B.mean()),
         other=float(others_N.mean()),
@@ -165,7 +168,8 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
 
 
 def _rows(captions: Captions, rows: slice) -> Captions:
-    values, lengths = captions.values[rows], captions.lengths[rows]
+    values = captions.values[rows]
+    lengths = captions.lengths[rows]
     return replace(captions, values=values, lengths=lengths)
 
 

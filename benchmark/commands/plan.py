@@ -148,7 +148,8 @@ def facts_of(
     image_count = plan.known.image_count
     multiples = (1, 2, 4, 10)
     usual = {max(MIN_TEST_QUERIES, image_count * n // 2) for n in multiples}
-    seeds, images = list(seeds or SEEDS), list(images or sorted(usual))
+    seeds = list(seeds or SEEDS)
+    images = list(images or sorted(usual))
     _check_least("--seeds", seeds, 1)
     _check_least("--images", images, MIN_TEST_QUERIES)
     facts = {
@@ -172,7 +173,8 @@ def facts_of(
 
 def shown(facts: Mapping) -> str:
     """The same as a table and a sentence."""
-    goal, difference = f"{facts['goal']:.0%}", facts["difference"]
+    goal = f"{facts['goal']:.0%}"
+    difference = facts["difference"]
     heads = ["seeds of each row", *(f"{count:,} images" for count in facts["images"])]
     rows = []
     for each, cells in zip(facts["seeds"], facts["cells"], strict=True):

@@ -128,7 +128,8 @@ def stale_stages(params: Params, last: list[str]) -> list[str]:
 def hours_of(params: Params, stale: Collection[str]) -> str:
     """How many stages would run, and how long their trainings took by kept costs."""
     seconds = tasks.training_seconds(params)
-    trainings, known = 0, []
+    trainings = 0
+    known = []
     for key in params.cells:
         if f"{Kind.TRAIN}@{key}" in stale:
             trainings += 1
@@ -206,7 +207,8 @@ class Records:
         # of stages that were found stale, as they were then
         self.inputs: dict[str, dict] = {}
         self.unwritten: list[PipelineStage] = []  # that ended
-        self.kept, self.run = 0, set[str]()
+        self.kept = 0
+        self.run = set[str]()
         self.written = time.monotonic()
 
     def is_changed(self, name: str) -> bool:
@@ -228,7 +230,8 @@ class Records:
     def ended(self, name: str) -> str:
         """Note that a stage was run, unless an input changed meanwhile: what the stage
         made is of the former one. The reason why it does not count, or nothing."""
-        stage, before = self.stages[name], self.inputs[name]
+        stage = self.stages[name]
+        before = self.inputs[name]
         with self.repo.lock:
             now = _inputs(stage)
             edited = [path for path in before if now.get(path) != before[path]]

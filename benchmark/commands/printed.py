@@ -69,7 +69,8 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
     number = Rounded.of(wanted)
     if number is None:
         return named(wanted), []
-    lines, share = with_number(number), number.in_percent
+    lines = with_number(number)
+    share = number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
         found = f"{wanted}; nearest is {nearest(number):g}"
@@ -128,7 +129,9 @@ def named(wanted: str) -> list[Printed]:
     """The rows of a paper, table, preset or label. Raises UserError for what is in no
     table."""
     key = wanted.casefold()
-    named, similar, known = [], [], []
+    named = []
+    similar = []
+    known = []
     for line in printed():
         names = _names(line)
         known += names

@@ -102,7 +102,8 @@ def main(arguments: argparse.Namespace) -> None:
     title = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
     print(f"{title}: rank, score, image, caption")
     for rank, hit in enumerate(items[: arguments.top].itertuples(), 1):
-        image, text = printable(hit.file or hit.image_id), printable(hit.text)
+        image = printable(hit.file or hit.image_id)
+        text = printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
 
 
@@ -185,7 +186,8 @@ def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tenso
     """(1, F) float32, or (1, W, F) of tokens, as the feature folder would have it for a
     caption of another split: the encoder is fitted again to the training captions."""
     captions = data.captions[data.captions["split"] == "train"]["text"]
-    encoder, settings = features.load(feature_set.encoder), feature_set.sentence
+    encoder = features.load(feature_set.encoder)
+    settings = feature_set.sentence
     if feature_set.kind == "contexts":
         ((_, vectors),) = encoder.contexts([text], settings)[2]
         return torch.from_numpy(as_float16(vectors.numpy())).float()

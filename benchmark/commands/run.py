@@ -251,7 +251,8 @@ def is_prepared(params: Params, dataset: str) -> bool:
 
 def are_dealt(params: Params, dataset: str) -> bool:
     """Whether the folds of a dataset are those of the tables that are prepared."""
-    whole, count = prepared_tables.read(dataset), params.folds[dataset]
+    whole = prepared_tables.read(dataset)
+    count = params.folds[dataset]
     for fold in folds_of(dataset, count):
         if not (prepared_tables.ROOT / fold.name).is_dir():
             return False

@@ -62,7 +62,8 @@ def main(arguments: argparse.Namespace) -> None:
 def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
-    name, declared = files.season_name(path), files.read_season(path)
+    name = files.season_name(path)
+    declared = files.read_season(path)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
     params = resolved_and_remembered(name, declared)
@@ -144,7 +145,8 @@ def schema() -> str:
 
 def show(params: Params) -> None:
     """The season on one line, and its report."""
-    trainings, fusions = len(params.cells), len(params.fusions)
+    trainings = len(params.cells)
+    fusions = len(params.fusions)
     print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
     report = REPORTS / params.season / "README.md"
     if report.is_file():

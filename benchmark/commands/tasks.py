@@ -207,12 +207,14 @@ class _Places:
 
     def result(self, future: Future, task: Task) -> tuple[str, float]:
         """Why the task failed ("" if it did not), and its seconds."""
-        place, is_over = self.place_of.pop(future), task.is_apart
+        place = self.place_of.pop(future)
+        is_over = task.is_apart
         self.free.append(place)
         try:
             result = future.result()
         except BrokenProcessPool:
-            result, is_over = (DIED, 0.0), True
+            result = (DIED, 0.0)
+            is_over = True
         if is_over:  # the next one begins inside `submit`, where the environment is set
             self.processes.pop((place, task.numerics, task.is_apart)).shutdown()
         return result

@@ -91,7 +91,8 @@ def committed_results(
     params: Params, cells: list[Cell | Fusion]
 ) -> dict[str, CellResult | None]:
     """What git keeps of each cell, by its key."""
-    kept, committed = {}, {}
+    kept = {}
+    committed = {}
     for cell in cells:
         if cell.dataset not in kept:
             kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
@@ -174,7 +175,8 @@ def comparison(
         return Compared(*shown, problem="not run")
     if not old:
         return Compared(*shown, problem="not committed")
-    before, after = old.record, new.record
+    before = old.record
+    after = new.record
     different = []
     for name in COMPARED:
         if getattr(before, name) != getattr(after, name):
@@ -195,7 +197,8 @@ def _shown(result: CellResult | None) -> str:
 
 def _same_ranks_everywhere(old: CellResult, new: CellResult) -> bool:
     """In every direction."""
-    first, second = old.scores.ranks, new.scores.ranks
+    first = old.scores.ranks
+    second = new.scores.ranks
     if first.keys() != second.keys():
         return False
     return all(same_ranks(first[way], second[way]) for way in first)

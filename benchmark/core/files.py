@@ -100,7 +100,8 @@ def content(path: Path, most: int = MOST) -> bytes:
 def bounded(file: BinaryIO, most: int, where: object) -> bytes:
     """What is left of an open file. Raises UserError if that is more than `most`
     bytes."""
-    pieces, size = [], 0
+    pieces = []
+    size = 0
     # `read` may reserve what it is asked for
     while piece := file.read(min(most + 1 - size, STEP)):
         pieces.append(piece)
@@ -270,7 +271,8 @@ def _check_depth(text: str) -> None:
 def _check_nodes(root: yaml.Node) -> None:
     """Raise ValueError for a key that occurs twice, for nesting that is too deep, and
     for aliases that stand for too much."""
-    ahead, count = [(root, 1)], 0
+    ahead = [(root, 1)]
+    count = 0
     while ahead:
         node, depth = ahead.pop()
         count += 1

@@ -113,7 +113,8 @@ def read_card(dataset: str) -> dict:
             found="nothing",
             do=preparing(dataset),
         )
-    card, fold = files.read_object(path), fold_of(dataset)
+    card = files.read_object(path)
+    fold = fold_of(dataset)
     return entry(card, str(fold.number), f"{path}: fold") if fold else card
 
 
@@ -143,7 +144,8 @@ def write_card(dataset: str, card: dict) -> None:
 
 def write_cards_of_folds(dataset: str, cards: dict[Fold, dict]) -> None:
     """The same of all folds of a dataset."""
-    content, arrays = {}, {}
+    content = {}
+    arrays = {}
     for fold, card in cards.items():
         content[str(fold.number)], of_fold = _kept_of(fold.name, card)
         for name, values in of_fold.items():
@@ -166,7 +168,8 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each
     image, (I,), numbered from 0."""
     arrays = files.read_arrays(CARDS / folder_of(dataset) / QUERIES)
-    prefix, of_dataset = prefix_of(dataset), {}
+    prefix = prefix_of(dataset)
+    of_dataset = {}
     for name, values in arrays.items():
         if name.startswith(prefix):
             of_dataset[name.removeprefix(prefix)] = values

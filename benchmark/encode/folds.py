@@ -85,7 +85,8 @@ def _network(source: Path, folder: Path, counted: Mask) -> None:
     standardiser = measured(source / "pooled.npy", counted)
     scale = {}
     if standardiser:
-        mean, deviation = state["pooled_mean"], state["pooled_deviation"]
+        mean = state["pooled_mean"]
+        deviation = state["pooled_deviation"]
         scale["pooled_mean"] = mean + deviation * torch.from_numpy(standardiser.mean)
         further = torch.from_numpy(standardiser.deviation)
         scale["pooled_deviation"] = deviation * further

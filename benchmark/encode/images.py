@@ -316,7 +316,8 @@ def chunks(
         try:
             coming = _submitted(workers, open_one, files[done : done + size])
             for start in range(done, total, size):
-                opening, stop = coming, start + len(coming)
+                opening = coming
+                stop = start + len(coming)
                 coming = _submitted(workers, open_one, files[stop : stop + size])
                 yield slice(start, stop), [future.result() for future in opening]
                 write_json(scratch / PROGRESS, progress | {"done": stop})

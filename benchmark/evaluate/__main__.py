@@ -102,7 +102,8 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             history=training.get("history", {}),
         )
         write_record(folder, record)
-        of_cell, cost = Path(cell.costs), None
+        of_cell = Path(cell.costs)
+        cost = None
         if isinstance(cell, Cell):
             cost = results.read_training_cost(of_cell, Path(cell.checkpoint))
         costs = Costs(training=cost, scoring=scoring)
@@ -182,7 +183,8 @@ def _streamed(
     first_scores = iter(groups)
     for on_split in models:
         for part in on_split.trained.parts:
-            model, first = on_split.again(), next(first_scores)
+            model = on_split.again()
+            first = next(first_scores)
             score_checks.check_retrieval(model, on_split.inputs, part, first)
     seconds = Counter()
     for member in members:
@@ -214,13 +216,17 @@ def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
 def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     """Of sentence-to-sentence retrieval; a query is a caption whose image has
     others."""
-    model, inputs = on_split.model, on_split.inputs
+    model = on_split.model
+    inputs = on_split.inputs
     owners = inputs.owners
-    captions, is_query = np.arange(len(owners)), has_sibling(owners)
-    queries, values = [], []
+    captions = np.arange(len(owners))
+    is_query = has_sibling(owners)
+    queries = []
+    values = []
     first = score_checks.Groups(len(owners), len(owners))
     for block, block_scores in model_scores.sentence_scores(model, inputs):
-        rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
+        rows = block.numpy()
+        scores_QC = block_scores.cpu().numpy()
         first.add(Tile(rows, captions, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
         queries.append(rows[is_query[rows]][ranks.queries])
@@ -240,8 +246,10 @@ def _corrected(
 ) -> Corrected:
     """With a bank of training queries that the seed draws, and for each direction what
     validation chooses. The cost of the row has neither in it."""
-    device, ways = models[0].inputs.device, data.card["ways"]
-    on_val, banks = [], []
+    device = models[0].inputs.device
+    ways = data.card["ways"]
+    on_val = []
+    banks = []
     for trained in [on_split.trained for on_split in models]:
         on_val.append(_encoded(model_on_split(trained, data, "val", device)))
         if cell.how != "dual_softmax":
@@ -258,7 +266,8 @@ def _corrected(
 
 def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
     """Training images, and captions, that the seed draws."""
-    inputs, rng = on_train.inputs, np.random.default_rng(seed)
+    inputs = on_train.inputs
+    rng = np.random.default_rng(seed)
     drawn = []
     for size in (len(inputs.images), len(inputs.owners)):
         rows = rng.permutation(size)[: corrections.BANK]
@@ -304,7 +313,8 @@ def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
 
 def _asked_of(way: str, stream: ScoreStream) -> Asked:
     member = stream.members[0]
-    images, captions = len(member.image_order), len(member.caption_order)
+    images = len(member.image_order)
+    captions = len(member.caption_order)
     queries, items = (images, captions) if way == "i2t" else (captions, images)
     return Asked(way, queries, items, stream)
 
@@ -321,7 +331,8 @@ def _of_localisation(
     matrix = model_scores.score_proposals(trained.model(device), inputs)
     seconds = {"per_pair": (now(device) - started) / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
-    scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
+    scores_NP = matrix.numpy()
+    ious_NP = inputs.ious.numpy()
     for image, proposals_PF in enumerate(inputs.proposals):
         rows = np.flatnonzero(inputs.image_of_phrase == image)
         first_P = first_equal(proposals_PF.numpy())
@@ -398,7 +409,8 @@ def _distances(
 
 def _checked_scores(on_split: ModelOnSplit, member: Encoded) -> np.ndarray:
     """Scores (I, C) of a model with one part, computed twice."""
-    images, captions = len(member.image_order), len(member.caption_order)
+    images = len(member.image_order)
+    captions = len(member.caption_order)
     scores = np.empty((images, captions), np.float32)
     first = score_checks.Groups(images, captions)
     for tile in ScoreStream([member], fusion.mean):

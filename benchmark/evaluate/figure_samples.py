@@ -37,8 +37,10 @@ class Curves:
     (CycleMatch paper, Fig. 6.5)."""
 
     def __init__(self, images: int, captions: int, models: int) -> None:
-        of_i2t, of_t2i = evenly(images, CURVES), evenly(captions, CURVES)
-        every_image, every_caption = np.arange(images), np.arange(captions)
+        of_i2t = evenly(images, CURVES)
+        of_t2i = evenly(captions, CURVES)
+        every_image = np.arange(images)
+        every_caption = np.arange(captions)
         self.queries = {"i2t": of_i2t, "t2i": of_t2i}
         self.picked = {
             "i2t": [Picked(of_i2t, every_caption) for _ in range(models)],
@@ -71,7 +73,9 @@ class Curves:
 def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     """Correlations, maps, the worth of words and attention, each where the model has
     it."""
-    model, inputs, takes = on_split.model, on_split.inputs, on_split.trained.takes
+    model = on_split.model
+    inputs = on_split.inputs
+    takes = on_split.trained.takes
     firsts = first_captions(inputs.owners)
     rows = firsts[:ITEMS]
     features = inputs.images_at(slice(0, len(rows)))
@@ -203,7 +207,8 @@ def _drops(on_split: ModelOnSplit, row: int) -> np.ndarray:
 def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
     """(W, G) attention of the words of caption `row` over the G grid cells of its image
     (SCAN paper, Fig. 4); NaN for a word that is left out of the input."""
-    model, inputs = on_split.model, on_split.inputs
+    model = on_split.model
+    inputs = on_split.inputs
     captions = model.encode_captions(inputs.captions_at(slice(row, row + 1)))
     weights_WR = model.attention(on_split.image(row), captions)[0].float().cpu().numpy()
     position_W = word_positions(on_split.vocabulary, tokenise(on_split.texts[row]))

@@ -267,7 +267,8 @@ def places(
         return np.arange(len(values))
     rows_by = {name: rows_of_items(ids, name, forms) for name, ids in sources.items()}
     best = max(rows_by, key=lambda name: (rows_by[name] >= 0).sum())
-    ids, items = sources[best], rows_by[best]
+    ids = sources[best]
+    items = rows_by[best]
     _refuse_repeated(rows.path, values, ids)
     lacks = items < 0
     if lacks.any():
@@ -500,7 +501,8 @@ def _tensors(path: Path, what: str) -> Rows:
 def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     """Arrays of one dimension with text or whole numbers are ids; one other is the
     rows."""
-    ids, values = {}, {}
+    ids = {}
+    values = {}
     for name, array in arrays.items():
         if array.ndim == 1 and array.dtype.kind in "USiu":
             ids[name] = np.strings.decode(array) if array.dtype.kind == "S" else array
@@ -610,7 +612,8 @@ def ranks_of(
 
 
 def _parquet(path: Path, what: str) -> Rows:
-    table, columns = parquet_table(path), {}
+    table = parquet_table(path)
+    columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         columns[name] = _array(column.combine_chunks())
     return _table(path, columns, what)
@@ -722,7 +725,8 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
     """Those columns of text that are numbers: (N,), or (N, F) of lists. They are
     integers if all are written so."""
-    cells, numbers = {}, {}
+    cells = {}
+    numbers = {}
     for name, column in columns.items():
         texts = column.str.strip()
         cells[name] = texts.to_numpy(object)
@@ -771,7 +775,9 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
 def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) -> Rows:
     """One column of lists, or one per number, of one type and named in a series; and
     ids."""
-    ids, numbers, integers = {}, {}, {}
+    ids = {}
+    numbers = {}
+    integers = {}
     for name, column in columns.items():
         array = np.asarray(column)
         if is_id(name) and array.ndim == 1:

@@ -183,7 +183,8 @@ def _of_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     kinds = mat_files.REAL + mat_files.WHOLE
     values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)
     bbs = _numbers(f"{path}: bbs", values, (4, 5))
-    starts, sizes = bbs[:, :2], bbs[:, 2:4]
+    starts = bbs[:, :2]
+    sizes = bbs[:, 2:4]
     boxes = np.concatenate([starts - 1, starts + sizes], axis=1)
     has_scores = bbs.shape[1] == 5
     return boxes, bbs[:, 4] if has_scores else np.zeros(len(bbs))

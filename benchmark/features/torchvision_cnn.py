@@ -43,7 +43,8 @@ class Network(nn.Module):
 
     def __init__(self, trunk: nn.Module, head: nn.Module | None, size: int = 1) -> None:
         super().__init__()
-        self.trunk, self.head = trunk, head
+        self.trunk = trunk
+        self.head = head
         self.register_buffer("pooled_mean", torch.zeros(size))
         self.register_buffer("pooled_deviation", torch.ones(size))
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))

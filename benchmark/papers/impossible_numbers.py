@@ -75,7 +75,8 @@ def findings(rows: Iterable[Audited]) -> list[Finding]:
 
 
 def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
-    recalls, numbers = {}, row.numbers
+    recalls = {}
+    numbers = row.numbers
     for cut in CUTS:
         name = f"{way}_r{cut}"
         if name not in numbers:
@@ -98,7 +99,8 @@ def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
 
 def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
     """A recall of N queries is a multiple of 100 / N."""
-    queries, number = row.queries.get(way), row.numbers[name]
+    queries = row.queries.get(way)
+    number = row.numbers[name]
     if not queries:
         return
     step = WHOLE / (queries * row.folds)
@@ -118,7 +120,8 @@ def _median(
     name = f"{way}_medr"
     if name not in row.numbers:
         return
-    median, folds = row.numbers[name], row.folds
+    median = row.numbers[name]
+    folds = row.folds
     if median.value + median.half < 1:
         yield _finding(Rule.RANGE, row, [name], "the best rank is 1")
         return
@@ -167,7 +170,9 @@ def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[F
     if not queries:
         return
     shares = [recalls[cut].value / WHOLE for cut in CUTS]
-    first, middle, last = shares[0], shares[1] - shares[0], shares[2] - shares[1]
+    first = shares[0]
+    middle = shares[1] - shares[0]
+    last = shares[2] - shares[1]
     names = [f"{way}_r{cut}" for cut in CUTS]
     slack = 2 * max(10.0**-number.decimals for number in recalls.values()) / WHOLE
     for (share, ranks), (later, more) in pairwise([(first, 1), (middle, 4), (last, 5)]):

@@ -458,7 +458,8 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         return part.printed
     if part.table is None or len(part.presets) == 1:
         return None
-    table, effects = paper.tables[part.table], []
+    table = paper.tables[part.table]
+    effects = []
     for preset in part.presets:
         numbers = {}
         for row in table.rows:
@@ -503,7 +504,8 @@ def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
     parts = [
         p for paper in papers().values() for claim in paper.claims for p in claim.parts
     ]
-    found, known = [], presets()
+    found = []
+    known = presets()
     for part, dataset in product(parts, params.datasets):
         run = [
             cells[dataset, preset]

@@ -188,7 +188,8 @@ def counts_of(
 
 def summary(card: dict, layers: Iterable[Layer]) -> list[str]:
     """What was prepared, in lines."""
-    counts, splits = card["counts"], []
+    counts = card["counts"]
+    splits = []
     for split in SPLITS:
         if counts[split]["images"]:
             splits.append(f"{split} {counts[split]['images']}")
@@ -229,7 +230,8 @@ def oddities(
     for row in images[is_extreme & (images["file"] != "")].itertuples():
         extreme.append(f"{row.file} ({row.width} x {row.height})")
     uncaptioned = images[~images["image_id"].isin(captions["image_id"])]
-    files, ids = uncaptioned["file"], uncaptioned["image_id"]
+    files = uncaptioned["file"]
+    ids = uncaptioned["image_id"]
     repeats = captions[captions.duplicated(["image_id", "text"])]
     notes = {
         f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "

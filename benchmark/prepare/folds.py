@@ -66,7 +66,8 @@ def prepare_folds(params: Params, name: str) -> list[str]:
     files = [file for file in whole.images["file"] if file]
     pictures = measure(files, raw.pictures(), name) if files else []
     picture_of = dict(zip(files, pictures, strict=True))
-    cards, lines = {}, []
+    cards = {}
+    lines = []
     for fold in folds_of(name, count):
         splits = splits_of(fold, whole.images["split"], fold_of_image)
         images, captions, seen = _tables_of(whole, splits, picture_of)
@@ -102,7 +103,8 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
     hashed = training["image_id"].map(_sha256)
     groups = hashed.groupby(training["group"]).agg(["size", "min"])
     groups = groups.sort_values(["size", "min"], ascending=[False, True])
-    sizes, fold_of_group = [0] * (count - 1), {}
+    sizes = [0] * (count - 1)
+    fold_of_group = {}
     for group in groups.itertuples():
         place = sizes.index(min(sizes))
         sizes[place] += group.size

@@ -82,7 +82,8 @@ BESIDE = {  # key of the images -> keys on its level that are read or say nothin
 def records(path: Path, name: str, seen: Annotations) -> Iterator[Record]:
     """The records of an annotation file, which errors call `name`."""
     text = text_of(path, name)
-    kind, is_json = path.suffix.lower(), text.lstrip()[:1] in ("[", "{")
+    kind = path.suffix.lower()
+    is_json = text.lstrip()[:1] in ("[", "{")
     if kind == ".jsonl":
         return json_lines(text, name)
     if is_json or kind == ".json":
@@ -267,7 +268,8 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     rows_of = _rows_of_images(coco, name)
     order = []
     for row, image in enumerate(coco.images):
-        captions, places = [], []
+        captions = []
+        places = []
         for caption_row in rows_of[str(image.id)]:
             annotation = coco.annotations[caption_row]
             captions.append({"caption": annotation.caption} | annotation.model_extra)

@@ -154,7 +154,8 @@ def entry(
     Raises UserError for a record without image or captions, and for facts of captions
     that contradict each other or their image.
     """
-    where, facts = record.where, record.facts
+    where = record.where
+    facts = record.facts
     nested_keys.gather(seen.keys, facts)
     seen.usual |= record.form.usual
     image = _fact(where, facts, "image", seen)
@@ -336,7 +337,8 @@ def _shared(
         if other is None:
             continue
         if value is None:
-            value, place = other, f"{sentence.where}, a caption of the same image"
+            value = other
+            place = f"{sentence.where}, a caption of the same image"
         elif not is_same(role, value, other):
             raise UserError(
                 f"{sentence.where}: {role}",
@@ -351,7 +353,8 @@ def _captions(
     record: Record, sentences: list[Sentence], seen: Annotations
 ) -> list[Caption]:
     """The captions, with the ids that the file gives to each, or to all in a list."""
-    facts, number = record.facts, None
+    facts = record.facts
+    number = None
     names = (*CAPTION_IDS, "id")
     ids = [_own_id(each.facts, names, each.path, seen) for each in sentences]
     for key, value in facts.items():
@@ -379,7 +382,8 @@ def _captions(
 def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
     """The captions of a record. Of several keys some may be blank: images may have
     fewer captions than there are columns."""
-    where, facts = record.where, record.facts
+    where = record.where
+    facts = record.facts
     keys = [record.form.captions]
     if not record.form.captions:
         keys = caption_keys(facts, where)

@@ -115,7 +115,8 @@ def listed(
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
     """The same columns from Karpathy's JSON; its raw sentences are the official
     captions. The index is `sentid`, where every sentence has one."""
-    rows, sentids = [], []
+    rows = []
+    sentids = []
     for entry in entries:
         sentids += entry.sentids
         for number, text in enumerate(entry.captions):

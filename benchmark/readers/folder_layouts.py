@@ -274,10 +274,8 @@ def of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     for name in files:
         for key, sample in _samples(raw / name).items():
             where = f"{name}: {key}"
-            image, text = (
-                _of_kinds(sample, IMAGES, where),
-                _of_kinds(sample, TEXTS, where),
-            )
+            image = _of_kinds(sample, IMAGES, where)
+            text = _of_kinds(sample, TEXTS, where)
             if image is None:
                 raise UserError(
                     where,
@@ -371,9 +369,11 @@ def of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator[
     image_of = _texts_beside(raw)
     for name in files:
         captions = _captions(text_of(raw / name, name, LARGEST_TEXT))
-        record, folder = Record(name, {"caption": captions}), PurePosixPath(name).parent
+        record = Record(name, {"caption": captions})
+        folder = PurePosixPath(name).parent
         yield entry_of(record, seen, image_of[name], str(folder))
-    described, alone = set(image_of.values()), []
+    described = set(image_of.values())
+    alone = []
     for name in filter(folder_files.is_image, folder_files.below(raw)):
         if name not in described:
             alone.append(name)

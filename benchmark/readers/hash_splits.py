@@ -72,7 +72,8 @@ def with_taken(
             found=len(order),
             do="lower the option",
         )
-    split_of, start = {}, 0
+    split_of = {}
+    start = 0
     for split, count in numbers.items():
         taken = order[start : start + count]
         split_of |= dict.fromkeys(taken, split)

@@ -69,11 +69,14 @@ def files(raw: Path) -> list[str]:
 def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """The images with the captions that belong to them; the images are the side without
     texts."""
-    corpus, queries = _side(raw, files[0], seen), _side(raw, files[1], seen)
+    corpus = _side(raw, files[0], seen)
+    queries = _side(raw, files[1], seen)
     are_images_queries = queries.texts < corpus.texts
-    images, captions = corpus, queries
+    images = corpus
+    captions = queries
     if are_images_queries:
-        images, captions = queries, corpus
+        images = queries
+        captions = corpus
     if images.texts or captions.texts < len(captions.items):
         expected = f"texts in all of {captions.file} and in none of {images.file}"
         actual = f"{corpus.texts} of {len(corpus.items)} and "
@@ -143,9 +146,11 @@ def _add(
     for pair in judgements:
         if pair.score <= 0:
             continue
-        image, caption = pair.item, pair.query
+        image = pair.item
+        caption = pair.query
         if are_images_queries:
-            image, caption = pair.query, pair.item
+            image = pair.query
+            caption = pair.item
         earlier = links.split_of.setdefault(image, split)
         if earlier != split:
             raise UserError(
@@ -163,7 +168,8 @@ def _groups(images: Side, links: Links) -> dict[str, list[str]]:
     members = {image: [image] for image in images.items}
     for first, *others in filter(None, links.images_of.values()):
         for other in others:
-            group, joined = members[first], members[other]
+            group = members[first]
+            joined = members[other]
             if joined is not group:
                 group += joined
                 members |= dict.fromkeys(joined, group)
@@ -201,7 +207,8 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
     """The corpus or the queries. An item without text is an image: the file that it
     names, else the only one of its id, which may lack the folder and the ending."""
     files_of = _images_by_short_names(raw)
-    text, items = text_of(raw / name, name, LARGEST), {}
+    text = text_of(raw / name, name, LARGEST)
+    items = {}
     is_json = name.endswith(".jsonl")
     for record in json_lines(text, name) if is_json else _tabbed(text, name):
         facts = record.facts
@@ -232,7 +239,8 @@ def _item(
     for key, value in record.facts.items():
         if key == id_key or value in ("", None):
             continue
-        is_caption, is_image = bool(caption_name(key)), is_image_name(key)
+        is_caption = bool(caption_name(key))
+        is_image = is_image_name(key)
         if is_caption or is_image:
             facts[key] = value
         has_caption |= is_caption

@@ -97,7 +97,8 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
     and a blank caption.
     """
     data = parse_json(archives.text(path, name), path.name, UNCHANGED)
-    entries, seen = [], set()
+    entries = []
+    seen = set()
     for row, image in enumerate(checked(_File, data, path.name).images):
         entry = _entry(image, f"{path.name}: images[{row}]")
         if splits and entry.split not in splits:

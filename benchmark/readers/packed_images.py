@@ -124,7 +124,8 @@ def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
 
 
 def _keys_of(column: pa.Field) -> list[tuple[str, ...]]:
-    kind, keys = column.type, []
+    kind = column.type
+    keys = []
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     if not pa.types.is_struct(kind):
@@ -204,7 +205,8 @@ def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:
 
 def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
     """The names of the columns of images, and of the others."""
-    images, others = [], []
+    images = []
+    others = []
     for column in table.schema_arrow:
         names = images if _is_image(column.type) else others
         names.append(column.name)
@@ -276,9 +278,11 @@ def _many(pages: Iterable[Page]) -> int:
 def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
     """The numbers and structs, by their fields, of a struct in Thrift's compact
     protocol."""
-    fields, number = {}, 0
+    fields = {}
+    number = 0
     while head := data.read(1)[0]:
-        step, kind = head >> 4, head & 15
+        step = head >> 4
+        kind = head & 15
         number = number + step if step else _varint(data) >> 1
         fields[number] = None
         if kind in INTEGERS:
@@ -296,7 +300,8 @@ def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
 
 
 def _varint(data: BinaryIO) -> int:
-    number, shift = 0, 0
+    number = 0
+    shift = 0
     while (byte := data.read(1)[0]) & 128:
         number = number | (byte & 127) << shift
         shift = shift + 7
@@ -333,7 +338,8 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
 @lru_cache(maxsize=4096)
 def _starts(path: Path, state: tuple) -> list[int]:
     """The first row of each row group."""
-    starts, end = [], 0
+    starts = []
+    end = 0
     with parquet(path) as table:
         for group in range(table.num_row_groups):
             starts.append(end)
@@ -360,7 +366,8 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
                 found=unpacked,
                 do=SMALLER,
             )
-        contents, size = [], 0
+        contents = []
+        size = 0
         for batch in table.iter_batches(_many(read), [group], [leaf]):
             size += batch.nbytes
             if size > files.ALWAYS + REPEATED * unpacked:

@@ -60,7 +60,8 @@ def layout(folder: Path) -> list[Part]:
     Raises UserError for a file that is missing or cut, for counts that disagree, and
     for an id that occurs twice.
     """
-    parts, seen = [], {}
+    parts = []
+    seen = {}
     for split, stem in _stems(folder).items():
         captions_file, ids_file, ims = (folder / f"{stem}_{end}" for end in ENDS)
         captions = _captions(captions_file)
@@ -86,7 +87,8 @@ def layout(folder: Path) -> list[Part]:
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
     """The tables of a folder; `files` maps the ids of images that have a picture to its
     file."""
-    rows, captions = [], []
+    rows = []
+    captions = []
     for part in parts:
         for row, image_id in enumerate(part.ids):
             rows.append((image_id, files.get(image_id, ""), part.split, image_id))

@@ -185,7 +185,8 @@ def _fault_of(
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     """The table if fields may be enclosed in quotation marks."""
-    table, several = Table(columns), []
+    table = Table(columns)
+    several = []
     text = lines
     if layout.is_padded:  # csv allows blanks before a quotation mark alone
         after = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
@@ -199,7 +200,8 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     start = 1
     try:
         for number, cells in enumerate(rows):
-            first, start = start, rows.line_num + 1
+            first = start
+            start = rows.line_num + 1
             if number == 0 or not any(cells):
                 continue
             if fault := _fault_of(first, cells, columns, layout):

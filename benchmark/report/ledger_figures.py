@@ -161,7 +161,8 @@ def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     if row.graded and len(row.graded.decisive.set_ups) > 1:
         groups.append(pooled_marks(row.graded.decisive, kind.denies))
     for finding in row.findings:
-        compared, conclusion = finding.compared, finding.conclusion
+        compared = finding.compared
+        conclusion = finding.conclusion
         decisive = row.graded.decisive if row.graded else None
         if decisive and part_of(finding, decisive.index):
             compared = part_of(finding, decisive.index)

@@ -176,7 +176,8 @@ def text_of(cell: object) -> str:
 
 def as_markdown(table: Table) -> str:
     """The table, whose title is left to the heading of the page."""
-    heads, aligned = [], ""
+    heads = []
+    aligned = ""
     for head in table.frame:
         heads.append(inside(head))
         aligned += "r" if table.is_of_numbers(head) else "l"

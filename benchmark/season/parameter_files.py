@@ -224,10 +224,12 @@ def keep_file(source: Path, season: str) -> None:
     """A season file from elsewhere is kept with what is made from it, in place of an
     earlier state of the same file. Raises UserError where it would take the place of
     another one, or of a copy that was edited itself."""
-    target, local = SEASONS / season / SEASON_FILE, read_local()
+    target = SEASONS / season / SEASON_FILE
+    local = read_local()
     if target.is_file() and source.resolve() == target.resolve():
         return
-    before, file = local.kept.get(season), str(source.absolute())
+    before = local.kept.get(season)
+    file = str(source.absolute())
     if target.is_file() and target.read_bytes() != source.read_bytes():
         if before != Kept(file=file, sha256=sha256(target)):
             raise UserError(
@@ -245,7 +247,8 @@ def keep_file(source: Path, season: str) -> None:
 def check_kept(season: str) -> None:
     """Raises UserError where the file that a season was copied from was edited
     since."""
-    kept, target = read_local().kept.get(season), SEASONS / season / SEASON_FILE
+    kept = read_local().kept.get(season)
+    target = SEASONS / season / SEASON_FILE
     if kept is None or not is_file(kept.file):
         return
     if sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):

@@ -70,7 +70,9 @@ def write_digests(params: Params) -> None:
     that it has other stages than its pipelines, or other settings of its datasets than
     what seasons share."""
     path = SEASONS / params.season / "dvc.yaml"
-    contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
+    contents = _contents(params)
+    own = _settings(params)
+    shared = _on_disk(SHARED)
     is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
     if _on_disk(path) != contents[path] or not is_same:
         raise UserError(
@@ -255,7 +257,8 @@ def shared_settings(params: Params) -> dict[str, dict]:
     """The datasets and feature sets of a season beside those of the others, without
     those that no season has any more. Raises UserError where another season has other
     settings of them."""
-    before, ours = _on_disk(SHARED), _settings(params)
+    before = _on_disk(SHARED)
+    ours = _settings(params)
     others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
     others.pop(params.season, None)
     content = {}
@@ -285,7 +288,8 @@ def _settings(params: Params) -> dict[str, dict]:
     """What other seasons must agree about with a season, by group; that of folds is
     there where it has some."""
     shared = {"reader", "source", "options"}
-    datasets, feature_sets = {}, {}
+    datasets = {}
+    feature_sets = {}
     for key, settings in params.datasets.items():
         datasets[key] = settings.model_dump(include=shared, exclude_none=True)
     for key, settings in params.feature_sets.items():
@@ -535,7 +539,8 @@ def _collecting(season: str, folder: str, item: dict[str, str]) -> Stage:
 
 
 def _report(params: Params) -> Stage:
-    name, folder = params.season, SEASONS / params.season
+    name = params.season
+    folder = SEASONS / params.season
     own_files = [folder / "tuning.csv", folder / EXTERNAL]  # of `tune` and `score`
     for method in {cell.method.removesuffix(".py") for cell in params.cells.values()}:
         file = Path(method if "/" in method else f"methods/{method}")
@@ -543,7 +548,8 @@ def _report(params: Params) -> Stage:
     data = []
     for dataset in params.datasets:
         data += [f"data/prepared/{dataset}", f"data/cards/{dataset}"]
-    writes, pages = {}, f"reports/{name}"
+    writes = {}
+    pages = f"reports/{name}"
     for page in PAGES:
         writes |= _in_git(f"{pages}/{page}")
     return Stage(

@@ -81,7 +81,8 @@ def resolve(
     resolver = _Resolver(name, declared, known, takes)
     for cell in _chosen(resolver, only):
         resolver.add(*cell)
-    datasets, folds = {}, {}
+    datasets = {}
+    folds = {}
     for dataset, settings in season.datasets.items():
         reader = settings.reader or dataset
         datasets[dataset] = settings.model_copy(update={"reader": reader})
@@ -279,7 +280,8 @@ class _Resolver:
         return run
 
     def _chosen_by(self, patterns: list[str], presets: list[str]) -> list[str]:
-        wanted, unwanted = [], []
+        wanted = []
+        unwanted = []
         for pattern in patterns:
             if pattern.startswith("!"):
                 unwanted.append(pattern[1:])
@@ -336,7 +338,8 @@ class _Resolver:
         settings = json.dumps(options, sort_keys=True)
         key = f"{self.contract} {self.code[method]} {settings}"
         if key not in self.remembered:
-            module, where = plugins.method_of(method), f"preset {preset}"
+            module = plugins.method_of(method)
+            where = f"preset {preset}"
             self.remembered[key] = asdict(plugins.inputs_of(module, options, where))
         facts = self.remembered[key]
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
@@ -344,9 +347,11 @@ class _Resolver:
     def add(self, dataset: str, preset: str, seed: int) -> None:
         """Raises UserError where names that have hyphens, as keys do, make two keys
         equal."""
-        season, row = self.season, self.known[preset][1]
+        season = self.season
+        row = self.known[preset][1]
         keeps = []
-        seeds, is_whole = self.seeds(dataset, preset), not fold_of(dataset)
+        seeds = self.seeds(dataset, preset)
+        is_whole = not fold_of(dataset)
         if is_whole and _fits(preset, season.pages) and seed == seeds[0]:
             keeps.append(SAMPLES)
         if is_whole and _fits(preset, season.answers):
@@ -419,7 +424,8 @@ class _Resolver:
         them with those of localisation. A named part is a score that the member's
         method declares."""
         fuse = self.known[preset][1].fuse
-        where, advice = f"season {self.name}: {preset}", "correct `fuse` of the preset"
+        where = f"season {self.name}: {preset}"
+        advice = "correct `fuse` of the preset"
         for name, _ in fuse.members:
             self._check_run(dataset, preset, name, seed)
         takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
@@ -513,7 +519,8 @@ class _Resolver:
                 do=f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders",
             )
         elif kind == "contexts":
-            settings, last = SentenceEncoder(weights=settings.weights), "tokens"
+            settings = SentenceEncoder(weights=settings.weights)
+            last = "tokens"
         marks = [encoder, settings.slug, last]
         if kind == "phrases":
             marks.insert(0, "phrases")
@@ -531,7 +538,8 @@ class _Resolver:
     ) -> str:
         """The folder of a feature set. What is fitted to nothing is computed once, for
         the whole dataset, and taken from there for its folds."""
-        slug, fold = slug or settings.slug, fold_of(dataset)
+        slug = slug or settings.slug
+        fold = fold_of(dataset)
         folder = f"data/features/{dataset}/{slug}"
         is_fixed = kind in ("pictures", "proposals") or encoder == TRANSFORMER
         if fold and is_fixed:

@@ -183,7 +183,8 @@ def retrieval_data(
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
-        scores, ways = model_scores.score(model, validation), data.card["ways"]
+        scores = model_scores.score(model, validation)
+        ways = data.card["ways"]
         return selection.retrieval_recalls(scores, validation.relevant, ways)
 
     classes = data.split("train").group_of_image

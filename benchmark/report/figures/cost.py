@@ -24,9 +24,11 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return
-    query, items = "a caption", "image"
+    query = "a caption"
+    items = "image"
     if "i2t" in board.ways:
-        query, items = "an image", "caption"
+        query = "an image"
+        items = "caption"
     left_out = sum(map(len, settings.values())) - len(timed)
     yield ReportFigure(
         name="cost",

@@ -60,7 +60,8 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
             "after: embeddings": after,
         }
         labels = ("image", "image", "Pearson correlation")
-        first, last = off_diagonal(before), off_diagonal(after)
+        first = off_diagonal(before)
+        last = off_diagonal(after)
         yield ReportFigure(
             name="correlations",
             figure=style.matrix_panels(matrices, labels, "RdBu_r", -1),
@@ -123,7 +124,8 @@ def branch_losses(losses: pd.DataFrame) -> Figure:
 def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
     rows = list(filter(None, map(board.row, MAPPED)))
-    maps, distances = {}, []
+    maps = {}
+    distances = []
     for row in rows:
         for name, points in row.samples.items():
             if name.startswith(MAP):

@@ -22,7 +22,8 @@ SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retriev
 
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
-    retrieval, localisation = board.retrieval, board.localisation
+    retrieval = board.retrieval
+    localisation = board.localisation
     drawn = dict.fromkeys((*SECTIONS, "phrases"), "")
     page = f"datasets/{board.dataset}.md"
     if retrieval.ranked:
@@ -30,7 +31,8 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         for section in SECTIONS:
             drawn[section] = figures.section(section, inputs, board.dataset, page)
     if localisation.ranked:
-        inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
+        inputs = FigureInputs(board=localisation)
+        stem = f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
     seen = [captions_seen(board, row) for row in board.ranked]
@@ -79,7 +81,8 @@ def overlap_and_rsum(board: Board) -> RankCorrelation | None:
     correction changes S and no model. None of few rows."""
     rows = [row for row in board.ranked if row.has_scores and not is_corrected(row)]
     overlaps = [row.mean(result_tables.S) for row in rows]
-    rsums, methods = [row.mean("rsum") for row in rows], [row.method for row in rows]
+    rsums = [row.mean("rsum") for row in rows]
+    methods = [row.method for row in rows]
     return rank_correlation(overlaps, rsums, methods)
 
 
@@ -140,7 +143,8 @@ def _features(board: Board) -> list[str]:
     """The features that were used, and by which methods: a line each."""
     methods: dict[str, set[str]] = {}
     for outcome in board.outcomes:
-        images, text = outcome.record.image_features, outcome.record.text_features
+        images = outcome.record.image_features
+        text = outcome.record.text_features
         weights = images.get("weights", {}).get("file", "unknown")
         encoder = images.get("encoder", "unknown")
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []

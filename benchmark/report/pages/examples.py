@@ -102,7 +102,8 @@ def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
     split = inputs.data.split("test")
     texts_C = inputs.data.captions["text"].iloc[split.caption_rows].map(escaped)
     texts_C = texts_C.to_numpy()
-    retrieved, preset = outcome.retrieved, outcome.record.preset
+    retrieved = outcome.retrieved
+    preset = outcome.record.preset
     name = f"{preset}-found"
     by_image, by_caption = [], []  # rows of the two tables
     for query, result in chosen(outcome.ranks("i2t")) if "i2t" in retrieved else ():
@@ -145,7 +146,8 @@ class Thumbnails:
 def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) -> str:
     """Markdown of thumbnails, with the first caption of each image as alternative
     text; saves the file unless another gallery did."""
-    data, split = inputs.data, inputs.data.split("test")
+    data = inputs.data
+    split = inputs.data.split("test")
     path = place.figures.folder / place.thumbnails / f"{shown.file}.png"
     if path not in place.figures.written:
         framed = []

@@ -173,7 +173,9 @@ def differences_table(
     differences: Sequence[DifferenceOverFolds], every: Board
 ) -> Table:
     """A row for each part of a claim; `every` is the board of all folds."""
-    count, lines, last = len(every.fold_boards), [], None
+    count = len(every.fold_boards)
+    lines = []
+    last = None
     for difference in differences:
         name = statement(difference.claim)
         if len(difference.claim.verdicts) > 1:

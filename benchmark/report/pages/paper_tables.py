@@ -27,12 +27,15 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
     """A whole table as a paper prints it for a place, rows of others included, with
     what this board has for the paper's own rows: the means of the trainings with their
     intervals, whether they can be compared, and else why there is nothing."""
-    printed, lines, ids = paper.tables[number], [], []
+    printed = paper.tables[number]
+    lines = []
+    ids = []
     for row in printed.rows:
         if place not in row.numbers:
             continue
         measured = board.row(row.preset) if row.preset else None
-        comparable, remark = None, row.note or row.unplayed
+        comparable = None
+        remark = row.note or row.unplayed
         if measured and measured.played:
             comparable = _comparable(obstacles(paper, board, measured, place))
         elif measured:
@@ -99,7 +102,8 @@ def _narrow(table: Table) -> Table:
     once, in the title; whether a row is comparable, in its label, if rows differ."""
     frame = table.frame
     heads = _shown_heads(frame)
-    cells, title = frame[heads], table.title
+    cells = frame[heads]
+    title = table.title
     intervals = [cell for cell in cells.to_numpy().flat if cell.low is not None]
     if {cell.note for cell in intervals} == {DAGGER}:
         cells = cells.map(lambda cell: replace(cell, note=""))

@@ -53,8 +53,10 @@ def leaderboard(board: Board) -> Table:
     metrics = _leaderboard_metrics(board, task)
     columns = metric_cells(board, board.ranked, metrics)
     main = METRICS[metrics[0]].heading
-    is_compared, of_all = comparisons.is_compared(board), shared_flags(board)
-    lines, ids = [], []
+    is_compared = comparisons.is_compared(board)
+    of_all = shared_flags(board)
+    lines = []
+    ids = []
     ranks = comparisons.rank_intervals(board)
     for index, (row, ends) in enumerate(zip(board.ranked, ranks, strict=True)):
         own = [letter for letter in _letters(board, row) if letter not in of_all]
@@ -102,7 +104,8 @@ def first_page(board: Board) -> Table:
     table = leaderboard(board)
     best = {row.method: row for row in reversed(board.ranked)}
     ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
-    shown, own = ordered[:SHOWN], [row for row in board.ranked if row.is_own]
+    shown = ordered[:SHOWN]
+    own = [row for row in board.ranked if row.is_own]
     if own and own[0] not in shown:
         shown[-1] = own[0]
     shown += [row for row in board.ranked if row.is_external]
@@ -252,9 +255,11 @@ def query_seconds(row: Row) -> float:
     caption among all images. Median over the seeds.
     """
     record = row.played[0].record
-    encoding, items = "per_caption", record.images
+    encoding = "per_caption"
+    items = record.images
     if "i2t_r1" in record.metrics:
-        encoding, items = "per_image", record.captions
+        encoding = "per_image"
+        items = record.captions
     times = []
     for outcome in row.played:
         seconds = outcome.scoring.seconds
@@ -282,7 +287,8 @@ def of_each_row(board: Board) -> Table:
     """Against which rows nothing is concluded, the other flags of a row but those that
     all rows have, and how many options a season scaled, of a fusion those of its
     members."""
-    of_all, lines = set(shared_flags(board)), []
+    of_all = set(shared_flags(board))
+    lines = []
     other_encoder = flags.OTHER_TEXT_ENCODER
     are_mixed = any(flags.has_flag(board, row, other_encoder) for row in board.ranked)
     for row in sorted(board.ranked, key=lambda row: row.title):
@@ -292,7 +298,8 @@ def of_each_row(board: Board) -> Table:
         for letter in "ND" if is_known else "NDS":
             obstacles[letter] = f"any row ({flags.NAMES[letter]})"
         obstacles["G"] = "rows with the paper's text encoder"
-        blocking, warnings = [], []
+        blocking = []
+        warnings = []
         for letter in letters:
             if letter in obstacles:
                 blocking.append(obstacles[letter])
@@ -350,7 +357,8 @@ def remarks(board: Board) -> Table:
 
 def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. The options of a fusion are those of its members."""
-    record, declared = row.record, row.declared
+    record = row.record
+    declared = row.declared
     pairs = []
     for name in record.scaled:
         if name in record.options:
@@ -450,9 +458,11 @@ def interval_of(
 ) -> Number | None:
     """The interval of a row for other images and other trainings. Where nothing is
     known of other trainings it is over the test images only, and has a dagger."""
-    ends, note = comparisons.interval(board, row, metric), ""
+    ends = comparisons.interval(board, row, metric)
+    note = ""
     if ends is None:
-        ends, note = comparisons.interval_over_images(board, row, metric), DAGGER
+        ends = comparisons.interval_over_images(board, row, metric)
+        note = DAGGER
     return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 
