@@ -60,14 +60,13 @@ def main(arguments: argparse.Namespace) -> None:
     is_eee = arguments.format == EEE
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
-        expected = f"--format {EEE} with --out FOLDER, and nothing else"
-        found = "--out alone" if arguments.out else f"--format {EEE} alone"
+        actual = "--out alone" if arguments.out else f"--format {EEE} alone"
         if others and is_eee:
-            found = "a table, --queries or --trec beside it"
+            actual = "a table, --queries or --trec beside it"
         raise UserError(
             "export",
-            expected=expected,
-            found=found,
+            expected=f"--format {EEE} with --out FOLDER, and nothing else",
+            found=actual,
             do=f"run: rematch export --format {EEE} --out FOLDER",
         )
     if arguments.queries and arguments.queries.suffix != ".parquet":

@@ -133,8 +133,11 @@ def shown(pairs: Sequence[SharedPair], names: Sequence[Sequence[str]]) -> str:
         f"{len(equal)} pairs are equal pixel for pixel, {len(pairs) - len(equal)} nearly",
     ]
     for pair in pairs[:SHOWN]:
-        how = "equal" if pair.bits is None else f"{pair.bits} of {NEAR_BITS} bits"
-        lines.append(f"  {printable(pair.first)}  {printable(pair.second)}  ({how})")
+        likeness = "equal"
+        if pair.bits is not None:
+            likeness = f"{pair.bits} of {NEAR_BITS} bits"
+        both = f"{printable(pair.first)}  {printable(pair.second)}"
+        lines.append(f"  {both}  ({likeness})")
     if len(pairs) > SHOWN:
         lines.append(f"  and {len(pairs) - SHOWN} more: --out FILE.csv has all")
     return "\n".join(lines)

@@ -132,11 +132,11 @@ def main(arguments: argparse.Namespace) -> None:
         margin=arguments.margin,
         power=arguments.power,
     )
-    found = facts_of(plan, arguments.seeds, arguments.images)
+    facts = facts_of(plan, arguments.seeds, arguments.images)
     if arguments.format == JSON:
-        print(json_text(found), end="")
+        print(json_text(facts), end="")
     else:
-        print(shown(found))
+        print(shown(facts))
 
 
 def facts_of(
@@ -146,12 +146,15 @@ def facts_of(
     the claim, from 0 to 1, or the smallest true difference that is shown; None where
     nothing would be known of other trainings. Raises UserError for too few of them."""
     image_count = plan.known.image_count
-    multiples = (1, 2, 4, 10)
-    usual = {max(MIN_TEST_QUERIES, image_count * n // 2) for n in multiples}
+    halves = (1, 2, 4, 10)
+    usual = {max(MIN_TEST_QUERIES, image_count * half // 2) for half in halves}
     seeds = list(seeds or SEEDS)
     images = list(images or sorted(usual))
     _check_least("--seeds", seeds, 1)
     _check_least("--images", images, MIN_TEST_QUERIES)
+    cells = []
+    for seed_count in seeds:
+        cells.append([plan.cell(seed_count, count) for count in images])
     facts = {
         "kind": plan.kind.name,
         "metric": plan.metric,
@@ -160,7 +163,7 @@ def facts_of(
         "goal": plan.goal,
         "seeds": seeds,
         "images": images,
-        "cells": [[plan.cell(each, count) for count in images] for each in seeds],
+        "cells": cells,
         "image_count": image_count,
         "source": plan.known.source,
     }
@@ -177,8 +180,9 @@ def shown(facts: Mapping) -> str:
     difference = facts["difference"]
     heads = ["seeds of each row", *(f"{count:,} images" for count in facts["images"])]
     rows = []
-    for each, cells in zip(facts["seeds"], facts["cells"], strict=True):
-        rows.append([str(each), *(_cell(cell, difference) for cell in cells)])
+    for seeds, cells in zip(facts["seeds"], facts["cells"], strict=True):
+        texts = [_cell(cell, difference) for cell in cells]
+        rows.append([str(seeds), *texts])
     claim = f"({facts['kind']}, {facts['metric']}"
     if difference is None:
         sentence = (
@@ -431,10 +435,9 @@ def of_season(origin: Origin, metric: str) -> Known:
         )
     seeds = fmean(part.variance for part in parts)
     images = median(of_images)
-    source = (
-        f"Standard deviations on {board.dataset}: {seeds**0.5:.2g} between trainings, "
-        f"{images**0.5:.2g} from the images"
-    )
+    between_seeds = f"{seeds**0.5:.2g} between trainings"
+    from_images = f"{images**0.5:.2g} from the images"
+    source = f"Standard deviations on {board.dataset}: {between_seeds}, {from_images}"
     if len(of_images) > 1:
         source += " (a median: similar rows have less, see --like)"
     return Known(

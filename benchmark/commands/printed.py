@@ -73,16 +73,16 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
     share = number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
-        found = f"{wanted}; nearest is {nearest(number):g}"
+        actual = f"{wanted}; nearest is {nearest(number):g}"
         advice = f"run: rematch printed {nearest(number):g}"
         if share:
-            found += f", and to {share} per cent {nearest(share):g}"
+            actual += f", and to {share} per cent {nearest(share):g}"
         elif number.value < 1:
             advice = f"run: rematch printed {100 * number.value:g}, its percentage"
         raise UserError(
             "printed",
             expected="a printed number",
-            found=found,
+            found=actual,
             do=advice,
         )
     return lines, of_share

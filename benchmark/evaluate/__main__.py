@@ -80,14 +80,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         with half, chdir("."):  # back, wherever the method went
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
-        retrieved = Path(cell.place(Path(RETRIEVED).name))
-        samples = Path(cell.place(Path(SAMPLES).name))
-        write_bytes(folder / RANKS, results.scores_npz(result.scores))
-        # empty if git keeps both
-        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
-        write_bytes(retrieved, results.retrieved_npz(result.retrieved))
-        write_arrays(samples, result.samples)
-        files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
+        files = _write_arrays_of(cell, result)
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
         facts = record_facts(params.season, cell, members, data)
@@ -111,6 +104,19 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         checkpoints.tell(cell.key, result.status, result.reason)
 
 
+def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]:
+    """Write the ranks, first answers and samples of a cell; their files by name."""
+    ranks = Path(cell.folder) / RANKS
+    retrieved = Path(cell.place(Path(RETRIEVED).name))
+    samples = Path(cell.place(Path(SAMPLES).name))
+    write_bytes(ranks, results.scores_npz(result.scores))
+    # empty if git keeps both
+    Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
+    write_bytes(retrieved, results.retrieved_npz(result.retrieved))
+    write_arrays(samples, result.samples)
+    return {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
+
+
 def _result(
     cell: Cell | Fusion,
     members: list[TrainedCell],
@@ -119,7 +125,8 @@ def _result(
 ) -> Evaluation:
     """One without metrics where a member has no weights, its method raises or its
     scores cannot be ranked."""
-    for checkpoint in (member.checkpoint for member in members):
+    for member in members:
+        checkpoint = member.checkpoint
         if checkpoint.status != "ok":
             return Evaluation(status=checkpoint.status, reason=checkpoint.reason)
     try:
@@ -162,7 +169,11 @@ def _streamed(
     members = [_encoded(on_split) for on_split in models]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
-    stream.observers.append(lambda number, tile: groups[number].add(tile, tile.of(I2T)))
+
+    def observe(number: int, tile: Tile) -> None:
+        groups[number].add(tile, tile.of(I2T))
+
+    stream.observers.append(observe)
     samples = {}
     if how_fused == "adaptive":
         areas = fusion.Areas(stream.count, relevance)
@@ -180,17 +191,22 @@ def _streamed(
         result = replace(result, metrics=measured)
     else:
         result = _evaluated(stream, data)
+    _check_again(models, groups)
+    seconds = Counter()
+    for member in members:
+        seconds += Counter(member.seconds)
+    samples = result.samples | samples
+    return replace(result, samples=samples, seconds=dict(seconds))
+
+
+def _check_again(models: list[ModelOnSplit], groups: list[score_checks.Groups]) -> None:
+    """Compute every part of every model again, against what the first pass saw."""
     first_scores = iter(groups)
     for on_split in models:
         for part in on_split.trained.parts:
             model = on_split.again()
             first = next(first_scores)
             score_checks.check_retrieval(model, on_split.inputs, part, first)
-    seconds = Counter()
-    for member in members:
-        seconds += Counter(member.seconds)
-    samples = result.samples | samples
-    return replace(result, samples=samples, seconds=dict(seconds))
 
 
 def _encoded(on_split: ModelOnSplit) -> Encoded:
@@ -229,7 +245,8 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
         scores_QC = block_scores.cpu().numpy()
         first.add(Tile(rows, captions, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
-        queries.append(rows[is_query[rows]][ranks.queries])
+        query_rows = rows[is_query[rows]]
+        queries.append(query_rows[ranks.queries])
         values.append(ranks.values)
     score_checks.check_sentences(on_split.again(), inputs, first)
     query = np.concatenate(queries)
@@ -250,7 +267,8 @@ def _corrected(
     ways = data.card["ways"]
     on_val = []
     banks = []
-    for trained in [on_split.trained for on_split in models]:
+    for on_split in models:
+        trained = on_split.trained
         on_val.append(_encoded(model_on_split(trained, data, "val", device)))
         if cell.how != "dual_softmax":
             on_train = model_on_split(trained, data, "train", device)
@@ -285,8 +303,9 @@ def _asked(
     for way in ways:
         of_bank = stream
         if banks:
-            pairs = zip(stream.members, banks, strict=True)
-            mixed = [_with_queries(way, member, bank) for member, bank in pairs]
+            mixed = []
+            for member, bank in zip(stream.members, banks, strict=True):
+                mixed.append(_with_queries(way, member, bank))
             of_bank = ScoreStream(mixed, fusion.mean)
         asked_of[way] = _asked_of(way, stream), _asked_of(way, of_bank)
     return asked_of
@@ -315,8 +334,9 @@ def _asked_of(way: str, stream: ScoreStream) -> Asked:
     member = stream.members[0]
     images = len(member.image_order)
     captions = len(member.caption_order)
-    queries, items = (images, captions) if way == "i2t" else (captions, images)
-    return Asked(way, queries, items, stream)
+    if way == "i2t":
+        return Asked(way, images, captions, stream)
+    return Asked(way, captions, images, stream)
 
 
 # Phrases and proposals ----------------------------------------------------------------
@@ -398,8 +418,10 @@ def _distances(
     score_checks.check_nearest_regions(local.model(device), inputs, nearest)
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
-    owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
-    phrases = inputs.vector_of_phrase.unique(return_inverse=True)[1].numpy()
+    caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
+    owners = captions.get_indexer(caption_of_region)
+    _, inverse = inputs.vector_of_phrase.unique(return_inverse=True)
+    phrases = inverse.numpy()
     of_phrases = fusion.distance(nearest.numpy()[:, phrases])
     of_regions = fusion.mean_of_phrases(of_phrases, owners, distances)
     first_C = _first_equal_captions(member, owners, phrases)

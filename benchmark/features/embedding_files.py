@@ -194,10 +194,11 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
         expected += ", or -inf for what was not retrieved"
     is_bad = ~is_number.reshape(len(values), -1).all(1)
     if is_bad.any():
-        place = f"row {is_bad.argmax()}"
+        row = is_bad.argmax()
+        place = f"row {row}"
         for ids in rows.ids.values():
             if len(ids) == len(values):
-                place += f", {ids[is_bad.argmax()]!r}"
+                place += f", {ids[row]!r}"
                 break
         raise UserError(
             rows.path,
@@ -255,25 +256,29 @@ def places(
     sources = _sources_of_ids(rows, forms, what, axis, len(values))
     if not sources:
         refuse_unread_ids(rows.path, forms)
-        if repeats is not None and len(values) == len(repeats) != len(forms[0]):
+        count = len(forms[0])
+        if repeats is not None and len(values) == len(repeats) != count:
             return _first_of_each(rows.path, values, repeats, wanted, do)
-        if len(values) != len(forms[0]):
+        if len(values) != count:
             raise UserError(
                 rows.path,
-                expected=f"the {len(forms[0])} {wanted}",
+                expected=f"the {count} {wanted}",
                 found=len(values),
                 do=f"{do}; or give ids",
             )
         return np.arange(len(values))
     rows_by = {name: rows_of_items(ids, name, forms) for name, ids in sources.items()}
-    best = max(rows_by, key=lambda name: (rows_by[name] >= 0).sum())
+    matches = {name: (items >= 0).sum() for name, items in rows_by.items()}
+    best = max(matches, key=matches.__getitem__)
     ids = sources[best]
     items = rows_by[best]
     _refuse_repeated(rows.path, values, ids)
     lacks = items < 0
     if lacks.any():
-        lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
-        lacking += f": {best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
+        first = forms[0][lacks.argmax()]
+        examples = ", ".join(map(repr, ids[:3]))
+        lacking = f"none for {first!r} ({lacks.sum()} such in all)"
+        lacking += f": {best or 'the index'} has {examples} ..."
         raise UserError(
             rows.path,
             expected=f"a row for each of {len(items)} {wanted}",
@@ -324,9 +329,11 @@ def _refuse_repeated(path: Path, values: np.ndarray, ids: list[str]) -> None:
     """Raise UserError for an id that comes twice with other numbers."""
     first = _first_places(ids)
     for row, name in enumerate(ids):
-        before = first[name]
-        if before != row and (values[row] != values[before]).any():
-            apart = np.abs(values[row] - values[before]).max()
+        if first[name] == row:
+            continue
+        earlier = values[first[name]]
+        if (values[row] != earlier).any():
+            apart = np.abs(values[row] - earlier).max()
             raise UserError(
                 path,
                 expected="every id once",
@@ -352,10 +359,11 @@ def _first_of_each(
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
     UserError where they are not equal."""
-    first = np.unique(repeats, return_index=True)[1]
+    _, first = np.unique(repeats, return_index=True)
     if (values == values[first[repeats]]).all():
         return first
-    raise _not_repeated(path, values, repeats, f"the {len(first)} {wanted}", order)
+    expected = f"the {len(first)} {wanted}"
+    raise _not_repeated(path, values, repeats, expected, order)
 
 
 def _not_repeated(
@@ -367,7 +375,7 @@ def _not_repeated(
 ) -> UserError:
     """The error for rows of images that are as many as the captions, but not equal for
     each image. `order` tells how to get their ids."""
-    first, counts = np.unique(repeats, return_index=True, return_counts=True)[1:]
+    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     apart = np.abs(values - values[first[repeats]]).max()
     count = f"{len(values)}, the number of captions"
     actual = f"{count}; rows of one image differ by up to {apart:.2g}"
@@ -394,18 +402,21 @@ def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
     file name: x.txt, x_names.json. Rows would be taken as if there were none."""
     proper = path.stem + BESIDE
     for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}[._-]*")):
-        is_other = file.name not in (path.name, proper)
-        if is_other and file.suffix.lower() in LISTS and files.is_file(file):
-            text = files.content(file).decode("utf-8-sig", "replace")
-            words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
-            ids = list(filter(None, words)) or [""]
-            if (rows_of_items(ids, "", forms) >= 0).mean() > 1 / 2:
-                raise UserError(
-                    file,
-                    expected=f"ids in {proper}",
-                    found="ids in this file",
-                    do=f"save them as {proper}, one per line, or remove the file",
-                )
+        if file.name in (path.name, proper):
+            continue
+        if file.suffix.lower() not in LISTS or not files.is_file(file):
+            continue
+        text = files.content(file).decode("utf-8-sig", "replace")
+        words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
+        ids = list(filter(None, words)) or [""]
+        is_named = rows_of_items(ids, "", forms) >= 0
+        if is_named.mean() > 1 / 2:
+            raise UserError(
+                file,
+                expected=f"ids in {proper}",
+                found="ids in this file",
+                do=f"save them as {proper}, one per line, or remove the file",
+            )
 
 
 def rows_of_items(
@@ -422,12 +433,16 @@ def rows_of_items(
     tries = [(ids, wanted) for wanted in forms]
     if len(forms) > 1:  # images, which may bear the path of another machine
         paths = [PurePosixPath(name.replace("\\", "/")) for name in ids]
-        tries.append(([path.name for path in paths], forms[2]))
+        names = [path.name for path in paths]
+        tries.append((names, forms[2]))
     if is_named:  # as numbers, too, which lose zeros
-        tries.append(([*map(number_of, ids)], [*map(number_of, forms[-1])]))
+        numbers = list(map(number_of, ids))
+        wanted_numbers = list(map(number_of, forms[-1]))
+        tries.append((numbers, wanted_numbers))
     matches = []
     for given, wanted in tries:
-        if len(set(wanted)) == len(wanted) and len(set(given)) == len(set(ids)):
+        are_distinct = len(set(wanted)) == len(wanted)
+        if are_distinct and len(set(given)) == len(set(ids)):
             first = _first_places(given)
             matches.append(np.array([first.get(name, -1) for name in wanted]))
     return max(matches, key=lambda rows: (rows >= 0).sum())
@@ -444,7 +459,11 @@ def number_of(name: str) -> str:
 
 def role_of(name: str) -> str:
     """images or captions, as the name of a column or array tells; "" if it does not."""
-    return next((role for role, names in NAMES.items() if _plain(name) in names), "")
+    plain = _plain(name)
+    for role, names in NAMES.items():
+        if plain in names:
+            return role
+    return ""
 
 
 def is_id(name: str) -> bool:
@@ -493,8 +512,9 @@ def _tensors(path: Path, what: str) -> Rows:
         # one number stands for many
         if tensor.numel() > tensor.untyped_storage().nbytes():
             raise ValueError("a tensor that is larger than what it holds")
-        is_half = tensor.is_floating_point() and tensor.element_size() < 4
-        arrays[name] = (tensor.float() if is_half else tensor).detach().numpy()
+        if tensor.is_floating_point() and tensor.element_size() < 4:
+            tensor = tensor.float()
+        arrays[name] = tensor.detach().numpy()
     return _chosen(path, arrays, what)
 
 
@@ -504,10 +524,11 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     ids = {}
     values = {}
     for name, array in arrays.items():
-        if array.ndim == 1 and array.dtype.kind in "USiu":
-            ids[name] = np.strings.decode(array) if array.dtype.kind == "S" else array
-            ids[name] = ids[name].astype(str).tolist()
-        elif array.ndim in (2, 3) and array.dtype.kind in NUMBERS:
+        kind = array.dtype.kind
+        if array.ndim == 1 and kind in "USiu":
+            texts = np.strings.decode(array) if kind == "S" else array
+            ids[name] = texts.astype(str).tolist()
+        elif array.ndim in (2, 3) and kind in NUMBERS:
             values[name] = array
         else:
             raise UserError(
@@ -538,7 +559,8 @@ def parquet_table(path: Path) -> pa.Table:
     with packed_images.parquet(path) as table:
         kinds = packed_images.leaves(table)
         pages = packed_images.pages(path, table, kinds)
-        if sum(page.unpacked + VALUE * page.values for page in pages) > files.MOST:
+        size = sum(page.unpacked + VALUE * page.values for page in pages)
+        if size > files.MOST:
             raise files.too_large(path, files.MOST)
         texts = [name for name, kind in kinds.items() if kind == "BYTE_ARRAY"]
         return pq.ParquetFile(path, read_dictionary=texts).read()
@@ -557,7 +579,8 @@ def table_of(path: Path) -> pd.DataFrame:
         separator = "\t" if ending == ".tsv" else separator_of(text)
         rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
         table = framed(next(rows, []), rows)
-    return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
+    heads = [str(head).strip().casefold() for head in table]
+    return table.set_axis(heads, axis=1)
 
 
 def _json_rows(path: Path) -> list[dict]:
@@ -639,8 +662,13 @@ def _csv(path: Path, what: str) -> Rows:
     """Where the first line has numbers instead of names, a column of text is the
     ids."""
     text = files.content(path).decode("utf-8-sig")
-    options = {"sep": separator_of(text), "header": None, "keep_default_na": False}
-    table = pd.read_csv(io.StringIO(text), dtype=str, **options)
+    table = pd.read_csv(
+        io.StringIO(text),
+        dtype=str,
+        sep=separator_of(text),
+        header=None,
+        keep_default_na=False,
+    )
     names = table.iloc[0].str.strip().tolist()
     if _are_numbers(table.iloc[:FIRST_LINES], what):
         columns = _without_names(path, table)
@@ -652,7 +680,11 @@ def _csv(path: Path, what: str) -> Rows:
 
 def separator_of(text: str) -> str:
     """What separates the columns of a table, by its first line."""
-    return next((x for x in ",\t;" if x in text.partition("\n")[0]), ",")
+    first_line, _, _ = text.partition("\n")
+    for separator in ",\t;":
+        if separator in first_line:
+            return separator
+    return ","
 
 
 def _are_numbers(table: pd.DataFrame, what: str) -> bool:
@@ -662,7 +694,8 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
     is_fraction = table.map(lambda cell: bool(FRACTIONS.fullmatch(cell.strip())))
     if is_fraction.iloc[0].any():
         return True
-    whole = [cell.strip() for cell in table.iloc[0] if INTEGER.fullmatch(cell.strip())]
+    first_line = [cell.strip() for cell in table.iloc[0]]
+    whole = [cell for cell in first_line if INTEGER.fullmatch(cell)]
     if not whole or what not in NAMES or is_fraction.any(axis=None):
         return False
     return _odd(whole) is not None
@@ -709,10 +742,11 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
     the others have fractions: these are ids, or would leak the order."""
     have_fractions = not all(map(_are_whole, columns.values()))
     for name, column in columns.items():
-        is_long = len(column) > 2
-        is_counter = is_long and column.ndim == 1 and (np.diff(column) == 1).all()
+        if len(column) <= 2:
+            continue
+        is_counter = column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
-        if is_counter or (is_long and is_distinct and have_fractions):
+        if is_counter or (is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
             raise UserError(
                 f"{path}: {name}",
@@ -780,11 +814,12 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     integers = {}
     for name, column in columns.items():
         array = np.asarray(column)
+        kind = array.dtype.kind
         if is_id(name) and array.ndim == 1:
             ids[name] = _id_texts(path, name, array)
-        elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iub"):
+        elif kind == "f" or (array.ndim > 1 and kind in "iub"):
             numbers[name] = array
-        elif array.dtype.kind in "iu":
+        elif kind in "iu":
             integers[name] = array
         else:
             raise _wrong_column(path, name, _first_cell(array))
@@ -847,17 +882,27 @@ def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
             raise _wrong_column(path, name, actual)
 
 
-KINDS = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)
+def _npy(path: Path, what: str) -> Rows:
+    return Rows(path, npy_files.array_of(files.content(path)))
+
+
+def _npz(path: Path, what: str) -> Rows:
+    return _chosen(path, npy_files.arrays_of(path), what)
+
+
+def _mat(path: Path, what: str) -> Rows:
+    kinds = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)
+    return Rows(path, mat_files.matrix(path, "feats", "(F, N)", kinds).T)
+
+
 READERS = {
-    ".npy": lambda path, what: Rows(path, npy_files.array_of(files.content(path))),
-    ".npz": lambda path, what: _chosen(path, npy_files.arrays_of(path), what),
+    ".npy": _npy,
+    ".npz": _npz,
     ".parquet": _parquet,
     ".csv": _csv,
     ".tsv": _csv,
     ".safetensors": _tensors,
     ".pt": _tensors,
     ".pth": _tensors,
-    ".mat": lambda path, what: Rows(
-        path, mat_files.matrix(path, "feats", "(F, N)", KINDS).T
-    ),
+    ".mat": _mat,
 }

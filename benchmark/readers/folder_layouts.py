@@ -112,11 +112,15 @@ def source(raw: Path, chosen: str | None) -> Source:
     elsewhere = folder_files.ending_in(raw, KINDS)
     if elsewhere:
         raise _undecided(raw, elsewhere, "none here, but ")
-    endings = Counter(PurePosixPath(x).suffix or x for x in folder_files.below(raw))
+    others = folder_files.below(raw)
+    endings = Counter(PurePosixPath(name).suffix or name for name in others)
+    actual = "none"
+    if endings:
+        actual = f"none (files of {reader_notes.listed(endings)})"
     raise UserError(
         raw,
         expected=ANNOTATION_FILE,
-        found=f"none (files of {reader_notes.listed(endings)})" if endings else "none",
+        found=actual,
         do="write a .csv with the columns image and caption",
     )
 
@@ -132,10 +136,11 @@ def _chosen(raw: Path, chosen: str, others: list[str]) -> Source:
     where = "folder: option captions"
     name = inside(chosen, where, "make it relative to the folder")
     if not is_file(raw / name):
+        readable_files = reader_notes.listed(others) or "no such file"
         raise UserError(
             raw / name,
             expected=ANNOTATION_FILE,
-            found=f"nothing ({reader_notes.listed(others) or 'no such file'} could be read)",
+            found=f"nothing ({readable_files} could be read)",
             do="correct its name",
         )
     kind = PurePosixPath(name).suffix.lower()
@@ -339,7 +344,8 @@ def _facts_of(
     if text_member:
         captions = _captions(_member_text(path, text_member, where))
         others = facts.get("caption", captions)
-        if (_captions(others) if isinstance(others, str) else others) != captions:
+        listed = _captions(others) if isinstance(others, str) else others
+        if listed != captions:
             raise UserError(
                 f"{where}: caption",
                 expected="the same captions",

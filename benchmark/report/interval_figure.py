@@ -157,8 +157,8 @@ def _draw_panel(axes: Axes, lines: Sequence[Line]) -> None:
     points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
     for line, middle, height in zip(lines, middles, heights, strict=True):
         if line.band:
-            left, right = np.clip(line.band, low, high)
-            axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
+            start, end = np.clip(line.band, low, high)
+            axes.barh(middle, end - start, height, start, color=BAND, zorder=0)
         for mark in line.marks:
             y = middle + mark.shift
             if mark.ends:

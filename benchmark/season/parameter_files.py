@@ -213,11 +213,12 @@ def remove_brought(season: str, name: str) -> list[Brought]:
 
 def _write_brought(season: str, rows: dict[str, Brought]) -> None:
     path = SEASONS / season / EXTERNAL
-    text = yaml.safe_dump({key: row.model_dump() for key, row in sorted(rows.items())})
-    if rows:
-        write_text(path, f"# Written by `rematch score`.\n{text}")
-    else:
+    if not rows:
         path.unlink(missing_ok=True)
+        return
+    content = {key: row.model_dump() for key, row in sorted(rows.items())}
+    text = yaml.safe_dump(content)
+    write_text(path, f"# Written by `rematch score`.\n{text}")
 
 
 def keep_file(source: Path, season: str) -> None:
@@ -241,7 +242,8 @@ def keep_file(source: Path, season: str) -> None:
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))
     if source != PACKAGE_ROOT / target and kept != before:
-        write_local(local.model_copy(update={"kept": local.kept | {season: kept}}))
+        kept_files = local.kept | {season: kept}
+        write_local(local.model_copy(update={"kept": kept_files}))
 
 
 def check_kept(season: str) -> None:
@@ -252,19 +254,20 @@ def check_kept(season: str) -> None:
     if kept is None or not is_file(kept.file):
         return
     if sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
-        expected = f"the text that is in {target}"
-        rather = f"or edit {target} instead and remove the other"
         raise UserError(
             kept.file,
-            expected=expected,
+            expected=f"the text that is in {target}",
             found="a newer one",
-            do=f"run: rematch season {kept.file}, {rather}",
+            do=f"run: rematch season {kept.file}, "
+            f"or edit {target} instead and remove the other",
         )
 
 
 def read_local() -> Local:
     """The folders of this machine; without local.yaml there are none."""
-    return checked(Local, read_yaml(LOCAL), str(LOCAL)) if LOCAL.is_file() else Local()
+    if not LOCAL.is_file():
+        return Local()
+    return checked(Local, read_yaml(LOCAL), str(LOCAL))
 
 
 def write_local(local: Local) -> None:
@@ -295,13 +298,12 @@ def cells_like(params: Params, patterns: str, option: str) -> list[str]:
     for pattern in patterns.split(","):
         fitting = [key for key in keys if fnmatchcase(key, pattern)]
         if not fitting:
-            expected = f"a pattern of cells such as {keys[0] if keys else '(none)'}"
-            file = SEASONS / params.season / SEASON_FILE
+            example = keys[0] if keys else "(none)"
             raise UserError(
                 option,
-                expected=expected,
+                expected=f"a pattern of cells such as {example}",
                 found=suggested(pattern, keys),
-                do=f"see the presets of {file}",
+                do=f"see the presets of {SEASONS / params.season / SEASON_FILE}",
             )
         chosen.update(fitting)
     return [key for key in keys if key in chosen]

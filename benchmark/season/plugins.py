@@ -83,13 +83,14 @@ def _not_imported(name: str, error: BaseException) -> UserError:
     if isinstance(error, SyntaxError):
         lines.append(error.lineno)
     where = f"{name}: line {lines[-1]}" if lines else name
-    found = f"{type(error).__name__}: {error}"
-    is_old = isinstance(error, ImportError) and error.name == "methods"
+    advice = "correct it"
+    if isinstance(error, ImportError) and error.name == "methods":
+        advice = "import it from benchmark.contracts.methods"
     return UserError(
         where,
         expected="a method that can be imported",
-        found=found,
-        do="import it from benchmark.contracts.methods" if is_old else "correct it",
+        found=f"{type(error).__name__}: {error}",
+        do=advice,
     )
 
 

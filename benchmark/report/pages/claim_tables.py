@@ -134,13 +134,13 @@ def against_papers(
 def counted(claim_tests: Sequence[ClaimTest]) -> str:
     """How many claims that count hold, fail and are open: "holds 1, undecided 2"."""
     numbers = counts(claim_tests)
-    told = {
+    count_of = {
         "holds": numbers[Conclusion.HOLDS],
         "fails": sum(numbers[conclusion] for conclusion in FAILED),
         "undecided": numbers[Conclusion.UNDECIDED],
         "not run": numbers[Conclusion.NOT_RUN],
     }
-    return ", ".join(f"{word} {count}" for word, count in told.items() if count)
+    return ", ".join(f"{word} {count}" for word, count in count_of.items() if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:

@@ -53,8 +53,8 @@ def board_of_all(official: Board, folds: Board) -> Board:
     """Of the rows that have a result on all folds, the official one as one more."""
     rows = []
     for row in folds.rows:
-        there = official.row(row.preset)
-        if there and there.played:
+        official_row = official.row(row.preset)
+        if official_row and official_row.played:
             rows.append(row)
     return replace(folds, rows=rows, fold_boards=(official, *folds.fold_boards))
 

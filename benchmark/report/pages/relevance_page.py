@@ -143,13 +143,14 @@ def verdicts(layers: Sequence[BoardLayer]) -> Table:
     for layer in layers:
         for claim, judged in layer.judged_claims.items():
             own = judged.own.conclusion
-            here = judged.here.conclusion
+            by_layer = judged.here.conclusion
             new = {"claim": statement(judged.own), "own": own}
             line = lines.setdefault(claim, new)
             line[layer.name] = SAME
-            if own != here:
+            if own != by_layer:
                 moves = [f"[{low:+.1f}, {high:+.1f}]" for low, high in judged.steps]
-                line[layer.name] = f"{here}; own {own}; adds {', '.join(moves)}"
+                added = f"adds {', '.join(moves)}"
+                line[layer.name] = f"{by_layer}; own {own}; {added}"
     names = [layer.name for layer in layers]
 
     def is_same(line: dict) -> bool:

@@ -240,6 +240,10 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         best = board.localisation.ranked[0]
         bounds = [f"{best.mean(limit):.1f}" for limit in result_tables.LIMITS]
     is_any_run = any(test.verdicts for test in tests)
+    choices = {}
+    for row in leaders:
+        choices[row.task] = choice_of(boards[row.task])
+    answers = [paper_tables.answers(paper, board) for paper in papers().values()]
     return filled(
         "summary.md.j2",
         board=board,
@@ -247,12 +251,12 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         min_queries=MIN_TEST_QUERIES,
         leaders=leaders,
         level=claim_tables.level,
-        choices={of.task: choice_of(boards[of.task]) for of in leaders},
+        choices=choices,
         level_of=level_of,
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
-        comparable=any(() in paper_tables.answers(p, board) for p in papers().values()),
+        comparable=any(() in of_paper for of_paper in answers),
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )
