@@ -38,6 +38,7 @@ QUERIES = {  # of the papers' places, by direction
 FOLDS = {"mscoco_1k/test": 5}  # or a single set: papers differ
 SUMS = {"rsum": "rsum", "sum": "rsum", "mr": "mean", "mean": "mean", "avg": "mean"}
 OF_RANKS = ("medr", "mrr")
+RECALLS = [f"r{cut}" for cut in CUTS]
 TEXT, JSON = "text", "json"
 
 
@@ -97,7 +98,8 @@ def queries_of(text: str | None) -> dict[str, int]:
     if text is None:
         return {}
     parts = text.split(",")
-    if len(parts) > 2 or not all(re.fullmatch(r"[1-9]\d{0,8}", part) for part in parts):
+    are_numbers = all(re.fullmatch(r"[1-9]\d{0,8}", part) for part in parts)
+    if len(parts) > 2 or not are_numbers:
         raise UserError(
             "--queries",
             expected="1000, or 1000,5000",
@@ -150,8 +152,8 @@ def rows_of(
     others = [head for head in frame if head not in known]
     rows = []
     for place, cells in enumerate(frame.to_dict("records")):
-        label = " ".join(str(cells[head]) for head in others if str(cells[head]))
-        label = label or f"row {place + 1}"
+        texts = [str(cells[head]) for head in others]
+        label = " ".join(filter(None, texts)) or f"row {place + 1}"
         numbers = {}
         for head, metric in known.items():
             number = _number(f"{where}: {label}: {head}", cells[head])
@@ -166,10 +168,13 @@ def metric_of(head: str) -> str:
     text = re.sub(r"[^a-z0-9]", "", head.casefold())
     if text in SUMS:
         return SUMS[text]
-    way = next((way for way in WAYS if text.startswith(way)), "")
-    rest = text.removeprefix(way)
-    if rest in (*OF_RANKS, *(f"r{cut}" for cut in CUTS)):
-        return f"{way or WAYS[0]}_{rest}"
+    way = text[:3]
+    if way in WAYS:
+        text = text.removeprefix(way)
+    else:
+        way = WAYS[0]
+    if text in (*OF_RANKS, *RECALLS):
+        return f"{way}_{text}"
     return ""
 
 

@@ -70,7 +70,8 @@ class Counted:
     @property
     def trained(self) -> int:
         """Captions to train on."""
-        return max(1, round(self.captions * (1 - (self.val + self.test) / self.images)))
+        share = 1 - (self.val + self.test) / self.images
+        return max(1, round(self.captions * share))
 
     @property
     def is_conclusive(self) -> bool:
@@ -100,14 +101,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     folder = arguments.folder
     captions = arguments.captions
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
+    folder_name = folder.resolve().name
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder_name).strip("_-")[:LONGEST]
     if not (arguments.name or plain):
-        expected = "Latin letters or digits in its name"
-        shown = folder.resolve().name
         raise UserError(
             folder,
-            expected=expected,
-            found=repr(shown),
+            expected="Latin letters or digits in its name",
+            found=repr(folder_name),
             do="name the season: --name NAME",
         )
     name = files.season_name(arguments.name or plain)

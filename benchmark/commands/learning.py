@@ -129,7 +129,8 @@ def pairing_of(trial: Trial, model: nn.Module) -> Pairing:
         return _pairing_of_regions(trial, model)
     count = FITTED if trial.takes.fit else PAIRS
     images = model.encode_images(trial.images(count)[:PAIRS])
-    captions = model.encode_captions(_rows(trial.captions(count), slice(PAIRS)))
+    first_captions = _rows(trial.captions(count), slice(PAIRS))
+    captions = model.encode_captions(first_captions)
     scores_BB = model.similarity(images, captions).double().cpu()
     if not scores_BB.isfinite().all():
         return Pairing(true=np.nan, other=np.nan, spread=np.nan, lead=LEAD)
@@ -151,10 +152,12 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
     true = []
     others = []
     for row, image in enumerate(batch.image_of_row.tolist()):
+        this_row = slice(row, row + 1)
         elsewhere = batch.proposals[image][batch.ious[row] < FITS]
-        regions = torch.cat([batch.regions[row : row + 1], elsewhere])
-        phrase = model.encode_captions(_rows(batch.phrases, slice(row, row + 1)))
-        scores = model.similarity(model.encode_images(regions), phrase).double()[:, 0]
+        regions = torch.cat([batch.regions[this_row], elsewhere])
+        phrase = model.encode_captions(_rows(batch.phrases, this_row))
+        encoded = model.encode_images(regions)
+        scores = model.similarity(encoded, phrase).double()[:, 0]
         true.append(scores[:1])
         others.append(scores[1:])
     true_B = torch.cat(true)

@@ -47,8 +47,10 @@ def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
 def write_card(folder: Path, card: dict) -> None:
     """Write card.json, which completes a feature folder: it names the sha256 of all
     other files."""
-    paths = sorted(path for path in folder.iterdir() if path.name != "card.json")
-    digests = {path.name: files.sha256(path) for path in paths}
+    digests = {}
+    for path in sorted(folder.iterdir()):
+        if path.name != "card.json":
+            digests[path.name] = files.sha256(path)
     files.write_json(folder / "card.json", card | {"files": digests})
 
 

@@ -53,8 +53,11 @@ def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
     labels = felzenszwalb(pixels, scale=SCALE, sigma=SMOOTHING, min_size=least)
     boxes = _grouped(labels, pixels)[::-1]
     _, first = np.unique(boxes, axis=0, return_index=True)
-    zoom = np.array([image.width / small.width, image.height / small.height] * 2)
-    return (boxes[np.sort(first)][:count] * zoom).astype(np.float32)
+    distinct = boxes[np.sort(first)]
+    across = image.width / small.width
+    down = image.height / small.height
+    zoom = np.array([across, down, across, down])
+    return (distinct[:count] * zoom).astype(np.float32)
 
 
 def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
@@ -65,13 +68,16 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """
     sizes = np.bincount(labels.ravel()).astype(np.float64)  # in pixels
     count = len(sizes)
-    corners = [(x.start, y.start, x.stop, y.stop) for y, x in find_objects(labels + 1)]
+    corners = []
+    for rows, columns in find_objects(labels + 1):
+        corners.append((columns.start, rows.start, columns.stop, rows.stop))
     boxes = np.array(corners, dtype=np.float64)
     # A histogram per channel that sums to 1, (n, 3 * BINS).
-    bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256 + np.arange(3) * BINS
+    colour_bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256
+    bins = colour_bins + np.arange(3) * BINS
     cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
-    histograms = np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1)
-    colours = histograms / sizes[:, None]
+    counts = np.bincount(cells, minlength=count * 3 * BINS)
+    colours = counts.reshape(count, -1) / sizes[:, None]
     # Neighbours share an edge between two pixels, (n, n) bool.
     near = np.zeros((count, count), bool)
     near[labels[:, :-1], labels[:, 1:]] = True
@@ -89,15 +95,18 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         low = np.minimum(boxes[first, :2], boxes[second, :2])
         high = np.maximum(boxes[first, 2:], boxes[second, 2:])
         unfilled = (high - low).prod(1) - size
-        colour = np.minimum(colours[first], colours[second]).sum(1)
-        return colour + (1 - size / labels.size) + (1 - unfilled / labels.size)
+        s_colour = np.minimum(colours[first], colours[second]).sum(1)
+        s_size = 1 - size / labels.size
+        s_fill = 1 - unfilled / labels.size
+        return s_colour + s_size + s_fill
 
     history = [*boxes.copy()]
     similarity = np.full(near.shape, -np.inf)
     rows, columns = near.nonzero()
     similarity[rows, columns] = similarities(rows, columns)
     for _ in range(count - 1):
-        pair = [int(i) for i in np.unravel_index(similarity.argmax(), similarity.shape)]
+        nearest = np.unravel_index(similarity.argmax(), similarity.shape)
+        pair = list(map(int, nearest))
         kept, other = pair
         boxes[kept] = union(boxes[pair])
         colours[kept] = np.average(colours[pair], axis=0, weights=sizes[pair])
@@ -108,9 +117,10 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         near[kept, kept] = False
         history.append(boxes[kept].copy())
         similarity[pair] = similarity[:, pair] = -np.inf
-        others = near[kept].nonzero()[0]
-        similarity[kept, others] = similarities(np.full_like(others, kept), others)
-        similarity[others, kept] = similarity[kept, others]
+        (others,) = near[kept].nonzero()
+        to_others = similarities(np.full_like(others, kept), others)
+        similarity[kept, others] = to_others
+        similarity[others, kept] = to_others
     return np.array(history)
 
 
@@ -214,9 +224,11 @@ def _numbers(
             found=f"{values.dtype} {values.shape}",
             do=SAVE_AGAIN,
         )
-    if not np.isfinite(values).all():
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        row = np.argwhere(~is_finite)[0][0]
         raise UserError(
-            f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}",
+            f"{where}: row {row + 1}",
             expected="finite numbers",
             found="NaN or infinity",
             do=SAVE_AGAIN,

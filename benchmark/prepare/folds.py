@@ -42,8 +42,16 @@ DEALT = ("train", "test")  # the splits whose images folds share
 TOLERANCE = 0.1
 # facts of a card that hold for the folds, too
 SHARED_FACTS = (
-    *("reader", "options", "manifest", "title", "source", "licence", "may_publish"),
-    *("ways", "pictures", "release"),
+    "reader",
+    "options",
+    "manifest",
+    "title",
+    "source",
+    "licence",
+    "may_publish",
+    "ways",
+    "pictures",
+    "release",
 )
 
 
@@ -118,8 +126,10 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
             found=f"{count - 1} of {min(sizes)} to {max(sizes)} training images",
             do=f"try `folds: {best}`" if 1 < best != count else "leave `folds` out",
         )
-    folds = images["group"].map(fold_of_group).where(images["split"] == "train", -1)
-    return folds.where(images["split"] != "test", 0).astype(int)
+    folds = images["group"].map(fold_of_group)
+    folds = folds.where(images["split"] == "train", -1)
+    folds = folds.where(images["split"] != "test", 0)
+    return folds.astype(int)
 
 
 def _sha256(image_id: str) -> str:
@@ -157,13 +167,12 @@ def _card_of(
     card = {key: whole.card[key] for key in SHARED_FACTS if key in whole.card}
     with_file = images[images["file"] != ""]
     black = black_ones(with_file["file"], pictures)
-    note = (
-        f"Fold {fold.number} of {count} of {fold.dataset}, whose notes hold here, too."
-    )
+    place = f"{fold.number} of {count}"
+    note = f"Fold {place} of {fold.dataset}, whose notes hold here, too."
     return card | {
         "dataset": fold.name,
         "fold": facts_of(fold, count, whole),
-        "split": f"{whole.card['split']}, fold {fold.number} of {count}",
+        "split": f"{whole.card['split']}, fold {place}",
         "folds": 1,  # parts of the test split that are ranked by themselves
         "counts": counts_of(whole.regions, images, captions),
         "captions_per_image": captions_per_image(images, captions),

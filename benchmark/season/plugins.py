@@ -44,11 +44,12 @@ def method_of(name: str) -> ModuleType:
     for a file that cannot be imported or is no method: whatever the file raises is for
     who wrote it to correct, and its last line that the error came through is named."""
     if not (name.endswith(".py") and Path(name).is_file()):
-        if name not in methods.names():
+        known = methods.names()
+        if name not in known:
             raise UserError(
                 f"method {name!r}",
-                expected=f"one of {', '.join(methods.names())}, or the path of a .py file",
-                found=f"unknown method {suggested(name, methods.names())}",
+                expected=f"one of {', '.join(known)}, or the path of a .py file",
+                found=f"unknown method {suggested(name, known)}",
                 do="correct its name",
             )
         return methods.load(name)
@@ -248,11 +249,10 @@ def corrected_presets(
         for preset in presets_of_it:
             name = f"{preset}_{correction}"
             if preset not in able or name in known:
-                where = f"corrections.{correction}"
-                kinds = "a preset with a score of its own, or an average"
                 raise UserError(
-                    where,
-                    expected=f"{kinds}; and no preset {name}",
+                    f"corrections.{correction}",
+                    expected="a preset with a score of its own, or an average; "
+                    f"and no preset {name}",
                     found=suggested(preset, able),
                     do="correct it",
                 )
@@ -270,15 +270,17 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     rows = read_yaml(path) if path.is_file() else {}
     if {"title", "datasets", "presets"} <= rows.keys():
         rows = {}  # a season's file, which one may well call as one's method
-    for name in rows:
+    by_name = {}
+    for name, row in rows.items():
         checked_name(name, f"{shown(path)}: preset")
-    return {n: checked(Preset, row, f"{shown(path)}: {n}") for n, row in rows.items()}
+        by_name[name] = checked(Preset, row, f"{shown(path)}: {name}")
+    return by_name
 
 
 def needs(name: str, known: Known) -> list[str]:
     """The preset and, before it, what it is made of: members of a fusion, the one that
     it starts from, and so on."""
-    row = known[name][1]
+    _, row = known[name]
     others = [member for member, _ in row.fuse.members] if row.fuse else []
     if row.start:
         others.append(row.start)
@@ -331,8 +333,9 @@ def plugin_digest(path: Path) -> str:
 
 def method_digest(method: str) -> str:
     """That of a method, by its name or the path of its file."""
-    is_own = method.endswith(".py")
-    return plugin_digest(Path(method) if is_own else methods.FOLDER / f"{method}.py")
+    if method.endswith(".py"):
+        return plugin_digest(Path(method))
+    return plugin_digest(methods.FOLDER / f"{method}.py")
 
 
 @cache

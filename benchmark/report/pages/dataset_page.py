@@ -72,8 +72,10 @@ def tie_gap(board: Board) -> float | None:
     for row in board.ranked:
         for outcome in row.played:
             for way in board.ways:
-                gaps.append(outcome.record.metrics.get(f"{way}_r1_tie_gap"))
-    return max((gap for gap in gaps if gap is not None), default=None)
+                gap = outcome.record.metrics.get(f"{way}_r1_tie_gap")
+                if gap is not None:
+                    gaps.append(gap)
+    return max(gaps, default=None)
 
 
 def overlap_and_rsum(board: Board) -> RankCorrelation | None:
@@ -99,12 +101,15 @@ def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
     for table in tables:
         for letters in table.frame.get("flags", []):
             shown.update(letters or "")
-    known = flags.NAMES.items()
-    parts = [", ".join(f"{letter} {name}" for letter, name in known if letter in shown)]
-    shared = ", ".join(flags.NAMES[letter] for letter in of_all)
+    parts = []
+    for letter, name in flags.NAMES.items():
+        if letter in shown:
+            parts.append(f"{letter} {name}")
+    texts = [", ".join(parts)] if parts else []
+    shared = [flags.NAMES[letter] for letter in of_all]
     if shared:
-        parts.append(f"all rows: {shared}")
-    return "; ".join(filter(None, parts))
+        texts.append(f"all rows: {', '.join(shared)}")
+    return "; ".join(texts)
 
 
 def spread_of(board: Board) -> dict:
@@ -114,8 +119,10 @@ def spread_of(board: Board) -> dict:
         return {}
     task = board.ranked[0].task
     spread = comparisons.spread_of(board, task, RANKED_BY[task])
+    if len(spread.pool) < 2:
+        return {}
     has_own = spread.prior is not None and not isinf(spread.prior.freedom)
-    return {"of": spread, "has_own": has_own} if len(spread.pool) > 1 else {}
+    return {"of": spread, "has_own": has_own}
 
 
 def _twins(board: Board) -> dict:

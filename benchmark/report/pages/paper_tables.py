@@ -44,15 +44,16 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
             remark = "not run in this season"
         line = {"row": row.label, "setting": row.setting}
         for column, value in printed.numbers(row, place).items():
-            form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
+            metric = METRICS[column]
+            form = f".{printed.decimals(column)}f" if metric.decimals else "g"
             reference = Number(value=value, form=form)
             cell = Number()
             # the papers' rsum is of both directions
             is_half = column == "rsum" and len(board.ways) == 1
             if measured and not is_half:
-                metric = claims.metric_at(board, place, column)
-                cell = measured_cell(board, measured, metric)
-            line[METRICS[column].heading] = replace(cell, printed=reference)
+                name = claims.metric_at(board, place, column)
+                cell = measured_cell(board, measured, name)
+            line[metric.heading] = replace(cell, printed=reference)
         line |= {"comparable": comparable, "remark": remark or None}
         lines.append(line)
         ids.append(row.preset or "")
