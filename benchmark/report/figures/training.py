@@ -69,8 +69,8 @@ def training_curves(board: Board) -> Figure:
             loss_axes.set_title(f"{method}: training loss", loc="left")
             rsum_axes.set_title(f"{method}: validation rsum", loc="left")
             titles = [shown(row.title, TITLE) for row in rows]
-            beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-            rsum_axes.legend(handles, titles, **beside)
+            place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+            rsum_axes.legend(handles, titles, **place)
             for axes in (loss_axes, rsum_axes):
                 axes.xaxis.set_major_locator(MaxNLocator(integer=True))
                 axes.set_xlabel("epoch")

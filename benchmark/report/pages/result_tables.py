@@ -102,16 +102,19 @@ def first_page(board: Board) -> Table:
     best ones, up to SHOWN, the last of them for the best own method; and all external
     ones."""
     table = leaderboard(board)
-    best = {row.method: row for row in reversed(board.ranked)}
-    ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
-    shown = ordered[:SHOWN]
+    best_of: dict[str, Row] = {}  # of each method
+    for row in board.ranked:
+        best_of.setdefault(row.method, row)
+    best = list(best_of.values())
+    others = [row for row in board.ranked if row not in best]
+    shown = [*best, *others][:SHOWN]
     own = [row for row in board.ranked if row.is_own]
     if own and own[0] not in shown:
         shown[-1] = own[0]
     shown += [row for row in board.ranked if row.is_external]
-    kept = {row.preset for row in shown}
+    kept = [row.preset for row in shown]
     frame = table.frame.drop(columns=["seeds"], errors="ignore")
-    return Table(table.title, frame[[preset in kept for preset in frame.index]])
+    return Table(table.title, frame[frame.index.isin(kept)])
 
 
 def of_direction(board: Board, way: str) -> Table:
@@ -136,7 +139,8 @@ def of_all_items(board: Board, way: str) -> Table:
     for metric in metrics:
         cells = [mean(comparisons.values(row, metric), 1) for row in rows]
         columns[METRICS[metric].heading] = cells
-    return _of_rows(f"{board.title}: {way}, all relevant items", rows, columns)
+    title = f"{board.title}: {way}, all relevant items"
+    return _of_rows(title, rows, columns)
 
 
 def folds(board: Board) -> Table:
@@ -157,9 +161,8 @@ def folds(board: Board) -> Table:
             by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
             cells.append(mean(list(map(fmean, by_fold)), 1))
         columns[METRICS[metric].heading] = cells
-    columns[f"{PERCENT} of rsum"] = [
-        interval_of(board, row, "fold_rsum") for row in rows
-    ]
+    intervals = [interval_of(board, row, "fold_rsum") for row in rows]
+    columns[f"{PERCENT} of rsum"] = intervals
     title = f"{board.title}: means of {board.folds} folds of test"
     return _of_rows(title, rows, columns)
 
@@ -169,13 +172,14 @@ def overlaps(board: Board) -> Table:
     range."""
     rows = [row for row in board.ranked if row.has_scores]
     columns = metric_cells(board, rows, OF_SCORES)
-    columns[f"{PERCENT} of S"] = [
-        interval_of(board, row, S, decimals=3) for row in rows
-    ]
-    columns["range"] = []
+    intervals = []
+    ranges = []
     for row in rows:
-        low, high = zip(*row.values("overlap_range"), strict=True)
-        columns["range"].append(f"{min(low):.3g} to {max(high):.3g}")
+        intervals.append(interval_of(board, row, S, decimals=3))
+        lows, highs = zip(*row.values("overlap_range"), strict=True)
+        ranges.append(f"{min(lows):.3g} to {max(highs):.3g}")
+    columns[f"{PERCENT} of S"] = intervals
+    columns["range"] = ranges
     return _of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
@@ -226,11 +230,13 @@ def _memory(row: Row) -> float:
 def _epochs(row: Row) -> str | None:
     """Of the shortest to those of the longest training; None where nothing was
     trained."""
-    epochs = {len(o.history) for o in row.played if o.history is not None}
+    histories = [outcome.history for outcome in row.played]
+    epochs = [len(history) for history in histories if history is not None]
     if not epochs:
         return None
-    ends = sorted({min(epochs), max(epochs)})
-    return " to ".join(map(str, ends))
+    shortest = min(epochs)
+    longest = max(epochs)
+    return f"{shortest} to {longest}" if shortest < longest else str(longest)
 
 
 def _median_time(row: Row, name: str, unit: float) -> Number | None:
@@ -243,9 +249,11 @@ def _median_time(row: Row, name: str, unit: float) -> Number | None:
 def training_seconds(board: Board, row: Row) -> float:
     """Median over the seeds, with the training that it goes on from; of a fusion, of
     all trainings of its members together."""
-    own = median(outcome.training_seconds for outcome in row.played)
+    seconds = median(outcome.training_seconds for outcome in row.played)
     start = board.row(row.declared.start) if row.declared.start else None
-    return own + (training_seconds(board, start) if start and start.played else 0.0)
+    if start and start.played:
+        seconds += training_seconds(board, start)
+    return seconds
 
 
 def query_seconds(row: Row) -> float:
@@ -440,16 +448,19 @@ def _best_marked(
 ) -> list[Number | None]:
     """Cells with the best marked, and all that print alike; those with a note are never
     the best."""
-    printed = []  # None: is not ranked
+    ranked = []
+    for cell in cells:
+        if cell is not None and not cell.note:
+            ranked.append(round(cell.value, decimals))
+    if not ranked:
+        return list(cells)
+    best = min(ranked) if less_is_better else max(ranked)
+    marked = []
     for cell in cells:
         is_ranked = cell is not None and not cell.note
-        printed.append(round(cell.value, decimals) if is_ranked else None)
-    ranked = [number for number in printed if number is not None]
-    best = (min if less_is_better else max)(ranked, default=None)
-    marked = []
-    for cell, number in zip(cells, printed, strict=True):
-        is_best = number is not None and number == best
-        marked.append(replace(cell, is_best=True) if is_best else cell)
+        if is_ranked and round(cell.value, decimals) == best:
+            cell = replace(cell, is_best=True)
+        marked.append(cell)
     return marked
 
 
