@@ -163,7 +163,8 @@ def _check_options(trial: Trial) -> None:
     except ValidationError as error:
         raise unfit(error, "inputs", []) from error
     if trial.row and trial.row.sentence:
-        encoder, known = trial.row.sentence, text_encoders()
+        encoder = trial.row.sentence
+        known = text_encoders()
         message = (
             f"the preset's sentence: expected one of {', '.join(known)}, "
             f"found {suggested(encoder, known)}"
@@ -176,7 +177,8 @@ def _checked_phases(trial: Trial) -> list[Phase]:
     for number, phase in enumerate(phases, 1):
         name = f"phase {number}"
         _check(isinstance(phase, Phase), f"{name} is {phase!r:.60}")
-        epochs, rates = phase.epochs, len(phase.learning_rates)
+        epochs = phase.epochs
+        rates = len(phase.learning_rates)
         _check(epochs == rates, f"{name}: {epochs} epochs, {rates} learning rates")
         _check(any(phase.learning_rates), f"{name}: all its learning rates are 0")
         _check(epochs > 0, f"{name}: less than one epoch")
@@ -285,7 +287,8 @@ def _try_training(trial: Trial) -> None:
     with trial.promise("what it learned is in its parameters and buffers"):
         _check_again(trial, _trained(trial, phases, 3).model.eval())
     with trial.promise("the same seed gives the same training"):
-        first, second = _trained(trial, phases, 2), _trained(trial, phases, 2)
+        first = _trained(trial, phases, 2)
+        second = _trained(trial, phases, 2)
         _check(first.losses == second.losses, "two trainings with one seed differ")
 
 
@@ -350,7 +353,8 @@ def _check_sides(
 ) -> None:
     """Raises BrokenError for a loss that one side has no part in, and where no step
     moves what encodes a side, though that is not frozen."""
-    model, batch = training.model, training.batch
+    model = training.model
+    batch = training.batch
     counted = _counted(phases)
     if not all(phase.terms for phase in phases):
         counted = set(model.loss(batch))
@@ -417,7 +421,8 @@ def _called(model: nn.Module, name: str, *given: object) -> object:
     """What a method of the model gives. Raises BrokenError where the call leaves
     another mode, other frozen parameters or other numbers in what it is given."""
     modes = {part: module.training for part, module in model.named_modules()}
-    frozen, tensors = _frozen(model), list(_tensors(given))
+    frozen = _frozen(model)
+    tensors = list(_tensors(given))
     copies = [x.clone() for x in tensors]
     result = getattr(model, name)(*given)
     for part, module in model.named_modules():
@@ -497,7 +502,8 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
     module = method_of(trial.module.__file__)
     other = Trial(module, trial.options, trial.row).model(seed=7)
     other.load_state_dict(model.state_dict())
-    captions, contexts = trial.captions(CAPTIONS), None
+    captions = trial.captions(CAPTIONS)
+    contexts = None
     if trial.takes.text == "contextual":
         contexts = captions.values.flatten(0, 1)
         rows = torch.arange(len(contexts)).view(CAPTIONS, WORDS)
@@ -531,7 +537,8 @@ def _check_no_memory(trial: Trial, model: nn.Module) -> None:
     other = trial.model()
     other.load_state_dict(model.state_dict())
     other.eval()
-    images, captions = trial.images(IMAGES), trial.captions(CAPTIONS)
+    images = trial.images(IMAGES)
+    captions = trial.captions(CAPTIONS)
     model.encode_images(images)
     model.encode_captions(captions)
     for tensor in (images, captions.values, captions.lengths):

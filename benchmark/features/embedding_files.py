@@ -273,27 +273,31 @@ def places(
     ids = sources[best]
     items = rows_by[best]
     _refuse_repeated(rows.path, values, ids)
-    lacks = items < 0
-    if lacks.any():
-        first = forms[0][lacks.argmax()]
-        examples = ", ".join(map(repr, ids[:3]))
-        lacking = f"none for {first!r} ({lacks.sum()} such in all)"
-        lacking += f": {best or 'the index'} has {examples} ..."
+    is_lacking = items < 0
+    if is_lacking.any():
+        first = forms[0][is_lacking.argmax()]
+        source = f"{best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
         raise UserError(
             rows.path,
             expected=f"a row for each of {len(items)} {wanted}",
-            found=lacking,
+            found=f"none for {first!r} ({is_lacking.sum()} such in all): {source}",
             do=do,
         )
-    for other, others in rows_by.items():
-        if (others >= 0).all() and (others != items).any():
+    _refuse_other_order(rows.path, rows_by, best)
+    return items
+
+
+def _refuse_other_order(path: Path, rows_by: dict[str, np.ndarray], best: str) -> None:
+    """Raise UserError where other ids than the `best` find all items, too, and in other
+    rows."""
+    for other, items in rows_by.items():
+        if (items >= 0).all() and (items != rows_by[best]).any():
             raise UserError(
-                rows.path,
+                path,
                 expected=f"one order in {best} and {other}",
                 found="two",
                 do="remove the wrong one",
             )
-    return items
 
 
 def _sources_of_ids(

@@ -72,12 +72,7 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     for rows, columns in find_objects(labels + 1):
         corners.append((columns.start, rows.start, columns.stop, rows.stop))
     boxes = np.array(corners, dtype=np.float64)
-    # A histogram per channel that sums to 1, (n, 3 * BINS).
-    colour_bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256
-    bins = colour_bins + np.arange(3) * BINS
-    cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
-    counts = np.bincount(cells, minlength=count * 3 * BINS)
-    colours = counts.reshape(count, -1) / sizes[:, None]
+    colours = _histograms(labels, pixels, count) / sizes[:, None]
     # Neighbours share an edge between two pixels, (n, n) bool.
     near = np.zeros((count, count), bool)
     near[labels[:, :-1], labels[:, 1:]] = True
@@ -122,6 +117,16 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         similarity[kept, others] = to_others
         similarity[others, kept] = to_others
     return np.array(history)
+
+
+def _histograms(labels: np.ndarray, pixels: np.ndarray, count: int) -> np.ndarray:
+    """How many pixels of each of `count` segments are in each bin, (n, 3 * BINS): a
+    histogram per channel."""
+    colour_bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256
+    bins = colour_bins + np.arange(3) * BINS
+    cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
+    counts = np.bincount(cells, minlength=count * 3 * BINS)
+    return counts.reshape(count, -1)
 
 
 def read_boxes(

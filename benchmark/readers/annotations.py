@@ -180,12 +180,10 @@ def entry(
     if "group" in roles:
         group = _shared("group", group, sentences, seen)
     check_text(group or "", f"{where}: group", CORRECT, LONGEST_PATH)
-    named_file = _path(file or image, where)
-    captions = _captions(record, sentences, seen)
-    numbered = NUMBERED_IMAGE.fullmatch(named_file)
-    if numbered and len(captions) == 1:
-        named_file = numbered["file"]
-        captions = [replace(captions[0], number=numbered["number"])]
+    named_file, captions = _without_number(
+        _path(file or image, where),
+        _captions(record, sentences, seen),
+    )
     if is_packed and image and not image_id:
         image_id = _path(image, where)
     check_text(image_id or "", f"{where}: id", CORRECT, LONGEST_PATH)
@@ -199,6 +197,15 @@ def entry(
         own_id=_own_id(facts, IMAGE_IDS, (), seen),
         is_packed=is_packed,
     )
+
+
+def _without_number(file: str, captions: list[Caption]) -> tuple[str, list[Caption]]:
+    """Flickr's a.jpg#0 with its only caption: the image a.jpg, whose caption has the
+    number 0."""
+    numbered = NUMBERED_IMAGE.fullmatch(file)
+    if numbered is None or len(captions) != 1:
+        return file, captions
+    return numbered["file"], [replace(captions[0], number=numbered["number"])]
 
 
 def _path(file: str, where: str) -> str:
