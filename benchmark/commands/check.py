@@ -368,7 +368,7 @@ def _check_sides(
         message = f"with other {side} the loss is the same, {losses[0]:.3g}"
         _check(losses[0] != losses[1], message)
         message = (
-            f"no step changes what encode_{side} alone uses ({_few(names)}): is there a "
+            f"no step changes what encode_{side} alone uses ({_first_names(names)}): is there a "
             f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
         )
         _check(not names or names & moved, message)
@@ -410,9 +410,7 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
     _check(not lost, f"{lost} are NaN or infinite")
     state = model.state_dict()
     changed = {name for name, x in state.items() if not x.equal(before[name])}
-    message = (
-        f"scoring changes {_few(changed)}: later scores may follow from earlier ones"
-    )
+    message = f"scoring changes {_first_names(changed)}: later scores may follow from earlier ones"
     _check(not changed, message)
     return scores
 
@@ -456,13 +454,13 @@ def _frozen(model: nn.Module) -> set[str]:
 def _check_frozen(name: str, before: set[str], model: nn.Module) -> None:
     changed = before ^ _frozen(model)
     message = (
-        f"{name} changes whether {_few(changed)} is frozen: "
+        f"{name} changes whether {_first_names(changed)} is frozen: "
         f"what requires_grad_(False) freezes stays so"
     )
     _check(not changed, message)
 
 
-def _few(names: set[str]) -> str:
+def _first_names(names: set[str]) -> str:
     """Some names, the first in alphabetical order."""
     ellipsis = ", ..." if len(names) > SHOWN else ""
     return ", ".join(sorted(names)[:SHOWN]) + ellipsis

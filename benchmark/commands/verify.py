@@ -172,7 +172,7 @@ def comparison(
     old: CellResult | None, new: CellResult | None, failure: Failure | None
 ) -> Compared:
     """Whether all that counts of a cell is equal."""
-    shown = _shown(old), _shown(new)
+    shown = _rsum_or_status(old), _rsum_or_status(new)
     if failure:
         return Compared(*shown, problem=failure.reason)
     if not new:
@@ -192,7 +192,7 @@ def comparison(
     return Compared(*shown, different=tuple(different), fingerprint=fingerprint)
 
 
-def _shown(result: CellResult | None) -> str:
+def _rsum_or_status(result: CellResult | None) -> str:
     """Its rsum, or why it has none."""
     if not result:
         return "-"

@@ -92,10 +92,10 @@ def printable(text: str) -> str:
     """`text` as one line that a terminal shows as it is: other characters become
     escapes, as names from foreign files may hold any."""
     line = " ".join(text.split())
-    return "".join(map(_shown, line))
+    return "".join(map(_visible, line))
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode()

@@ -34,11 +34,11 @@ def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
     settings = settings.model_dump()
     if settings.get("weights"):  # wherever the folder of weights lies on this machine
         settings["weights"] = Path(settings["weights"]).name
-    facts = _items(Path(feature_set.folder), feature_set.dataset, ids)
+    facts = _facts_of_items(Path(feature_set.folder), feature_set.dataset, ids)
     return facts | {"settings": settings, "prepared_sha256": data.sha256}
 
 
-def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
+def _facts_of_items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
     """What a card says of the items that a folder has features of."""
     facts = {"dataset": dataset, "encoder": folder.name}
     return facts | {"items": len(ids), "items_sha256": sha256_of_items(ids)}
@@ -115,7 +115,7 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     encoder or of other items, and when the file is not such an array.
     """
     card = files.read_object(folder / "card.json")
-    for key, value in _items(folder, dataset, ids).items():
+    for key, value in _facts_of_items(folder, dataset, ids).items():
         if card.get(key) != value:
             raise UserError(
                 f"{folder / 'card.json'}: {key}",

@@ -30,9 +30,9 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
     where that has features of other tables, or changed files."""
     whole = prepared_tables.read(fold_of(feature_set.dataset).dataset)
     source = Path(feature_set.source)
-    card = _card(source, whole)
-    before, _ = _items(feature_set.kind, whole)
-    ids, is_train = _items(feature_set.kind, data)
+    card = _card_of_whole(source, whole)
+    before, _ = _ids_and_training(feature_set.kind, whole)
+    ids, is_train = _ids_and_training(feature_set.kind, data)
     order = pd.Index(before).get_indexer(ids)
     settings = feature_set.image or feature_set.proposals or feature_set.sentence
     counted = None
@@ -44,7 +44,7 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
         write_card(folder, card | card_of(feature_set, ids, data))
 
 
-def _card(source: Path, whole: Prepared) -> dict:
+def _card_of_whole(source: Path, whole: Prepared) -> dict:
     """That of the features of the whole dataset."""
     verified(source)
     card = read_object(source / "card.json")
@@ -58,7 +58,7 @@ def _card(source: Path, whole: Prepared) -> dict:
     return card
 
 
-def _items(kind: str, data: Prepared) -> tuple[list[str], np.ndarray]:
+def _ids_and_training(kind: str, data: Prepared) -> tuple[list[str], np.ndarray]:
     """The ids of what a folder has features of, in their order, and which of them are
     for training."""
     if kind in ("pictures", "proposals"):

@@ -78,7 +78,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
         with half, chdir("."):  # back, wherever the method went
-            result = _result(cell, members, data, device)
+            result = _evaluate(cell, members, data, device)
         folder = Path(cell.folder)
         files = _write_arrays_of(cell, result)
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
@@ -117,7 +117,7 @@ def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]
     return {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
 
 
-def _result(
+def _evaluate(
     cell: Cell | Fusion,
     members: list[TrainedCell],
     data: Prepared,
@@ -131,13 +131,13 @@ def _result(
             return Evaluation(status=checkpoint.status, reason=checkpoint.reason)
     try:
         if isinstance(cell, Fusion) and cell.how == "weighted":
-            return _of_weighted(members, data, device)
+            return _evaluate_weighted(members, data, device)
         if members[0].takes.task == "localisation":
-            return _of_localisation(members[0], data, device)
+            return _evaluate_localisation(members[0], data, device)
         models = [model_on_split(member, data, SPLIT, device) for member in members]
         if isinstance(cell, Fusion):
-            return _streamed(models, cell, data)
-        return _of_model(models[0], cell, data)
+            return _evaluate_streamed(models, cell, data)
+        return _evaluate_model(models[0], cell, data)
     except checkpoints.OF_A_METHOD as error:
         return Evaluation(**checkpoints.outcome(error, cell.folder))
 
@@ -145,9 +145,9 @@ def _result(
 # Images and captions ------------------------------------------------------------------
 
 
-def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
+def _evaluate_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     """Scored by one model."""
-    result = _streamed([on_split], cell, data)
+    result = _evaluate_streamed([on_split], cell, data)
     if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -158,7 +158,7 @@ def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
 
 
-def _streamed(
+def _evaluate_streamed(
     models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared
 ) -> Evaluation:
     """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes
@@ -186,11 +186,11 @@ def _streamed(
         samples = curves.arrays(weights)
     if how_fused in corrections.GRIDS:
         corrected = _corrected(stream, models, cell, data)
-        result = _evaluated(corrected, data)
+        result = _evaluate_tiles(corrected, data)
         measured = result.metrics | {"correction": corrected.facts}
         result = replace(result, metrics=measured)
     else:
-        result = _evaluated(stream, data)
+        result = _evaluate_tiles(stream, data)
     _check_again(models, groups)
     seconds = Counter()
     for member in members:
@@ -214,7 +214,7 @@ def _encoded(on_split: ModelOnSplit) -> Encoded:
     return model_scores.encoded(on_split.model, on_split.inputs, parts)
 
 
-def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
+def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     """With what is kept of every cell that scores images with captions. S in
     resamples is among it, too, so that a file of an earlier version is written again
     to the byte."""
@@ -277,9 +277,9 @@ def _corrected(
     relevance = Relevance.of(val.group_of_image, val.image_of_caption)
     val_stream = ScoreStream(on_val, fusion.mean)
     parameters = {}
-    for way, (of_val, of_bank) in _asked(ways, val_stream, banks).items():
+    for way, (of_val, of_bank) in _asked_by_way(ways, val_stream, banks).items():
         parameters[way] = corrections.chosen(cell.how, of_val, of_bank, relevance)
-    return Corrected(cell.how, _asked(ways, stream, banks), parameters)
+    return Corrected(cell.how, _asked_by_way(ways, stream, banks), parameters)
 
 
 def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
@@ -294,7 +294,7 @@ def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
     return model_scores.encoded(on_train.model, bank, on_train.trained.parts)
 
 
-def _asked(
+def _asked_by_way(
     ways: Sequence[str], stream: ScoreStream, banks: list[Encoded]
 ) -> dict[str, tuple[Asked, Asked]]:
     """By direction the scores of a split with its own queries, and with those of the
@@ -342,7 +342,7 @@ def _asked_of(way: str, stream: ScoreStream) -> Asked:
 # Phrases and proposals ----------------------------------------------------------------
 
 
-def _of_localisation(
+def _evaluate_localisation(
     trained: TrainedCell, data: Prepared, device: torch.device
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
@@ -377,7 +377,7 @@ class Distances:
         return fusion.weighted(self.whole, self.regions, alpha)
 
 
-def _of_weighted(
+def _evaluate_weighted(
     members: list[TrainedCell], data: Prepared, device: torch.device
 ) -> Evaluation:
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
@@ -395,7 +395,7 @@ def _of_weighted(
         rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
     of_test = _distances(members, data, SPLIT, device)
-    result = _evaluated(Matrices(i2t=of_test.scores(alpha)), data)
+    result = _evaluate_tiles(Matrices(i2t=of_test.scores(alpha)), data)
     measured = result.metrics | {"alpha": alpha}
     # choosing costs nothing
     return replace(result, metrics=measured, seconds=of_test.seconds)

@@ -205,13 +205,13 @@ def distinct_departures(members: list[TrainedCell]) -> list[Departure]:
     once."""
     departures: list[Departure] = []
     for member in members:
-        for departure in [*_of_images(member), *_of_texts(member)]:
+        for departure in [*_image_departures(member), *_text_departures(member)]:
             if departure not in departures:
                 departures.append(departure)
     return departures
 
 
-def _of_images(member: TrainedCell) -> list[Departure]:
+def _image_departures(member: TrainedCell) -> list[Departure]:
     takes = member.takes
     in_paper = member.cell.network or ""
     settings = _card(member.cell.images)["settings"]
@@ -231,7 +231,7 @@ def _of_images(member: TrainedCell) -> list[Departure]:
     return departures
 
 
-def _of_texts(member: TrainedCell) -> list[Departure]:
+def _text_departures(member: TrainedCell) -> list[Departure]:
     takes = member.takes
     departures = []
     if takes.word_vectors:

@@ -242,7 +242,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     with readable(path, "features", advice):
         path.stat()
     if path.is_dir():
-        return _of_folder(path)
+        return _source_of_folder(path)
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in embedding_files.READERS:
@@ -255,7 +255,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     ids = embedding_files.ids_beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        rows = _of_npy(path, ids)
+        rows = _rows_of_npy(path, ids)
     elif path.suffix == ".mat" and not ids:
         rows, order = _in_karpathys_order(path, raw)
         files.append(order)
@@ -277,7 +277,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     return Source(files, partial(_array_blocks, [block]))
 
 
-def _of_folder(path: Path) -> Source:
+def _source_of_folder(path: Path) -> Source:
     if any(path.glob("*_ims.npy")):
         parts = precomp.layout(path)  # checks that rows and ids agree
         arrays = [Block(part.ims, part.ids, _mapped(part.ims)) for part in parts]
@@ -294,7 +294,7 @@ def _of_folder(path: Path) -> Source:
     return Source(tables, partial(_table_blocks, tables), is_numbered=True)
 
 
-def _of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
+def _rows_of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
     rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
     sidecar, names = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
     if len(names) != len(rows.values):

@@ -150,10 +150,10 @@ def read_boxes(
     path = folder / f"{name}.npz"
     other = folder / f"{name}.mat"
     if is_file(path):
-        boxes, scores = _of_npz(path)
+        boxes, scores = _read_npz(path)
     elif is_file(other):
         path = other
-        boxes, scores = _of_mat(path)
+        boxes, scores = _read_mat(path)
     else:
         raise UserError(
             path,
@@ -184,7 +184,7 @@ def read_boxes(
     return inside[order].astype(np.float32)
 
 
-def _of_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Boxes and scores."""
     with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
         arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
@@ -193,7 +193,7 @@ def _of_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return boxes, _numbers(f"{path}: scores", scores, ())
 
 
-def _of_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The same of EdgeBoxes' format."""
     kinds = mat_files.REAL + mat_files.WHOLE
     values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)

@@ -69,12 +69,12 @@ def findings(rows: Iterable[Audited]) -> list[Finding]:
     listed = []
     for row in rows:
         for way in WAYS:
-            listed += _of_direction(row, way)
-        listed += _of_sums(row)
+            listed += _direction_findings(row, way)
+        listed += _sum_findings(row)
     return listed
 
 
-def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
+def _direction_findings(row: Audited, way: str) -> Iterator[Finding]:
     recalls = {}
     numbers = row.numbers
     for cut in CUTS:
@@ -85,19 +85,19 @@ def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
             yield _finding(Rule.RANGE, row, [name], "no recall is above 100")
             continue
         recalls[cut] = numbers[name]
-        yield from _counts(row, way, name)
+        yield from _count_findings(row, way, name)
     for smaller, larger in pairwise(recalls):
         if recalls[smaller].value > recalls[larger].value:
             names = [f"{way}_r{smaller}", f"{way}_r{larger}"]
             because = "the first items are among the first of a longer list"
             yield _finding(Rule.ORDER, row, names, because)
-    yield from _median(row, way, recalls)
+    yield from _median_findings(row, way, recalls)
     if len(recalls) == len(CUTS):
-        yield from _reciprocal(row, way, recalls)
-        yield from _shape(row, way, recalls)
+        yield from _reciprocal_findings(row, way, recalls)
+        yield from _shape_findings(row, way, recalls)
 
 
-def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
+def _count_findings(row: Audited, way: str, name: str) -> Iterator[Finding]:
     """A recall of N queries is a multiple of 100 / N."""
     queries = row.queries.get(way)
     number = row.numbers[name]
@@ -114,7 +114,7 @@ def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
     yield _finding(Rule.COUNT, row, [name], because)
 
 
-def _median(
+def _median_findings(
     row: Audited, way: str, recalls: Mapping[int, Rounded]
 ) -> Iterator[Finding]:
     name = f"{way}_medr"
@@ -143,7 +143,7 @@ def _median(
             yield _finding(Rule.MEDIAN, row, names, because)
 
 
-def _reciprocal(
+def _reciprocal_findings(
     row: Audited, way: str, recalls: Mapping[int, Rounded]
 ) -> Iterator[Finding]:
     """The mean of 1 / rank lies between all at the last and all at the first rank that
@@ -167,7 +167,9 @@ def _reciprocal(
     yield _finding(Rule.MRR, row, [name, *names], because)
 
 
-def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[Finding]:
+def _shape_findings(
+    row: Audited, way: str, recalls: Mapping[int, Rounded]
+) -> Iterator[Finding]:
     """A method that finds anything has more queries at rank 1 than at each of ranks 2
     to 5, and more there than at each of ranks 6 to 10."""
     queries = row.queries.get(way)
@@ -192,7 +194,7 @@ def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[F
             yield _finding(Rule.SHAPE, row, names, because)
 
 
-def _of_sums(row: Audited) -> Iterator[Finding]:
+def _sum_findings(row: Audited) -> Iterator[Finding]:
     """A sum or a mean of all recalls of the row."""
     recalls = []
     for way, cut in product(WAYS, CUTS):

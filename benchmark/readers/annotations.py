@@ -396,7 +396,7 @@ def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
         keys = caption_keys(facts, where)
     sentences: list[Sentence] = []
     for key in keys:
-        items = _items(facts[key], f"{where}: {key}")
+        items = _captions_of_key(facts[key], f"{where}: {key}")
         if (key,) in seen.keys:  # texts, which may be objects that were written as text
             seen.used[key,] = None
             for item in items:
@@ -421,7 +421,7 @@ def _sentence(item: str | dict, where: str, key: str, seen: Annotations) -> Sent
     return Sentence(where, (key,), text, facts)
 
 
-def _items(value: object, where: str) -> list[str | dict]:
+def _captions_of_key(value: object, where: str) -> list[str | dict]:
     """The captions of one key: a text, an object with a text, or a list of these."""
     items = [value] if isinstance(value, str) else text_items(value)
     if items is None:

@@ -279,8 +279,8 @@ def of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     for name in files:
         for key, sample in _samples(raw / name).items():
             where = f"{name}: {key}"
-            image = _of_kinds(sample, IMAGES, where)
-            text = _of_kinds(sample, TEXTS, where)
+            image = _member_of_kinds(sample, IMAGES, where)
+            text = _member_of_kinds(sample, TEXTS, where)
             if image is None:
                 raise UserError(
                     where,
@@ -316,7 +316,9 @@ def _samples(path: Path) -> dict[str, dict[str, str]]:
     return samples
 
 
-def _of_kinds(sample: dict[str, str], kinds: Iterable[str], where: str) -> str | None:
+def _member_of_kinds(
+    sample: dict[str, str], kinds: Iterable[str], where: str
+) -> str | None:
     """The member of a sample that is of one of some kinds; None without one."""
     members = [member for kind, member in sample.items() if kind in kinds]
     if len(members) > 1:

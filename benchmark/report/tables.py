@@ -150,7 +150,7 @@ class Table:
         if self.frame.index.name:
             columns[self.frame.index.name] = list(self.frame.index)
         for head, cells in self.frame.items():
-            split = [_parts(cell) for cell in cells]
+            split = [_parts_of_cell(cell) for cell in cells]
             if not self.is_of_numbers(head):
                 columns[head] = [parts["note"] for parts in split]
                 continue
@@ -161,7 +161,7 @@ class Table:
         return pd.DataFrame(columns, dtype=object)
 
 
-def _parts(cell: object) -> dict[str, object]:
+def _parts_of_cell(cell: object) -> dict[str, object]:
     if isinstance(cell, Number):
         return cell.parts()
     if isinstance(cell, int):

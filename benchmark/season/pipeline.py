@@ -139,7 +139,7 @@ def _settings_differ(
     for name, keys in stage.settings.items():
         file = Path(name)
         for key in keys if file in settings else ():
-            if _at(settings[file], key) != _at(on_disk[file], key):
+            if _value_at(settings[file], key) != _value_at(on_disk[file], key):
                 return True
     return False
 
@@ -230,7 +230,7 @@ def _on_disk(path: Path) -> dict:
     return read_yaml(path) if path.is_file() else {}
 
 
-def _at(content: dict, dotted: str) -> object:
+def _value_at(content: dict, dotted: str) -> object:
     """The value of a parameter as DVC names it; None where there is none."""
     for key in dotted.split("."):
         content = content.get(key) or {}
@@ -314,7 +314,7 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
     )
     stages = [readers, pretrain]
     for name, settings in shared["datasets"].items():
-        stages += _of_dataset(name, settings)
+        stages += _dataset_stages(name, settings)
     for name, count in shared.get("folds", {}).items():
         stages.append(_dealing(name, count, shared["datasets"][name]["reader"]))
     for key, settings in shared["feature_sets"].items():
@@ -322,7 +322,7 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
     return stages
 
 
-def _of_dataset(name: str, settings: dict) -> list[Stage]:
+def _dataset_stages(name: str, settings: dict) -> list[Stage]:
     """Fetch and prepare it."""
     own = {str(SHARED): [f"datasets.{name}"], str(READERS): [settings["reader"]]}
     reader = datasets.load(settings["reader"])

@@ -122,7 +122,9 @@ def of_direction(board: Board, way: str) -> Table:
     embed text."""
     metrics = [*table_metrics(way), *(LIMITS if way == "p2r" else ())]
     rows = [row for row in board.ranked if row.values(metrics[0])]
-    return _of_rows(f"{board.title}: {way}", rows, metric_cells(board, rows, metrics))
+    return _table_of_rows(
+        f"{board.title}: {way}", rows, metric_cells(board, rows, metrics)
+    )
 
 
 def of_all_items(board: Board, way: str) -> Table:
@@ -140,7 +142,7 @@ def of_all_items(board: Board, way: str) -> Table:
         cells = [mean(comparisons.values(row, metric), 1) for row in rows]
         columns[METRICS[metric].heading] = cells
     title = f"{board.title}: {way}, all relevant items"
-    return _of_rows(title, rows, columns)
+    return _table_of_rows(title, rows, columns)
 
 
 def folds(board: Board) -> Table:
@@ -164,7 +166,7 @@ def folds(board: Board) -> Table:
     intervals = [interval_of(board, row, "fold_rsum") for row in rows]
     columns[f"{PERCENT} of rsum"] = intervals
     title = f"{board.title}: means of {board.folds} folds of test"
-    return _of_rows(title, rows, columns)
+    return _table_of_rows(title, rows, columns)
 
 
 def overlaps(board: Board) -> Table:
@@ -180,10 +182,10 @@ def overlaps(board: Board) -> Table:
         ranges.append(f"{min(lows):.3g} to {max(highs):.3g}")
     columns[f"{PERCENT} of S"] = intervals
     columns["range"] = ranges
-    return _of_rows(f"{board.title}: overlap of the scores", rows, columns)
+    return _table_of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
-def _of_rows(
+def _table_of_rows(
     title: str, rows: Sequence[Row], columns: dict[str, Sequence[object]]
 ) -> Table:
     """A table of columns, with the titles of the rows in front."""
