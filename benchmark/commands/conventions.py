@@ -155,10 +155,10 @@ def _check_facts(first: Result, second: Result) -> None:
 
 def _other_queries(first: Result, second: Result) -> UserError:
     names = _names(first, second)
-    indexes = first.facts.index, second.facts.index
-    alone = [indexes[0].difference(indexes[1]), indexes[1].difference(indexes[0])]
-    queries = [list(index.unique("query")) for index in alone]
-    if pairs := respelled(*queries):
+    first_alone = _queries_beyond(first, second)
+    second_alone = _queries_beyond(second, first)
+    pairs = respelled(first_alone, second_alone)
+    if pairs:
         one, other = pairs[0]
         return UserError(
             names,
@@ -167,18 +167,23 @@ def _other_queries(first: Result, second: Result) -> UserError:
             do="name them alike",
         )
     parts = []
-    for result, of_side in zip((first, second), queries, strict=True):
-        if of_side:
-            count = f"{len(of_side)} in {result.name} alone"
-            parts.append(f"{count}, as {of_side[0]!r}")
-    advice = "leave out what one side lacks, or add it: a value, or an empty rank if "
-    advice += "not found"
+    for result, queries in ((first, first_alone), (second, second_alone)):
+        if queries:
+            count = f"{len(queries)} in {result.name} alone"
+            parts.append(f"{count}, as {queries[0]!r}")
     return UserError(
         names,
         expected="the same queries",
         found=", ".join(parts),
-        do=advice,
+        do="leave out what one side lacks, or add it: a value, or an empty rank if "
+        "not found",
     )
+
+
+def _queries_beyond(result: Result, other: Result) -> list:
+    """The queries of a result that the other one lacks, in one of its directions."""
+    index = result.facts.index.difference(other.facts.index)
+    return list(index.unique("query"))
 
 
 def _check_scale(first: Result, second: Result) -> None:
@@ -196,23 +201,22 @@ def _check_scale(first: Result, second: Result) -> None:
                 found=_range(result),
                 do="write all of them in per cent, or add --scale 1",
             )
-    sizes = first.table.abs().stack(), second.table.abs().stack()
-    if _is_other_scale(*sizes):
+    sizes = first.table.abs().stack()
+    other_sizes = second.table.abs().stack()
+    if _is_other_scale(sizes, other_sizes):
         factors = "100,1"
-    elif _is_other_scale(*sizes[::-1]):
+    elif _is_other_scale(other_sizes, sizes):
         factors = "1,100"
     else:
         return
-    evidence = f"{_range(first)} in {first.name} and {_range(second)} in {second.name}"
     advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
     if is_whole(first) or is_whole(second):
         advice += "if whole numbers are ranks, name the columns rank; "
-    advice += AS_THEY_ARE
     raise UserError(
         _names(first, second),
         expected="values on one scale",
-        found=evidence,
-        do=advice,
+        found=f"{_range(first)} in {first.name} and {_range(second)} in {second.name}",
+        do=f"{advice}{AS_THEY_ARE}",
     )
 
 
@@ -221,16 +225,20 @@ def _is_other_scale(sizes: pd.Series, others: pd.Series) -> bool:
     most = sizes.max()
     beyond = others.max()
     is_share = 0 < most <= 1 + ROUNDING
+    if not is_share:
+        return False
     reaches_1 = most >= 1 - ROUNDING
-    return bool(is_share and (beyond > FAR or (reaches_1 and beyond > 1 + ROUNDING)))
+    limit = 1 + ROUNDING if reaches_1 else FAR
+    return bool(beyond > limit)
 
 
 def rank_correlation(first: Result, second: Result) -> float:
     """Spearman's correlation over queries, 0 where one side does not vary."""
-    means = [result.table.rank().mean(axis=1) for result in (first, second)]
-    if any(mean.nunique() == 1 for mean in means):
+    mean = first.table.rank().mean(axis=1)
+    other = second.table.rank().mean(axis=1)
+    if 1 in (mean.nunique(), other.nunique()):
         return 0.0
-    return float(means[0].rank().corr(means[1].rank()))
+    return float(mean.rank().corr(other.rank()))
 
 
 def heap_at_end(result: Result) -> int | None:

@@ -51,9 +51,22 @@ def two_digits(number: int) -> int:
     return -(-number // step) * step
 
 
+def differences_up_to(most: float) -> list[float]:
+    """From 0.01, each with two significant digits and two per cent above the last
+    one."""
+    differences = []
+    difference = 0.01
+    while difference < most:
+        rounded = float(f"{difference:.2g}")
+        if rounded not in differences:
+            differences.append(rounded)
+        difference *= 1.02
+    return differences
+
+
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
-DIFFERENCES = [*sorted({float(f"{0.01 * 1.02**n:.2g}") for n in range(556)}), inf]
+DIFFERENCES = [*differences_up_to(600), inf]
 
 
 @dataclass(frozen=True, kw_only=True)

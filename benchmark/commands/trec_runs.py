@@ -298,7 +298,8 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
     is_rising = levels["max"] > lowest_before
     of_query = levels.groupby("query")
     several = of_query.size() > 1
-    constant = several & (of_query["max"].max() == of_query["min"].min())
+    highest = of_query["max"].max()
+    constant = several & (highest == of_query["min"].min())
     if is_rising.any():
         query, rank = is_rising.idxmax()
         count = is_rising.groupby("query").any().sum()
@@ -314,7 +315,7 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
         )
     if constant.sum() > several.sum() / 2:
         query = constant.idxmax()
-        score = of_query["max"].max()[query]
+        score = highest[query]
         raise UserError(
             f"{path}: query {query!r}",
             expected="scores that differ",

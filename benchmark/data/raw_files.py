@@ -291,8 +291,10 @@ def is_there(need: datasets.Needed, raw: Path) -> bool:
 
 def _is_filled(raw: Path, name: str) -> bool:
     """Whether there is such a file, or such a folder that is not empty."""
-    paths = raw.glob(name.rstrip("/"))
-    return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
+    for path in raw.glob(name.rstrip("/")):
+        if not path.is_dir() or any(path.glob("[!.]*")):
+            return True
+    return False
 
 
 def checklist(card: datasets.Card, raw: Path) -> list[str]:

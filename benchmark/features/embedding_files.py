@@ -312,7 +312,8 @@ def _sources_of_ids(
     fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
     sources = _ids_for(what, fitting)
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
-        if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
+        is_series = _odd(rows.columns) is None
+        if not is_series or set(forms[0]) <= set(rows.columns):
             sources["the names of the columns"] = rows.columns
     if fitting and not sources and axis == 0:
         raise UserError(
@@ -482,13 +483,16 @@ def _plain(name: str) -> str:
 
 def _odd(names: Sequence[str]) -> str | None:
     """The first name that does not go on a regular series: x0, x1, ... or 1, 2, ..."""
-    start = SERIES.fullmatch(names[0])
-    if start is None:
+    first = SERIES.fullmatch(names[0])
+    if first is None:
         return names[0]
-    first = 1 if start[2] == "1" else 0
-    for number, name in enumerate(names, first):
-        part = SERIES.fullmatch(name)
-        if part is None or part[1] != start[1] or int(part[2]) != number:
+    stem = first[1]
+    start = 1 if first[2] == "1" else 0
+    for number, name in enumerate(names, start):
+        match = SERIES.fullmatch(name)
+        if match is None:
+            return name
+        if match[1] != stem or int(match[2]) != number:
             return name
     return None
 

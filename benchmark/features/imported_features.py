@@ -174,13 +174,17 @@ def _aligned(
 def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
     """Raise UserError for what float16 cannot hold."""
     # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
-    if len(values) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
-        bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
-        row = bad.any(1).argmax()
+    if not len(values):
+        return
+    fits = values.min() >= -LARGEST and values.max() <= LARGEST
+    if not fits:
+        flat = values.reshape(len(values), -1)
+        is_bad = ~(np.abs(flat) <= LARGEST)
+        row = is_bad.any(1).argmax()
         raise UserError(
             f"{path}: image {names[row]!r}",
             expected=f"numbers up to {LARGEST:g}",
-            found=values[row].ravel()[bad[row].argmax()],
+            found=flat[row][is_bad[row].argmax()],
             do=GET_AGAIN,
         )
 

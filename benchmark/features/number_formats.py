@@ -146,7 +146,9 @@ def narrowed(values: np.ndarray) -> np.ndarray:
     others as they are."""
     if values.dtype.kind not in "iu" or not values.size:
         return values
-    return values.astype(_narrowest(int(values.min()), int(values.max())))
+    low = int(values.min())
+    high = int(values.max())
+    return values.astype(_narrowest(low, high))
 
 
 def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> None:
@@ -271,14 +273,19 @@ def _look_like_16_bits(values: np.ndarray) -> bool:
     """Whether some have the bit of a sign, and nearly all the bits of usual scores."""
     if values.dtype.kind == "V":
         return True
-    if values.min() < -int(SIGN) or values.max() > int(SIGN | SIZE):
+    least = -int(SIGN)
+    most = int(SIGN | SIZE)
+    if values.min() < least or values.max() > most:
         return False
     patterns = _patterns(values)
-    sizes = (patterns & SIZE)[patterns & SIZE != 0]
-    if not sizes.size or not (patterns & SIGN).any():
+    has_sign = (patterns & SIGN).any()
+    sizes = patterns & SIZE
+    sizes = sizes[sizes != 0]
+    if not sizes.size or not has_sign:
         return False
     low, high = USUAL_SIZES
-    return bool(((low <= sizes) & (sizes <= high)).mean() >= USUAL)
+    is_usual = (low <= sizes) & (sizes <= high)
+    return bool(is_usual.mean() >= USUAL)
 
 
 def _narrowest(low: int, high: int) -> np.dtype:

@@ -173,7 +173,8 @@ def _text(
     with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
         first = file.readline(LONGEST).replace("\t", " ").split()
         has_header = len(first) == 2 and all(map(str.isdecimal, first))
-        _check_size(path, size, int(first[1]) if has_header else len(first) - 1)
+        actual = int(first[1]) if has_header else len(first) - 1
+        _check_size(path, size, actual)
         if not has_header:
             file.seek(0)
         lines = iter(partial(file.readline, LONGEST), "")

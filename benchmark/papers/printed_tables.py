@@ -220,9 +220,11 @@ class Part(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Part":
         known = METRICS | _OF_NO_RECORD
-        if len(sides(self.metric)) > 2 or not known.keys() >= {*sides(self.metric)}:
+        names = sides(self.metric)
+        if len(names) > 2 or not known.keys() >= set(names):
             _check_names("metric", [self.metric], METRICS)
-        _check_names("place", [self.place] if self.place else [], PLACES)
+        if self.place:
+            _check_names("place", [self.place], PLACES)
         is_single = self.kind == ORDERED.name and MINUS in self.metric
         if len(self.presets) == 1 and not is_single:
             raise ValueError(f"a single preset cannot be {self.kind}")

@@ -368,7 +368,8 @@ def _captions(
         if not is_caption_id(key) or any(ids):
             continue
         values = value if isinstance(value, list) else [value]
-        if len(values) == len(ids) and set(map(type, values)) <= {int, str}:
+        are_ids = set(map(type, values)) <= {int, str}
+        if are_ids and len(values) == len(ids):
             ids = list(map(str, values))
             seen.ids[key,] = None
     if len(sentences) == 1:
@@ -462,7 +463,9 @@ def _text_key(item: object) -> str | None:
     keys = list(names)
     if len(keys) > 1 and usual:
         keys = usual
-    return keys[0] if len(keys) == 1 and isinstance(item[keys[0]], str) else None
+    if len(keys) != 1 or not isinstance(item[keys[0]], str):
+        return None
+    return keys[0]
 
 
 def _unlisted(text: str, where: str) -> list[str | dict]:

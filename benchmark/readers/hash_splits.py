@@ -83,4 +83,5 @@ def with_taken(
 
 def _position(name: str) -> float:
     """The hash of a name as a number in [0, 1)."""
-    return int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) / 16**12
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return int(digest[:12], 16) / 16**12

@@ -311,8 +311,11 @@ def _varint(data: BinaryIO) -> int:
 @contextmanager
 def parquet(path: Path) -> Iterator[pq.ParquetFile]:
     with files.readable(path, "a .parquet file", AGAIN), files.opened(path) as file:
-        file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
-        if int.from_bytes(file.read(4), "little") > FOOTER and file.read(3) == b"PAR":
+        end = file.seek(0, io.SEEK_END)
+        file.seek(max(0, end - 8))
+        length = int.from_bytes(file.read(4), "little")  # of the footer
+        is_parquet = file.read(3) == b"PAR"
+        if is_parquet and length > FOOTER:
             raise files.too_large(f"{path}: its footer", FOOTER)
         yield pq.ParquetFile(file)
 

@@ -59,7 +59,8 @@ def read(text: str, name: str) -> Qrels:
             continue
         where = f"{name}:{number}"
         cells = _cells(line)
-        if len(cells) != len(first) or not NUMBER.fullmatch(cells[places["score"]]):
+        is_like_first = len(cells) == len(first)
+        if not is_like_first or not NUMBER.fullmatch(cells[places["score"]]):
             raise UserError(
                 where,
                 expected=f"{len(first)} cells, among them a score, separated by tabs",

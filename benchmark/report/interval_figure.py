@@ -75,7 +75,9 @@ class Line:
         label = shown(self.label, LABEL)
         rows = 1 + max(label.count("\n"), self.text.count("\n"))
         shifts = [mark.shift for mark in self.marks]
-        return GAP + max(TEXT_LINE * rows, TEXT_LINE + max(shifts) - min(shifts))
+        of_text = TEXT_LINE * rows
+        of_marks = TEXT_LINE + max(shifts) - min(shifts)
+        return GAP + max(of_text, of_marks)
 
 
 def row_mark(board: Board, row: Row, metric: str, look: Look) -> Mark:
@@ -200,4 +202,6 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
     most = FAR * np.median(np.abs(ends).max(1))
     inner = np.clip(ends, -most, most)
     room = 0.05 * np.ptp(inner) or 1.0
-    return float(inner.min() - room), float(inner.max() + room)
+    low = inner.min() - room
+    high = inner.max() + room
+    return float(low), float(high)

@@ -100,7 +100,9 @@ def signed(
 
 def three_digits(value: float) -> Number:
     """A number that is not negative with three significant digits and no exponent."""
-    decimals = max(0, 2 - floor(log10(value))) if value > 0 else 0
+    decimals = 0
+    if value > 0:
+        decimals = max(0, 2 - floor(log10(value)))
     return Number(value=value, form=f".{decimals}f")
 
 

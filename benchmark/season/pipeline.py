@@ -73,8 +73,10 @@ def write_digests(params: Params) -> None:
     contents = _contents(params)
     own = _settings(params)
     shared = _on_disk(SHARED)
-    is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
-    if _on_disk(path) != contents[path] or not is_same:
+    are_shared = True
+    for group, settings in own.items():
+        are_shared &= settings.items() <= shared.get(group, {}).items()
+    if _on_disk(path) != contents[path] or not are_shared:
         raise UserError(
             path,
             expected="the stages of the season file",
