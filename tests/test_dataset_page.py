@@ -1,6 +1,5 @@
 """What the page of a dataset says beside its tables, from made-up boards."""
 
-import pandas as pd
 import pytest
 from made_boards import board, enter_made, row
 
@@ -17,8 +16,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_legend_explains_the_letters_that_tables_show():
     first, second, third = list(flags.NAMES)[:3]
-    shown = Table("T", pd.DataFrame({"flags": [first + third, None]}))
-    plain = Table("T", pd.DataFrame({"preset": ["a"]}))
+    shown = Table.of("T", [{"flags": first + third}, {"flags": None}])
+    plain = Table.of("T", [{"preset": "a"}])
     names = flags.NAMES
     assert legend([shown, plain]) == f"{first} {names[first]}, {third} {names[third]}"
     assert legend([plain], [second]) == f"all rows: {names[second]}"
