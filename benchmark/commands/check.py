@@ -81,10 +81,13 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"  {MARKS[promise.is_kept]}  {promise.what}{note}")
     print(NOT_SEEN)
     verdict = "keeps the contract"
-    if broken:
-        verdict = f"{broken} promises broken" if broken > 1 else "1 promise broken"
+    if broken == 1:
+        verdict = "1 promise broken"
+    elif broken:
+        verdict = f"{broken} promises broken"
+    spent = perf_counter() - started
     print(f"{arguments.method}: {verdict}")
-    print(f"presets tried: {len(trials)}, in {perf_counter() - started:.0f} s")
+    print(f"presets tried: {len(trials)}, in {spent:.0f} s")
     return int(broken > 0)
 
 
@@ -142,7 +145,8 @@ def _try_parts(trial: Trial) -> None:
         _check(not lost, message)
         for phase in trial.module.recipe(trial.config):
             optimiser_of(model, phase)
-        notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
+        count = sum(parameter.numel() for parameter in model.parameters())
+        notes.append(f"{count:,} parameters")
     with trial.promise("it gives one finite score per pair") as notes:
         scores = _scored(trial, trial.model())
         _check(scores.std() > 0, "all scores are equal")
@@ -364,9 +368,11 @@ def _check_sides(
         for given in (batch, trial.with_other(batch, side)):
             seed_all(0)
             terms = model.loss(given)
-            losses.append(float(sum(terms[name].detach() for name in counted)))
-        message = f"with other {side} the loss is the same, {losses[0]:.3g}"
-        _check(losses[0] != losses[1], message)
+            loss = sum(terms[name].detach() for name in counted)
+            losses.append(float(loss))
+        own, other = losses
+        message = f"with other {side} the loss is the same, {own:.3g}"
+        _check(own != other, message)
         message = (
             f"no step changes what encode_{side} alone uses ({_first_names(names)}): is there a "
             f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
@@ -394,14 +400,8 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
         captions = captions or trial.captions(CAPTIONS)
         images = _called(model, "encode_images", trial.images(IMAGES))
         texts = _called(model, "encode_captions", captions)
-        for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
-            kind = type(encoding).__name__
-            message = f"an encoding is {kind}, not a tuple of tensors"
-            _check(isinstance(encoding, tuple), message)
-            kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
-            _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
-            sizes = {len(x) for x in encoding}
-            _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
+        _check_encoding(images, IMAGES)
+        _check_encoding(texts, CAPTIONS)
         scores = _called(model, "similarity", images, texts)
     shape = tuple(scores.shape)
     message = f"{shape} scores for {IMAGES} x {CAPTIONS} pairs"
@@ -413,6 +413,17 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
     message = f"scoring changes {_first_names(changed)}: later scores may follow from earlier ones"
     _check(not changed, message)
     return scores
+
+
+def _check_encoding(encoding: object, count: int) -> None:
+    """Raises BrokenError for what is no tuple of tensors with a row per item."""
+    kind = type(encoding).__name__
+    message = f"an encoding is {kind}, not a tuple of tensors"
+    _check(isinstance(encoding, tuple), message)
+    kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
+    _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
+    sizes = {len(x) for x in encoding}
+    _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
 
 
 def _called(model: nn.Module, name: str, *given: object) -> object:
@@ -430,7 +441,8 @@ def _called(model: nn.Module, name: str, *given: object) -> object:
         _check(is_same, message)
     _check_frozen(name, frozen, model)
     for x, copy in zip(tensors, copies, strict=True):
-        is_same = x.nan_to_num(nan=torch.inf).equal(copy.nan_to_num(nan=torch.inf))
+        before = copy.nan_to_num(nan=torch.inf)
+        is_same = x.nan_to_num(nan=torch.inf).equal(before)
         _check(is_same, f"{name} changes the numbers that it is given: copy them first")
     return result
 

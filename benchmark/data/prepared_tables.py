@@ -160,7 +160,8 @@ def _kept_of(dataset: str, card: dict) -> tuple[dict, dict[str, np.ndarray]]:
     source = ROOT / dataset
     digests = {path.name: files.sha256(path) for path in sorted(source.iterdir())}
     data = Prepared(**_read_tables(source), card=card, folder=source)
-    arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
+    arrays = images_of_queries(data)
+    arrays["group"] = data.split("test").group_of_image
     return card | {"files": digests}, arrays
 
 
@@ -241,7 +242,8 @@ def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
                 do=advice,
             )
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
-    return pd.concat(tables, ignore_index=True)[list(JUDGED)]
+    table = pd.concat(tables, ignore_index=True)
+    return table[list(JUDGED)]
 
 
 def area(boxes: np.ndarray) -> np.ndarray:

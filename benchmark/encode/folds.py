@@ -39,8 +39,9 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
     if settings.standardise and is_train.any():
         counted = np.zeros(len(before), bool)
         counted[order[is_train]] = True
+    write = WRITERS[feature_set.kind]
     with replaced(Path(feature_set.folder)) as folder:
-        WRITERS[feature_set.kind](source, folder, order, counted, data)
+        write(source, folder, order, counted, data)
         write_card(folder, card | card_of(feature_set, ids, data))
 
 
@@ -97,14 +98,18 @@ def _proposals(
     source: Path, folder: Path, order: np.ndarray, counted: Mask, data: Prepared
 ) -> None:
     """Regions are in the same order in all folds."""
-    present = np.load(source / "boxes.npy", mmap_mode="r").any(-1)
+    boxes = source / "boxes.npy"
+    proposals = source / "proposals.npy"
+    truths = source / "truths.npy"
+    present = np.load(boxes, mmap_mode="r").any(-1)
     of_training = None if counted is None else present & counted[:, None]
-    standardiser = measured(source / "proposals.npy", of_training)
-    used = data.regions["image_id"].isin(data.used_images["image_id"]).to_numpy()
-    write_standardised(source / "boxes.npy", folder / "boxes.npy", None, order=order)
-    for name, kept, rows in (("proposals", present, order), ("truths", used, None)):
-        path = source / f"{name}.npy"
-        write_standardised(path, folder / path.name, standardiser, kept, rows)
+    standardiser = measured(proposals, of_training)
+    is_used = data.regions["image_id"].isin(data.used_images["image_id"])
+    used = is_used.to_numpy()
+    write_standardised(boxes, folder / boxes.name, None, order=order)
+    to = folder / proposals.name
+    write_standardised(proposals, to, standardiser, present, order)
+    write_standardised(truths, folder / truths.name, standardiser, used)
 
 
 def _vectors(

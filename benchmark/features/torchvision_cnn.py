@@ -71,9 +71,10 @@ def averaged(map_BFhw: Tensor, side: int) -> Tensor:
         cells = torch.arange(side, device=map_BFhw.device)
         starts = cells * length // side
         ends = -(-(cells + 1) * length // side)
+        sizes = (ends - starts)[:, None]
         places = torch.arange(length, device=map_BFhw.device)
         inside = (places >= starts[:, None]) & (places < ends[:, None])
-        return inside / (ends - starts)[:, None].to(map_BFhw.dtype)
+        return inside / sizes.to(map_BFhw.dtype)
 
     return shares(height) @ map_BFhw @ shares(width).T
 

@@ -237,15 +237,18 @@ def oddities(
     files = uncaptioned["file"]
     ids = uncaptioned["image_id"]
     repeats = captions[captions.duplicated(["image_id", "text"])]
+    odd_sides = f"pictures have a side of less than {LEAST} or more than {MOST} pixels,"
+    odd_sides += f" or one more than {LONGEST} times the other"
+    dark = f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit "
+    dark += "values in a 16-bit file are: scale them)"
     notes = {
-        f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "
-        f"{LONGEST} times the other": extreme,
-        f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
-        "in a 16-bit file are: scale them)": black,
+        odd_sides: extreme,
+        dark: black,
         "images have no caption": files.where(files != "", ids),
         "images have the same caption more than once": repeats["image_id"].unique(),
     }
-    notes |= odd_words(captions[captions["split"].isin(USED)])
+    is_used = captions["split"].isin(USED)
+    notes |= odd_words(captions[is_used])
     for pattern, what in MARKUP.items():
         has_it = captions["text"].str.contains(re.compile(pattern))
         notes[f"captions have {what}"] = captions["caption_id"][has_it]
@@ -264,14 +267,19 @@ def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     is_trained = captions["split"] == "train"
     known = set(chain.from_iterable(words[is_trained]))
     is_unknown = ~is_trained & words.map(known.isdisjoint)
+    has_words = words.map(bool)
     signs = texts.map(signs_in)
     is_joined = (signs > SIGNS) & (words.map(len) * SIGNS <= signs)
+    evaluated = int((~is_trained).sum())
+    of_others = f"captions of val and test (of {evaluated}) have no word of the "
+    of_others += "training captions"
+    of_signs = "captions have no word (signs or emoji alone)"
+    unspaced = "captions are in a script without spaces, and nearly one word each "
+    unspaced += "(the reader folder's option tokeniser separates them)"
     return {
-        f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
-        "captions": ids[is_unknown],
-        "captions have no word (signs or emoji alone)": ids[~words.map(bool)],
-        "captions are in a script without spaces, and nearly one word each (the reader folder's "
-        "option tokeniser separates them)": ids[is_joined],
+        of_others: ids[is_unknown],
+        of_signs: ids[~has_words],
+        unspaced: ids[is_joined],
     }
 
 

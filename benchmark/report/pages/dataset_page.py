@@ -154,8 +154,12 @@ def _features(board: Board) -> list[str]:
         text = outcome.record.text_features
         weights = images.get("weights", {}).get("file", "unknown")
         encoder = images.get("encoder", "unknown")
-        parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
-        parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
+        parts = []
+        if "vocabulary" in text:
+            parts.append(f"{text['vocabulary']} words")
+        for key in ("encoder", "vectors"):
+            if key in text:
+                parts.append(str(text[key]))
         words = ", ".join(parts) or "never read"
         used = f"Images: {encoder}, weights: {weights}. Text: {words}"
         methods.setdefault(used, set()).add(outcome.record.method)
