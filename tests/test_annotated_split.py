@@ -363,8 +363,7 @@ def test_the_names_of_a_corpus_name_images_and_captions(capsys):
         assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
 
 
-def test_the_split_of_captions_decides_what_is_scored(capsys):
-    """And what of them is not read is said."""
+def test_the_split_of_captions_decides_what_is_scored_and_the_rest_is_told(capsys):
     path = coco(is_rejected=False)
     data = json.loads(path.read_text())
     number_of = {

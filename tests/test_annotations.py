@@ -479,8 +479,7 @@ def test_keys_that_are_not_used_are_named_at_every_depth(tmp_path, name, text):
 
 
 def test_a_split_of_captions_is_that_of_their_image(tmp_path):
-    """All captions that name one agree, in our words or in others, and with the
-    image."""
+    # several words for one split, on captions, on images, or on both
     of_captions = {2 * n: {"split": split} for n, split in enumerate(SPLITS)}
     of_captions |= {1: {"split": "training"}, 5: {"split": "Validation"}}
     texts = {
@@ -543,8 +542,7 @@ def test_captions_of_one_image_that_contradict_are_refused(tmp_path, text):
         folder.read(place(tmp_path, "c.json", text))
 
 
-def test_what_is_scored_of_annotations_without_a_split_test(tmp_path):
-    """One split alone is scored as a whole; of several, none is guessed."""
+def test_without_a_split_test_a_single_split_is_scored_whole_and_of_several_none(tmp_path):
     for words, images, note in (
         (("val",) * 4, 4, "have val alone"),
         (("Validation",) * 4, 4, "have val alone"),
@@ -616,13 +614,13 @@ def test_captions_keep_the_numbers_that_the_file_gives_them(tmp_path):
     [([1, 2, 3, 4], False), ([2, 1, 3, 4], True), ([91, 92, 93, 94], False)],
 )
 def test_ids_that_are_numbers_of_other_files_are_told(tmp_path, ids, is_told):
-    """Vectors with such ids would be found by the numbers in file names."""
     files = [f"p0{number}.jpg" for number in range(1, 5)]
     data = {
         "images": [{"id": i, "file_name": f} for i, f in zip(ids, files, strict=True)],
         "annotations": [{"image_id": number, "caption": "A."} for number in ids],
     }
     notes = folder.read(place(tmp_path, "c.json", json.dumps(data), files)).notes
+    # vectors with such ids would be found by the numbers in file names
     assert any("(p01.jpg has 2)" in note for note in notes) == is_told
 
 

@@ -16,9 +16,7 @@ def folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_the_papers_print():
-    """Three rows print the R@5 of m-RNN that notes in the files call wrong, and one has
-    median ranks that none can be; nothing else is found."""
+def test_in_the_papers_three_r5_of_mrnn_and_the_medians_of_dvsa_alone_are_found():
     found = findings(rows_of_papers())
     impossible = {finding.row for finding in found if finding.is_impossible}
     assert impossible == {"instance_loss/1, flickr30k/test, DVSA"}

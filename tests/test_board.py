@@ -131,8 +131,7 @@ def test_a_row_without_a_dataset_is_refused(tmp_path):
         read_datasets(str(tmp_path / "b.csv"), "own", None, Reading())
 
 
-def test_ranks_that_are_cut_off_are_told_of():
-    """One list has ten places: beyond these nothing is known of it."""
+def test_of_a_list_of_ten_it_is_told_that_ranks_are_known_below_ten_alone():
     ranks = np.arange(QUERIES) % 9
     cut = pd.DataFrame({"query": range(QUERIES), "rank": ranks, "depth": 10})
     cut.loc[0, "rank"] = -1
@@ -164,7 +163,7 @@ def test_rows_with_a_letter_in_common_do_not_differ():
 @pytest.mark.simulation
 @pytest.mark.parametrize("gap", [0.0, 0.01, 0.03])
 def test_all_true_ranks_are_among_those_that_rows_could_have(gap):
-    """Simulated trainings of five methods on 1,000 queries; prints how often."""
+    """Five methods, 1,000 queries."""
     rng, covered, runs = np.random.default_rng(5), 0, 1000
     levels = 0.5 + gap * np.arange(5)
     made = {str(index): result_of(hits(level)) for index, level in enumerate(levels)}

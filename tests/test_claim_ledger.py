@@ -136,8 +136,7 @@ def test_photographs_decide_and_drawings_are_never_counted_with_them():
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
 
 
-def test_tests_stand_in_the_order_of_their_features():
-    """The best row tells which are stronger, not the order or the names of seasons."""
+def test_set_ups_stand_in_the_order_of_their_best_rows():
     levels = {"z": 290.0, "a": 150.0, "m": 250.0}
     seasons = [at_level(name, "holds", level) for name, level in levels.items()]
     seasons.append(season("drawn", judged("reversed"), title="Photos", split="drawn"))
@@ -148,10 +147,9 @@ def test_tests_stand_in_the_order_of_their_features():
 
 
 def test_evidence_of_the_same_images_is_pooled_image_by_image():
-    """Two seasons on one test set, whose images do unlike things to the differences;
-    without evidence they are taken to do the same."""
     noise = np.full(100, 0.1 / 1.96)
     turned = noise * np.tile([1.0, -1.0], 50)
+    # images of one test set that do unlike things to the two differences
     name = column("scan", CLAIM.id, 0)
     seasons, evidence = [], {}
     for number in "ab":

@@ -515,9 +515,6 @@ def test_what_networks_do_needs_two_of_them(claimed):
 
 
 def test_what_was_said_of_folds_is_judged_by_their_means(own):
-    """Of the whole split the second is better, of the folds of 1,000 images the
-    first."""
-
     def folded(preset: str, whole: float, in_folds: float) -> boards.Row:
         values = zip(around(whole), around(in_folds), strict=True)
         metrics = [
@@ -527,6 +524,7 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
             preset, [outcome(preset, s, metrics=m) for s, m in enumerate(metrics)]
         )
 
+    # b is better on the whole split, a on the folds of 1,000 images
     results = board(folded("a", 510.0, 530.0), folded("b", 520.0, 520.0), folds=5)
     rows = [
         Row(
@@ -805,8 +803,6 @@ class TestClaimsOfThePapers:
 
     @pytest.mark.parametrize("noise", [-1.0, 0.0, 1.0])
     def test_each_holds_on_the_numbers_that_its_paper_prints(self, judged, noise):
-        """With an error of a tenth of the margin and an estimate that is off by one
-        error."""
         printed, tried = self.printed(), 0
 
         def compare(on, first, second, metric):

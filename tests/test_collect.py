@@ -95,7 +95,6 @@ def test_cells_that_were_not_run_here_stay_and_those_of_no_season_go():
 
 
 def test_only_the_cells_that_were_asked_for_are_taken():
-    """What else lies in data/cells may be of another state of the clone."""
     a, b = cell("a"), cell("b")
     params = season(a, b)
     for each in (a, b):

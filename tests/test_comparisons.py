@@ -56,10 +56,10 @@ def folder(tmp_path, monkeypatch) -> None:
 def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_captions(
     metric,
 ):
-    """Sentence queries are the captions with a sibling: other images have none."""
     preset = played("a", 1.0)
     square = (of_image(preset, metric) ** 2).sum()
     span = 600.0 if metric == "rsum" else 100.0
+    # sentence queries are the captions with a sibling: other images have none
     asked = int((np.array(EACH) > 1).sum()) if metric == "s2s_r1" else IMAGES
     expected = significance.score_interval(preset.mean(metric), square, span, asked)
     assert interval_over_images(board(preset), preset, metric) == pytest.approx(
@@ -159,7 +159,6 @@ def test_shared_trainings_are_paired():
 
 
 def test_presets_of_the_same_trainings_are_paired_and_count_once():
-    """As where two papers' rows differ in what is equal here."""
     ranks = [ranks_of(np.random.default_rng(seed), 2.0) for seed in range(3)]
     identity = {"code": "c", "features": {"f": "1"}}
 
@@ -220,7 +219,6 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
 
 
 def test_seeds_without_ranks_of_sentences_do_not_count():
-    """Old records have the metric alone."""
     first, second = played("a", 2.0), played("b", 1.0)
     keep_ranks(
         second.outcomes[0], {way: r for way, r in any_ranks().items() if way != "s2s"}
@@ -233,9 +231,9 @@ def test_seeds_without_ranks_of_sentences_do_not_count():
 
 
 def test_times_have_their_trainings_and_less_is_better():
-    """Each preset has its own spread: whether other work ran beside it is its own."""
     first, second = timed("a", [1e-6, 2e-6, 3e-6]), timed("b", [5e-6, 7e-6, 7e-6])
     comparison = compare(board(first, second), first, second, "per_pair")
+    # each preset has its own spread
     welch = stats.ttest_ind([5.0, 7.0, 7.0], [1.0, 2.0, 3.0], equal_var=False)
     expected = welch.confidence_interval(0.95)
     assert values(first, "per_pair") == pytest.approx([1.0, 2.0, 3.0])
@@ -312,13 +310,12 @@ class TestOverlap:
     def test_it_depends_on_its_bins_above_its_bound_or_where_other_bins_give_another(
         self,
     ):
-        """Densities that cross twice: .724 for .672, below a bound of .8."""
-
         def preset(**metrics: float) -> Row:
             return standing("a", [outcome("a", 0, any_ranks(), metrics=metrics)])
 
         fine = {"overlap_s": 0.5, "one_minus_ks": 0.55}
         assert not is_coarse(preset(**fine))
+        # densities that cross twice
         assert is_coarse(preset(**fine | {"overlap_s": 0.57}))
         bins = {"overlap_s_half_bins": 0.724, "overlap_s_double_bins": 0.672}
         assert is_coarse(preset(overlap_s=0.7, one_minus_ks=0.8, **bins))
@@ -381,7 +378,6 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
 
 
 def test_an_interval_of_the_folds_is_of_their_ranks():
-    """Ranks within the folds are another direction with the same queries."""
     within = [ranks_of(np.random.default_rng(seed), 1.0) for seed in range(3)]
     cells = [
         outcome(

@@ -46,8 +46,7 @@ def test_everything_that_git_tracks_is_in_the_container(tracked):
     assert [path for path in tracked if not is_copied(path)] == []
 
 
-def test_what_judge_export_and_report_read_is_in_the_container(tracked):
-    """Cards and queries of each dataset with results, beside these."""
+def test_the_container_has_cards_and_queries_of_each_dataset_with_results(tracked):
     content = {path for path in tracked if is_copied(path)}
     seasons = {path.split("/")[1] for path in content if path.startswith("results/")}
     assert seasons

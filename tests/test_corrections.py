@@ -278,8 +278,7 @@ def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
     }
 
 
-def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
-    """No test score is seen before the parameters are chosen."""
+def test_parameters_are_chosen_without_a_test_score(here, monkeypatch):
     cell, asked_of = two_branch(), []
     original = corrections.chosen
 
@@ -365,9 +364,7 @@ def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
     assert letters == [["4"] if how == "dual_softmax" else [] for how in GRIDS]
 
 
-def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
-    """It shares the trainings of its preset, is named after it, and stands in the
-    report."""
+def test_in_a_report_a_row_has_the_name_and_the_trainings_of_its_preset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report_seasons.conclude_from_few(monkeypatch)
     report_seasons.draw_nothing(monkeypatch)

@@ -190,9 +190,7 @@ def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_say
 
 
 @pytest.mark.parametrize("variant", TRAINED)
-def test_running_statistics_are_those_of_real_features(variant):
-    """The way back of a cycle leaves none: each batch norm knows what DualMatch's
-    would."""
+def test_running_statistics_are_those_of_dual_match_without_the_way_back(variant):
     model, dual = (
         model_of(variant=name, dropout=0.0).train() for name in (variant, "dual")
     )

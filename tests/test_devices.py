@@ -97,7 +97,7 @@ def test_pooling_that_training_goes_back_through_has_a_sum_of_fixed_order(side):
 
 
 def test_peak_memory_of_the_process_does_not_count_the_cell_before_it():
-    """In a process of its own: one that has encoded images keeps what it frees."""
+    # in a process of its own: one that has encoded images keeps what it frees
     program = (
         "from benchmark.core import devices; import numpy as np\n"
         "devices.begin('cpu')  # loads what it needs\n"
@@ -131,8 +131,7 @@ def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
         ("cuda:0", "cuda:1", True),
     ],
 )
-def test_a_training_goes_on_where_it_began(first, then, goes_on, tmp_path, monkeypatch):
-    """On another device of the same kind, and on no other kind."""
+def test_a_training_goes_on_on_the_same_kind_of_device_alone(first, then, goes_on, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gpus(2, monkeypatch)
     folders = [

@@ -60,7 +60,7 @@ def text_of(name: str) -> str:
 
 
 def test_the_first_screen_of_the_readme_is_short():
-    """Words as a reader sees them, without targets of links and comments of code."""
+    # words that a reader sees: no targets of links, no comments of code
     first = parsed(text_of("README.md").split("\n## ")[0])
     lines = [plain(token) for token in first if token.children]
     for token in (token for token in first if token.type == "fence"):
@@ -76,8 +76,6 @@ def test_the_first_screen_of_the_readme_is_short():
     "path", sorted((ROOT / "reports").glob("*/README.md")), ids=str
 )
 def test_the_first_screen_of_a_season_is_short(path):
-    """Words with all markup, before the first heading below the title and what is
-    folded."""
     first = re.split(
         r"^## |^<details>", path.read_text(encoding="utf-8"), flags=re.MULTILINE
     )[0]
@@ -203,7 +201,6 @@ def test_every_mark_of_the_ledger_is_explained():
 
 
 def test_what_is_said_of_trials_is_what_their_files_say():
-    """Which seasons had trials, and of which presets `flickr8k` takes the best one."""
     told = (
         text_of("docs/statistics.md").partition("## Settings")[2].partition("\n## ")[0]
     )

@@ -241,7 +241,6 @@ def cell_with(backbone: str) -> Cell:
 
 @pytest.mark.parametrize("standardise", [False, True])
 def test_the_kept_network_gives_the_pooled_features(stage, standardise):
-    """What training from pixels goes on from is what made pooled.npy."""
     settings = {
         "input_size": 32,
         "pixels": 32,

@@ -134,7 +134,6 @@ def two_members() -> tuple[Cell, Cell]:
 def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(
     monkeypatch,
 ):
-    """Figures name the weights by it."""
     parted, other = cell_of("two_scores"), cell_of("two_scores", folder="data/cells/b")
     for cell in (parted, other):
         train_cell(cell)

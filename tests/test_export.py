@@ -94,8 +94,6 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
 
 
 def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys):
-    """The other presets of the file tell how far trainings lie apart; a fusion has
-    none."""
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     table[table["dataset"] == "open"].to_parquet("open.parquet", index=False)
@@ -116,7 +114,6 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
 
 
 def test_rankings_of_every_cell_are_written(played, capsys):
-    """What outside tools find in them, test_trec_export tells."""
     assert exported(capsys, "--trec", "rankings") == "rankings\n"
     names = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
     runs = {f"{name}.{way}.run" for name in names for way in ("i2t", "t2i")}

@@ -90,7 +90,6 @@ def test_lengths_of_vectors_do_not_matter(tmp_path, scale):
 
 
 def test_what_does_not_fit_is_refused():
-    """What cannot be read at all, test_embedding_files tells."""
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
     np.save("wide.npy", np.full((CAPTIONS, 6), 0.5, np.float32))

@@ -91,7 +91,6 @@ def test_real_folder_is_not_replaced(tmp_path):
 
 
 def test_one_fetch_of_a_dataset_at_a_time(tmp_path):
-    """Two downloads would write one file."""
     with alone(lock_of(str(RAW)), "another fetch"):
         error = refusal(fetch, "mine", "--source", own_folder(tmp_path / "own"))
     check(error, where="fetch mine", expected="no other")
@@ -135,8 +134,7 @@ def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(
     assert "https://example.org/form" in error.do
 
 
-def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch):
-    """For files of a release without a checksum in the card; other files may change."""
+def test_the_first_fetch_records_the_files_of_a_release_without_checksums(tmp_path, monkeypatch):
     with_card(monkeypatch, remote=(RemoteFile(name="a.png", urls=()),))
     own = own_folder(tmp_path / "own")
     assert run("mine", "--source", own) == 0
@@ -243,8 +241,7 @@ def test_other_bytes_of_the_same_release_are_refused(two_releases, tmp_path):
     check(error, flickr8k.IMAGE_ZIP, "first fetch", "", OTHER_RELEASE)
 
 
-def test_a_copy_that_departs_is_not_what_a_download_must_be(two_releases, monkeypatch):
-    """The addresses of the card have the published release."""
+def test_after_a_copy_that_departs_a_download_is_still_the_published_release(two_releases, monkeypatch):
     squashed, public = two_releases
     assert run("mine", "--source", squashed) == 0
     RAW.unlink()

@@ -201,8 +201,6 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
 
 
 def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims():
-    """By what older records hold; the best row without such an encoder stands beside
-    it."""
     read = standing("a", [outcome("a", seed, **MINI) for seed in range(3)])
     other = standing("b", [outcome("b", seed) for seed in range(3)])
     on = board(read, other, reader="flickr8k", title="Flickr8k")

@@ -99,7 +99,6 @@ def test_a_row_is_uncertain_for_the_images_and_the_trainings_of_folds():
 
 
 def test_seeds_of_one_fold_count_as_their_mean():
-    """Two trainings on the same images are no two folds."""
     folds = [fold_board(number, (0, 1)) for number in range(COUNT)]
     every = together(folds)
     found = compare(every, *every.rows, "rsum")

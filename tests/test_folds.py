@@ -226,7 +226,6 @@ def split_of(data: Prepared) -> pd.Series:
 
 
 def test_images_are_standardised_by_the_training_rows_of_their_fold(params):
-    """What the rows of fold 0 gave would be far from mean 0 and deviation 1 here."""
     of_whole = features_of("tiny", "pooled")
     for fold in FOLDS:
         split = split_of(prepared_tables.read(fold.name))
@@ -521,7 +520,6 @@ def test_a_cell_of_a_fold_is_run_alone(params, monkeypatch):
 
 
 def test_a_line_of_folds_changes_no_cell_of_the_dataset():
-    """Of the season demo: nothing that is written for it today."""
     before = committed("demo")
     declared = read_season("demo")
     shapes = declared.datasets["shapes"].model_copy(update={"folds": 4})

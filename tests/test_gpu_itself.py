@@ -168,7 +168,6 @@ def test_features_of_images_agree_with_the_cpu():
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("name", FED)
 def test_a_step_waits_for_nothing(name, autocast, tmp_path):
-    """Once the indices of an epoch are sent."""
     begin(DEVICE)
     method, row = presets()[name]
     module = methods.load(method)

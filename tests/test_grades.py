@@ -82,8 +82,7 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
     assert len(part.set_ups) == len(differences)
 
 
-def test_set_ups_that_are_each_undecided_may_decide_together():
-    """But nobody has seen it alone."""
+def test_set_ups_that_are_each_undecided_may_together_be_seen_once():
     of_claim = grade(4.0, 4.0, error=2.5)
     assert of_claim.parts[0].alone == (Conclusion.UNDECIDED,) * 2
     assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 0)
@@ -118,7 +117,6 @@ def test_all_parts_count_and_what_no_set_up_can_judge_leaves_it_open():
 
 
 def test_a_set_up_that_cannot_judge_neither_agrees_nor_makes_it_depend():
-    """Two that differ in size alone, and a blocked one."""
     tests = [
         on_set_up({"difference": 12.0}, images="a"),
         on_set_up({"difference": 7.0}, images="b"),
@@ -163,8 +161,7 @@ def test_a_bias_has_a_direction_in_the_pooled_verdict_too(
     assert grade(difference, favours=favours).grade == expected
 
 
-def test_the_same_images_are_pooled_image_by_image():
-    """An image that is easy in both set-ups counts once."""
+def test_an_image_that_two_set_ups_share_counts_once():
     drawn = np.random.default_rng(0).normal(size=500)
     noise = {0: drawn / np.linalg.norm(drawn)}
     finding = on_set_up({"difference": 3.0}).finding

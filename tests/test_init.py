@@ -93,8 +93,7 @@ def test_the_test_split_is_large_enough_where_it_can_be(
 @pytest.mark.parametrize(
     ("images", "name"), [(9, "2024-05-01"), (160, "on"), (5000, "null"), (100_000, "s")]
 )
-def test_every_season_file_can_be_resolved(images, name):
-    """Whatever the folder is called, in YAML too."""
+def test_a_season_file_can_be_resolved_whatever_its_folder_is_called(images, name):
     counted = init.Counted(images, 5 * images, False, images // 10, images // 5)
     Path("s.yaml").write_text(
         init.season_text(name, Path('a "b" \\ c'), "x.json", counted)

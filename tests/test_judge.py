@@ -937,8 +937,7 @@ def test_judge_covers_and_seldom_errs(name, monkeypatch):
 
 
 @pytest.mark.simulation
-def test_the_table_of_what_judge_is_given():
-    """Prints coverage and false alarms."""
+def test_coverage_and_false_alarms_are_those_that_are_meant():
     print()
     for seed, (name, setting) in enumerate(SETTINGS.items()):
         found = judged(setting, 1500, seed)

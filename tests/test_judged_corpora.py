@@ -43,8 +43,8 @@ def test_captions_of_several_images_make_them_a_group(tmp_path):
 
 
 def test_judgements_go_by_the_names_of_their_columns(tmp_path):
-    """Ids of both sides are the same numbers: the place of a column says nothing."""
     (tmp_path / "qrels").mkdir()
+    # ids of both sides are the same numbers: the place of a column says nothing
     image_of = {"0": "2", "1": "0", "2": "1"}
     for number in image_of:
         (tmp_path / f"{number}.png").write_bytes(b"")

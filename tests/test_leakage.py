@@ -94,9 +94,8 @@ def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]
 
 
 def test_near_pairs_are_those_of_a_naive_search():
-    """Crops that wander off, so that distances and correlations lie on both sides of
-    the bounds."""
     wide = [scene(seed, (400, 300)) for seed in range(4)]
+    # crops that wander off: distances and correlations on both sides of the bounds
     pictures = [w.crop((k, 0, 300 + k, 300)) for k in range(0, 60, 5) for w in wide]
     split = sorted(["train", "val", "test"] * 16, key=["train", "val", "test"].index)
     expected = naive(split, measured(*pictures))

@@ -89,7 +89,6 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
 
 
 def test_the_first_page_has_what_all_set_ups_say():
-    """And no best row where every row knows more than a search would."""
     claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
     told = [season(name, judged("holds", claim)) for name in ("s0", "s1")]
     text = findings(told, ledger(told))

@@ -94,7 +94,6 @@ def splits(tables) -> dict[str, str]:
 def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
     raw, restval, of_restval, use
 ):
-    """Images that are judged keep their first five captions."""
     tables = mscoco.read(raw, Options(restval=restval))
     assert splits(tables) == {
         i: of_restval if s == "restval" else s for i, s in SPLITS.items()

@@ -239,8 +239,6 @@ class TestPage:
     def test_all_own_rows_of_a_table_with_a_measured_one_stand_there_at_every_place(
         self,
     ):
-        """Of the place whose rows were not run, too; of a table without any measured
-        row none."""
         rows = [own([60.0, 9.0]), own([61.0, 8.0], label="Theirs", preset="not run")]
         coco = Row(label="Big", preset="not run", numbers={COCO: [70.0, 7.0]})
         lost = Row(label="Lost", unplayed="no code", numbers={FLICKR: [1.0, 2.0]})

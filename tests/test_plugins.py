@@ -20,8 +20,6 @@ def test_a_fusion_has_one_to_three_members(members):
 
 
 def test_no_two_presets_have_one_title_or_are_the_same_training():
-    """Two names for the same options would be trained twice and could carry different
-    numbers."""
     rows, played = presets(), {}
     assert len({row.title for _, row in rows.values()}) == len(rows), (
         "a title stands for one row"

@@ -77,11 +77,10 @@ def test_what_images_share_makes_no_set_ups_unlike():
 @pytest.mark.parametrize("is_same", [True, False], ids=["same images", "other images"])
 @pytest.mark.parametrize("count", [2, 9])
 def test_intervals_and_heterogeneity_are_right_in_made_up_experiments(count, is_same):
-    """Differences on images that set-ups share to a half, and trainings of their own.
-    Of 2,000 experiments 95% are meant to be covered, and 5% to look heterogeneous."""
     rng = np.random.default_rng(7)
     covered = unlike = 0
     experiments = 2000
+    # images that set-ups share to a half, and trainings of their own
     for _ in range(experiments):
         shared = rng.normal(size=100) if is_same else None
         set_ups = [made_up(rng, shared, number) for number in range(count)]

@@ -117,7 +117,7 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
 
 
 def test_every_figure_is_there_once_with_its_place_or_a_reason():
-    """Counted in the papers' captions; 6.1 of 003 is the one table without results."""
+    # counted in the papers' captions; 6.1 of 003 is the one table without results
     counts = {"instance_loss": 15, "two_branch": 2, "cyclematch": 8, "scan": 13}
     counts |= dict.fromkeys(ABSTRACTS, 0)
     for name, paper in papers().items():

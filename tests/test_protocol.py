@@ -141,8 +141,7 @@ def test_sentence_ranks_of_a_literal_matrix():
     assert has_sibling(FAMILIES).tolist() == [True, True, False, True, True, True]
 
 
-def test_a_sentence_is_not_found_by_itself():
-    """Whatever its own score, even where all the others are lower than any."""
+def test_a_sentence_is_not_found_by_itself_however_low_the_others_are():
     lowest = np.full((3, 3), -1e30) + 1e30 * np.eye(3)
     owners = np.array([0, 0, 1])
     # a tie

@@ -109,7 +109,6 @@ def committed() -> Iterator[tuple[Record, Scores]]:
 
 
 def test_no_committed_table_is_doubted_whole_or_by_direction():
-    """Of phrases many are not found, and have the largest rank: that is seen."""
     count = 0
     for record, scores in committed():
         pair = {

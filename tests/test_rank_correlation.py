@@ -35,8 +35,7 @@ def test_the_interval_tells_a_connection_from_none():
     assert rank_correlation(first, -first, each(60)) == again
 
 
-def test_the_interval_covers_what_it_should(monkeypatch):
-    """Of normal pairs of known correlation, about 95 of 100 times."""
+def test_the_interval_covers_the_correlation_of_normal_pairs_95_times_of_100(monkeypatch):
     monkeypatch.setattr(module, "RESAMPLES", 300)
     rng, hits = np.random.default_rng(2), 0
     rho = 0.7
@@ -58,8 +57,7 @@ def test_few_pairs_and_those_that_do_not_vary_tell_nothing():
     assert rank_correlation(many, many, apart) is not None
 
 
-def test_pairs_of_one_group_are_drawn_together():
-    """Three groups of alike pairs tell less than as many pairs apart."""
+def test_groups_of_alike_pairs_tell_less_than_as_many_pairs_apart():
     rng = np.random.default_rng(3)
     centres = np.repeat(rng.normal(size=(2, 4)), 10, axis=1)
     first, second = centres + 0.1 * rng.normal(size=(2, 40))
@@ -70,8 +68,8 @@ def test_pairs_of_one_group_are_drawn_together():
 
 
 def test_a_group_is_drawn_with_all_its_pairs():
-    """The first pair of each is the same, and tells nothing."""
     first = np.tile([0.0, 1.0, 2.0, 3.0], 4) + np.repeat(np.arange(4), 4) / 10
+    # the first pair of each is the same, and tells nothing
     first[::4] = 0.0
     drawn = rank_correlation(first, first, np.repeat([*"abcd"], 4))
     assert (drawn.low, drawn.high) == pytest.approx((1.0, 1.0))

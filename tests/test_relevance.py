@@ -77,8 +77,7 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**6])
-def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
-    """The ten answers that cells keep suffice for R@K up to 10."""
+def test_the_first_answers_tell_recalls_up_to_10_and_what_was_judged(levels):
     scores, relevance, layer = made(levels + 5, levels)
     found = evaluation.of_retrieval(
         Matrices(i2t=scores), relevance, WAYS, layers={"p": layer}
@@ -390,10 +389,9 @@ def test_half_of_a_layer_and_other_things_than_ids_are_refused(tmp_path):
         module.layers(tmp_path, tables, options)
 
 
-def test_without_ids_of_captions_layers_that_nobody_asked_for_are_left_out(
+def test_without_ids_of_captions_layers_of_an_installed_package_are_left_out(
     tmp_path, monkeypatch, capsys
 ):
-    """Files in the raw folder are asked for; those of an installed package are not."""
     module, raw = datasets.load("mscoco"), tmp_path / "raw"
     raw.mkdir()
     listed = [
@@ -431,7 +429,6 @@ def best_first(scores_QG: np.ndarray) -> np.ndarray:
 @needs_files
 @pytest.mark.slow
 def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
-    """On random rankings without ties of the real ids: 1K, 5K, CxC and ECCV Caption."""
     data, reference = coco
     split, rng = data.split("test"), np.random.default_rng(0)
     owner = split.image_of_caption

@@ -139,7 +139,6 @@ class TestWithFigures:
     def test_every_figure_of_the_folder_is_on_a_page_and_thumbnails_are_small(
         self, drawn
     ):
-        """What no page shows would be left behind for ever."""
         linked = {
             (path.parent / target).resolve()
             for path in markdown_pages()

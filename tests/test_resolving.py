@@ -306,8 +306,7 @@ def test_a_fusion_of_different_tasks_is_refused():
             )
 
 
-def test_what_an_encoder_was_trained_on_goes_by_names_that_exist():
-    """It is known to reports alone: no cell changes by it."""
+def test_what_an_encoder_was_trained_on_names_datasets_and_changes_no_cell():
     settings = {"transformer": SentenceEncoder(weights="nets/mine")}
     plain = with_dataset(season(), "folder", sentence=settings)
     told = plain.model_copy(update={"trained_on": {"mine": ["flickr30k", "folder"]}})

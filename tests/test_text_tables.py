@@ -95,7 +95,6 @@ def test_between_tabs_and_bars_quotation_marks_are_letters(separator, caption):
 
 
 def test_in_a_padded_table_quotation_marks_are_letters():
-    """As in the table that Flickr30k is passed on with."""
     captions = [
         '" Fish " says a sign .',
         '"Fish"',

@@ -82,7 +82,6 @@ def test_the_mean_over_orders_of_ties_is_that_of_all_permutations(seed):
 
 
 def test_the_mean_over_orders_of_ties_is_that_of_many_drawn_ones():
-    """On more items than can be gone through."""
     rng = np.random.default_rng(0)
     scores_QG = rng.integers(0, 12, (40, 60)).astype(np.float32)
     relevant_QG = rng.random((40, 60)) < 0.08

@@ -172,11 +172,9 @@ STEPS = 6  # an epoch: 23 training captions, 4 at a time, of a last batch of 3
         (3 * STEPS, float("nan"), "odd nan", 50),
     ],
 )
-def test_a_training_that_diverges_keeps_its_last_good_weights(
+def test_a_training_that_diverges_keeps_its_last_good_weights_and_tells_when(
     breaks_at, value, term, check_every, monkeypatch
 ):
-    """It stops when the loss is looked at next, and tells when it broke, not when it
-    was seen."""
     monkeypatch.setattr(resumable_loop, "CHECK_EVERY", check_every)
     kept = []
     original = resumable_loop.Run._end_epoch
@@ -390,7 +388,6 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
 
 
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
-    """Stage one learns from features, stage two from pixels; the rest goes on."""
     train_cell(cell_of("pixels", freeze=True))
     cell = cell_of(
         "pixels", folder="data/cells/b", start="data/checkpoints/a.pt", epochs=0

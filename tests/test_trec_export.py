@@ -128,8 +128,7 @@ def test_success_of_ir_measures_is_the_recall_of_the_record(tmp_path, images, le
 
 
 def test_any_image_of_a_person_is_relevant_and_only_captions_are_queries(tmp_path):
-    """Two images per person: each caption finds the other one of its person, second or
-    first."""
+    # two images a person: each caption finds the other one, second or first
     images = ["a1", "b1", "a2", "b2"]
     captions = {
         "caption_id": ["on a2", "on b1"],

@@ -110,8 +110,6 @@ def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
 
 
 def test_no_two_conclusions_on_one_difference_contradict_each_other():
-    """Effects of every size and sign, every width, margin, kind and adjustment, from
-    both sides."""
     margins, widths = (0.0, 0.2, 1.0, 6.0, 12.2), (0.01, 0.1, 0.5, 2.0, 8.0)
     effects = np.concatenate(
         [-np.geomspace(0.01, 60, 25), [0.0], np.geomspace(0.01, 60, 25)]
@@ -303,9 +301,7 @@ class TestAdjustment:
         assert conclusions[1:] == [DENIED, "undecided"]
         assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
 
-    def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
-        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
-        cases."""
+    def test_two_pairs_that_share_a_preset_are_seldom_told_apart_by_chance(self):
         rng, rules, runs = np.random.default_rng(0), [WITHOUT_MARGIN] * 2, 4000
         drawn = rng.normal(size=(runs, 3)) / 2**0.5
         told = 0
@@ -317,9 +313,8 @@ class TestAdjustment:
         assert told <= stats.binom.ppf(0.999, runs, 0.05)
 
     def test_a_pair_that_is_surer_than_its_claim_has_more_claims_behind_it(self):
-        """As if the claim were this pair alone: 0.03 is the second smallest p of
-        four."""
         others = [at(0.001), at(0.2), at(0.3)]
+        # 0.03 is the second smallest p of four
         unsure, sure = judged(at(0.84, 0.03), *others)[0]
         assert (
             sure.adjusted_p

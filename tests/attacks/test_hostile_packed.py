@@ -367,8 +367,7 @@ def test_a_row_that_is_none(name):
     check_line(caught.value, "a.parquet")
 
 
-def test_what_is_welcome():
-    """The files above are refused for what was changed, and not for what they are."""
+def test_the_files_above_are_welcome_unchanged():
     tar(*GOOD)
     assert folder.read(RAW).images["file"].tolist() == [
         f"a.tar/{n}.png" for n in range(3)
