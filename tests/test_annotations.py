@@ -542,7 +542,9 @@ def test_captions_of_one_image_that_contradict_are_refused(tmp_path, text):
         folder.read(place(tmp_path, "c.json", text))
 
 
-def test_without_a_split_test_a_single_split_is_scored_whole_and_of_several_none(tmp_path):
+def test_without_a_split_test_a_single_split_is_scored_whole_and_of_several_none(
+    tmp_path,
+):
     for words, images, note in (
         (("val",) * 4, 4, "have val alone"),
         (("Validation",) * 4, 4, "have val alone"),

@@ -364,7 +364,9 @@ def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
     assert letters == [["4"] if how == "dual_softmax" else [] for how in GRIDS]
 
 
-def test_in_a_report_a_row_has_the_name_and_the_trainings_of_its_preset(tmp_path, monkeypatch):
+def test_in_a_report_a_row_has_the_name_and_the_trainings_of_its_preset(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     report_seasons.conclude_from_few(monkeypatch)
     report_seasons.draw_nothing(monkeypatch)

@@ -131,7 +131,9 @@ def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
         ("cuda:0", "cuda:1", True),
     ],
 )
-def test_a_training_goes_on_on_the_same_kind_of_device_alone(first, then, goes_on, tmp_path, monkeypatch):
+def test_a_training_goes_on_on_the_same_kind_of_device_alone(
+    first, then, goes_on, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     gpus(2, monkeypatch)
     folders = [

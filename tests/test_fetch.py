@@ -134,7 +134,9 @@ def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(
     assert "https://example.org/form" in error.do
 
 
-def test_the_first_fetch_records_the_files_of_a_release_without_checksums(tmp_path, monkeypatch):
+def test_the_first_fetch_records_the_files_of_a_release_without_checksums(
+    tmp_path, monkeypatch
+):
     with_card(monkeypatch, remote=(RemoteFile(name="a.png", urls=()),))
     own = own_folder(tmp_path / "own")
     assert run("mine", "--source", own) == 0
@@ -241,7 +243,9 @@ def test_other_bytes_of_the_same_release_are_refused(two_releases, tmp_path):
     check(error, flickr8k.IMAGE_ZIP, "first fetch", "", OTHER_RELEASE)
 
 
-def test_after_a_copy_that_departs_a_download_is_still_the_published_release(two_releases, monkeypatch):
+def test_after_a_copy_that_departs_a_download_is_still_the_published_release(
+    two_releases, monkeypatch
+):
     squashed, public = two_releases
     assert run("mine", "--source", squashed) == 0
     RAW.unlink()

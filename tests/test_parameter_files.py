@@ -80,7 +80,9 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
 
 
 @pytest.mark.parametrize("name", season_names())
-def test_a_committed_season_scales_alike_what_a_paper_compares_or_has_the_trial(name, monkeypatch):
+def test_a_committed_season_scales_alike_what_a_paper_compares_or_has_the_trial(
+    name, monkeypatch
+):
     monkeypatch.chdir(PACKAGE_ROOT)
     trials = read_trials(name)
     for first, second, names in unequal_pairs(committed(name)):

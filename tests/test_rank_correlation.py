@@ -35,7 +35,9 @@ def test_the_interval_tells_a_connection_from_none():
     assert rank_correlation(first, -first, each(60)) == again
 
 
-def test_the_interval_covers_the_correlation_of_normal_pairs_95_times_of_100(monkeypatch):
+def test_the_interval_covers_the_correlation_of_normal_pairs_95_times_of_100(
+    monkeypatch,
+):
     monkeypatch.setattr(module, "RESAMPLES", 300)
     rng, hits = np.random.default_rng(2), 0
     rho = 0.7
