@@ -65,7 +65,6 @@ def made() -> claims_file.Made:
 def season(
     name: str, *claims: claims_file.ClaimEntry, **facts: object
 ) -> claims_file.SeasonClaims:
-    """Its dataset is its own unless the facts name one."""
     leader = claims_file.Leader(
         task="retrieval",
         metric="rsum",
@@ -90,8 +89,7 @@ def season(
     )
 
 
-def row(*claims: claims_file.ClaimEntry) -> claim_ledger.LedgerRow:
-    """The first claim of SCAN, judged so by one season after the other."""
+def row_of_first_claim(*claims: claims_file.ClaimEntry) -> claim_ledger.LedgerRow:
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(
         r

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from report_seasons import enter_played_season
 from scipy import stats
-from simulated_results import SETTINGS, draw, truth
+from simulated_results import SETTINGS, draw, true_mean
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
@@ -161,7 +161,7 @@ def test_a_printed_number_that_is_the_true_mean_is_seldom_missed(name):
     rng = np.random.default_rng(list(SETTINGS).index(name))
     metric = "r5" if setting.kind == "ranks" else None
     question = Question(kind=ALIKE, metric=metric, margin=1.0)
-    number = Rounded(truth(setting, 0.0), 2)
+    number = Rounded(true_mean(setting, 0.0), 2)
     false = 0
     for _ in range(runs):
         _, result = draw(setting, 0.0, rng)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import noted
+from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
@@ -44,7 +44,9 @@ def test_karpathy(tmp_path):
     assert tables.images["file"].tolist() == ["val2014/a.jpg", "b.jpg", "c.jpg"]
     assert tables.images["split"].tolist() == ["train", "val", "test"]
     assert tables.captions["text"].tolist() == ["One.", "Two."] * 3
-    assert len(tables.notes) == 1 and noted(tables, "1 images", "restval", "training")
+    assert len(tables.notes) == 1 and in_one_note(
+        tables, "1 images", "restval", "training"
+    )
 
 
 GOOD = json.dumps({"image": "a.png", "captions": ["One."], "split": "train"})

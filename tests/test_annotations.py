@@ -46,7 +46,7 @@ def table(head: str, row: str, separator: str = ",") -> str:
 
 
 def items(**keys: object) -> list[dict]:
-    """An object for each file: its keys are functions of file, captions and split."""
+    """An object per file: functions of file, captions and split."""
     facts = [
         (file, TWO[file], split) for file, split in zip(FILES, SPLITS, strict=True)
     ]
@@ -294,7 +294,7 @@ def test_what_is_ambiguous_is_refused_in_one_line(tmp_path, name, text):
 
 def test_which_file_is_meant(tmp_path):
     raw = place(tmp_path, "c.csv", table("image,caption", "{f},{c}"))
-    (raw / "README.txt").write_text("Captions of four images.")
+    (raw / "README.txt").write_text("Four images.")
     assert captions(raw) == PLAIN
     (raw / "d.tsv").write_text("image\tcaption\n")
     with refused(found="2: c.csv, d.tsv", do="--captions FILE"):

@@ -281,7 +281,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
 
 
 def test_the_site_has_a_board_by_each_layer(season, board):
-    pytest.importorskip("itables", reason="the extra site is not installed")
+    pytest.importorskip("itables", reason="no extra site")
     assert main(["site", "try", "--public", "out"]) == 0
     text = Path("out/data/season.js").read_text().partition("=")[2].rstrip(";\n")
     boards = [of for of in json.loads(text)["boards"] if of["dataset"] == "open"]

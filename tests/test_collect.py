@@ -31,7 +31,6 @@ def season(*cells: Fusion) -> Params:
 
 
 def evaluate(of: Fusion, seconds: float, rsum: float = 1.0, **facts: object) -> Record:
-    """Leave what an evaluation leaves."""
     folder = Path(of.folder)
     made = record(of.preset, of.seed, metrics={"rsum": rsum}, **facts)
     write_bytes(folder / RANKS, f"ranks {rsum}".encode())

@@ -20,7 +20,7 @@ from made_ranks import (
     any_ranks,
     expected_interval,
     interaction_of,
-    of_image,
+    noise_of_images,
     outcome,
     played,
     prepare,
@@ -57,7 +57,7 @@ def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_caption
     metric,
 ):
     preset = played("a", 1.0)
-    square = (of_image(preset, metric) ** 2).sum()
+    square = (noise_of_images(preset, metric) ** 2).sum()
     span = 600.0 if metric == "rsum" else 100.0
     # sentence queries are the captions with a sibling: other images have none
     asked = int((np.array(EACH) > 1).sum()) if metric == "s2s_r1" else IMAGES
@@ -127,7 +127,9 @@ def test_a_comparison_has_both_sources_of_doubt():
         first.mean("rsum") - second.mean("rsum")
     )
     assert not comparison.is_paired and comparison.trainings == (3, 3)
-    images = ((of_image(first, "rsum") - of_image(second, "rsum")) ** 2).sum()
+    images = (
+        (noise_of_images(first, "rsum") - noise_of_images(second, "rsum")) ** 2
+    ).sum()
     spread = fmean(variance(p.values("rsum")) for p in (first, second))
     inside = fmean(interaction_of(p, "rsum") for p in (first, second))
     assert comparison.estimate.error**2 == pytest.approx(
@@ -210,7 +212,10 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
     comparison = compare(results, first, second, "t2i_r1 - i2t_r1")
     gains = [p.mean("t2i_r1") - p.mean("i2t_r1") for p in (first, second)]
     assert comparison.difference == pytest.approx(gains[0] - gains[1])
-    left = [of_image(p, "t2i_r1") - of_image(p, "i2t_r1") for p in (first, second)]
+    left = [
+        noise_of_images(p, "t2i_r1") - noise_of_images(p, "i2t_r1")
+        for p in (first, second)
+    ]
     assert comparison.doubt.images == pytest.approx(((left[0] - left[1]) ** 2).sum())
     alone = compare(results, first, None, "t2i_r1 - i2t_r1")
     assert (alone.second, alone.trainings) == ("", (3, 0))
@@ -341,9 +346,7 @@ OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, 70)
 PERSON = np.arange(IMAGES) // 3  # of an image; captions are the only queries
 
 
-def searcher(way: str, owner: np.ndarray, **facts: object) -> Row:
-    """Three seeds with ranks of a single direction, whose queries belong to these
-    owners."""
+def searcher_of_one_way(way: str, owner: np.ndarray, **facts: object) -> Row:
     cells = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -365,7 +368,7 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
         )
         way, owner, facts = "p2r", OF_PHRASE, {"task": "localisation"}
     metric = metric.removeprefix("t2i ")
-    preset = searcher(way, owner, **facts)
+    preset = searcher_of_one_way(way, owner, **facts)
     cutoffs = CUTOFFS if metric == "rsum" else [int(metric[-1])]
     ranks = np.stack([cell.ranks(way) for cell in preset.played])
     hits = sum(100.0 * (ranks < k).mean(0) for k in cutoffs)

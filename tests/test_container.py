@@ -16,8 +16,7 @@ def patterns() -> list[str]:
 
 
 def is_copied(path: str) -> bool:
-    """By the rules of .dockerignore: the last pattern that fits a path, or a folder
-    above it, decides."""
+    # .dockerignore: the last pattern that fits a path, or a folder above it
     places = [PurePosixPath("/", path), *PurePosixPath("/", path).parents]
     copied = True
     for pattern in patterns():
@@ -33,7 +32,7 @@ def tracked() -> list[str]:
     command = ["git", "ls-files"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
-        pytest.skip("no clone of git")
+        pytest.skip("no clone")
     return listed.stdout.splitlines()
 
 

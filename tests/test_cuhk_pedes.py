@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import draw, noted
+from layouts import draw, in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import cuhk_pedes
@@ -84,13 +84,15 @@ def test_captions_per_image(raw, number, kept):
     of_ten = captions[captions["image_id"] == "Market/10_c1s1"]
     assert of_ten["text"].tolist() == sentences(10, 2)[:kept]
     assert len(captions) == 20 * min(number or 2, 2) + kept
-    assert noted(tables, "4 (train), 2 (val), 1 (test)")
-    assert noted(tables, "1 images", f": {number or 'all'}.")
+    assert in_one_note(tables, "4 (train), 2 (val), 1 (test)")
+    assert in_one_note(tables, "1 images", f": {number or 'all'}.")
     dropped = {
         1: ("29 captions", " cam_a/1_45, CUHK01/1, Market/1_c1s1"),
         2: ("8 captions", " Market/10_c1s1."),
     }
-    assert noted(tables, "left out", *dropped.get(number, ())) == (number in dropped)
+    assert in_one_note(tables, "left out", *dropped.get(number, ())) == (
+        number in dropped
+    )
 
 
 def test_keys_that_are_not_used_are_told(raw):
@@ -99,7 +101,7 @@ def test_keys_that_are_not_used_are_told(raw):
     data[3] |= {"is_rejected": True, "camera": {"id": 2, "night": False}}
     write(raw, data)
     keys = "is_rejected, camera.id, camera.night"
-    assert noted(cuhk_pedes.read(raw), "reid_raw.json: ", f": {keys}.")
+    assert in_one_note(cuhk_pedes.read(raw), "reid_raw.json: ", f": {keys}.")
 
 
 def test_counts_of_the_card():
@@ -135,8 +137,6 @@ def test_counts_of_the_card():
 
 
 def place_release(raw: Path, release: str) -> None:
-    """The same persons as ICFG-PEDES, without val and with one caption, or as
-    RSTPReid."""
     data = items()
     for item in data:
         if release == "ICFG-PEDES":

@@ -59,7 +59,7 @@ def norm_of(norm: nn.BatchNorm1d) -> tuple:
 
 
 def layers_of(mapping: method.Mapping) -> dict[str, tuple]:
-    """The layers of one mapping, by the paper's names, as the oracle takes them."""
+    """As the oracle takes them."""
     fc1, _, _, fc2, bn2, _, fc3, bn3, _ = mapping.latent
     linear = {"fc1": fc1, "fc2": fc2, "fc3": fc3}
     norms = {"bn2": bn2, "bn3": bn3}

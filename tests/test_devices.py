@@ -17,8 +17,7 @@ from benchmark.scoring import inputs
 from benchmark.train import __main__ as train
 
 
-def gpus(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were so many, all of one kind."""
+def pretend_gpus(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     monkeypatch.setattr(
@@ -34,20 +33,20 @@ def gpus(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_devices_that_no_stage_computes_on_are_refused(device, found, monkeypatch):
-    gpus(2, monkeypatch)
+    pretend_gpus(2, monkeypatch)
     with pytest.raises(UserError, match=found):
         pick(device)
 
 
 def test_a_gpu_is_refused_where_there_is_none(monkeypatch):
-    gpus(0, monkeypatch)
+    pretend_gpus(0, monkeypatch)
     with pytest.raises(UserError, match="cuda"):
         pick("cuda")
     assert pick("auto") == torch.device("cpu")
 
 
 def test_gpus_are_taken_by_their_number(monkeypatch):
-    gpus(2, monkeypatch)
+    pretend_gpus(2, monkeypatch)
     assert [str(pick(name)) for name in ("auto", "cuda", "cuda:1", "cpu")] == [
         *("cuda", "cuda", "cuda:1", "cpu")
     ]
@@ -111,7 +110,7 @@ def test_peak_memory_of_the_process_does_not_count_the_cell_before_it():
 
 
 def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
-    gpus(1, monkeypatch)
+    pretend_gpus(1, monkeypatch)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 << 20)
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 5 << 20)
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 92200)
@@ -135,7 +134,7 @@ def test_a_training_goes_on_on_the_same_kind_of_device_alone(
     first, then, goes_on, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    gpus(2, monkeypatch)
+    pretend_gpus(2, monkeypatch)
     folders = [
         train._scratch(cell_of("scan"), {}, torch.device(name))
         for name in (first, then)

@@ -270,7 +270,7 @@ def test_negatives_are_random_rows_of_other_groups():
 
 
 def pooled_batch() -> Batch:
-    """The first five captions of the pool are of the batch's images."""
+    # the first five captions of the pool are of the batch's images
     return batch_of(
         images_of(5),
         pool=captions_of([4, 8, 2, 7, 3, 1, 6, 5, 8, 10, 2, 3], seed=8),

@@ -130,8 +130,7 @@ def test_a_compact_figure_has_the_same_shapes_at_the_same_places_in_the_same_sty
 
 
 def leaves(element, style: str = ""):
-    """Of each shape its tag, style, text, other attributes, and all numbers of its
-    place."""
+    """By shape: tag, style, text, attributes, numbers of its place."""
     style = element.get("style", style)
     for child in element:
         yield from leaves(child, style)

@@ -58,7 +58,11 @@ def of_lists(split: str) -> dict[str, str]:
 def karpathy_images() -> list[dict]:
     split_of = of_lists("karpathy")
     return [
-        {"filename": f"{i}.jpg", "split": split_of[i], "captions": layouts.sentences(i)}
+        {
+            "filename": f"{i}.jpg",
+            "split": split_of[i],
+            "captions": layouts.five_captions(i),
+        }
         | {"imgid": int(number)}
         for number, i in NAMES.items()
     ]
@@ -118,7 +122,7 @@ def test_partitions_and_their_archives(raw, split):
     assert (expected.images["file"] == expected.images["image_id"] + ".jpg").all()
     assert len(expected.captions) == 5 * len(of_lists(split))
     row = expected.captions[expected.captions["caption_id"] == "2001.jpg#3"].iloc[0]
-    assert (row["image_id"], row["text"]) == ("2001", layouts.sentences("2001")[3])
+    assert (row["image_id"], row["text"]) == ("2001", layouts.five_captions("2001")[3])
     pictures = {f"{i}.jpg": flickr30k.pictures(raw)(f"{i}.jpg").tobytes() for i in IDS}
     folder = raw / flickr30k.IMAGE_FOLDER
     zipped(raw / flickr30k.IMAGE_ZIP, sorted(folder.iterdir()), f"{folder.name}/")
@@ -146,7 +150,7 @@ def table_of(captions: Path, columns: tuple[str, ...]) -> None:
     rows = [
         {"image_name": f"{i}.jpg", "comment_number": str(k), "comment": text}
         for i in IDS
-        for k, text in enumerate(layouts.sentences(i))
+        for k, text in enumerate(layouts.five_captions(i))
     ]
     rows[7]["comment"] = '" Fresh fish " says a sign .'
     rows[9]["comment"] = '"Fish"'
@@ -169,11 +173,11 @@ def test_the_table_that_kaggle_has(captions, split):
     first, other = IDS[1], IDS[2]
     assert texts[f"{first}.jpg#2"] == '" Fresh fish " says a sign .'
     assert texts[f"{first}.jpg#4"] == '"Fish"'
-    assert texts[f"{other}.jpg#4"] == layouts.sentences(other)[4]
+    assert texts[f"{other}.jpg#4"] == layouts.five_captions(other)[4]
     kept = expected.captions.set_index("caption_id")["text"]
     same = texts.drop([f"{first}.jpg#2", f"{first}.jpg#4"])
     assert same.sort_index().to_dict() == kept[same.index].sort_index().to_dict()
-    assert layouts.noted(tables, "1 lines of results.csv")
+    assert layouts.in_one_note(tables, "1 lines of results.csv")
     assert captions / flickr30k.TABLE in flickr30k.inventory(captions, options)
 
 
@@ -204,7 +208,7 @@ def test_features_without_pictures(captions):
     }
     assert splits(tables) == expected
     assert set(tables.images["file"]) == {""}
-    assert layouts.noted(tables, "7 of 7 images")
+    assert layouts.in_one_note(tables, "7 of 7 images")
     assert len(flickr30k.inventory(captions, Options(annotations="precomp"))) == 9
     with refused(found="nothing", do="flickr30k-images.zip") as caught:
         flickr30k.pictures(captions, Options(annotations="precomp"))("")

@@ -69,7 +69,6 @@ def pack(archive: Path, root: Path, paths: list[Path]) -> None:
 
 @pytest.fixture
 def zipped(tmp_path, extracted) -> Path:
-    """The release as it is downloaded."""
     raw = tmp_path / "zipped"
     raw.mkdir()
     pictures = sorted((extracted / "Flicker8k_Dataset").iterdir())

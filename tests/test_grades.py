@@ -23,7 +23,6 @@ PRINTED, MARGIN = 12.0, 6.0
 
 
 def claim(*kinds: str, **facts: object) -> Claim:
-    """With a part of each kind."""
     presets = ["scan_t2i_avg", "scan_i2t_avg"]
     parts = [{"presets": presets, "metric": "rsum", "kind": kind} for kind in kinds]
     known = {"id": "made", "statement": "S.", "where": "W", "parts": parts}
@@ -46,7 +45,6 @@ def on_set_up(*parts: dict, images: str = "x") -> ClaimOnSetUp:
 
 
 def grade(*differences: float, kind: str = "ordered", **facts: object) -> Graded:
-    """Of a claim of one part in set-ups on other images."""
     tests = [
         on_set_up({"difference": difference} | facts, images=str(number))
         for number, difference in enumerate(differences)
@@ -223,7 +221,7 @@ def test_few_made_up_experiments_are_graded_wrongly(kind, effect, wrong, count):
 def drawn_on_set_up(
     rng: np.random.Generator, effect: float, error: float, images: str
 ) -> ClaimOnSetUp:
-    """Half of the variance is of images, half of trainings, known from 40."""
+    # half of the variance is of images, half of trainings
     luck = error**2 / 2
     part = SeedPart((1,), luck * rng.chisquare(40) / 40, 0.0, 40, is_own=False)
     doubt = Doubt(images=luck, interaction=0.0, image_count=1000, seeds=(part,))

@@ -35,8 +35,7 @@ def folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def judge(*words: object) -> dict:
-    """The verdict on the only pair."""
+def judge_one(*words: object) -> dict:
     (found,) = judge_all(*words)
     return found
 
@@ -67,8 +66,7 @@ def write(
     return path
 
 
-def near(*expected: float) -> list:
-    """To the six digits that are written."""
+def near_six_digits(*expected: float) -> list:
     return [pytest.approx(value, rel=2e-5, abs=1e-9) for value in expected]
 
 
@@ -84,7 +82,7 @@ def paired_t(first: Sequence[float], second: Sequence[float]) -> list[float]:
 
 
 def answers(seed: int, share: float, questions: int = QUESTIONS) -> list[int]:
-    """Questions that are answered right; hard ones are hard for all."""
+    # questions are as hard for all
     hard = np.random.default_rng(0).normal(size=questions)
     own = np.random.default_rng(seed).normal(size=questions)
     return [int(x) for x in hard + own < sqrt(2) * stats.norm.ppf(share)]
@@ -98,8 +96,8 @@ def test_hits_of_300_questions_are_a_paired_t_test(scale):
     first, second = answers(1, 0.7), answers(2, 0.55)
     for path, hits in (("a.csv", first), ("b.csv", second)):
         write(path, ((f"q{n}", scale * hit) for n, hit in enumerate(hits)))
-    found = judge("a.csv", "b.csv")
-    assert numbers(found) == near(
+    found = judge_one("a.csv", "b.csv")
+    assert numbers(found) == near_six_digits(
         *paired_t([100 * x for x in first], [100 * x for x in second])
     )
     assert (found["conclusion"], found["margin"]) == ("holds", 1.0)
@@ -118,7 +116,7 @@ def test_questions_about_one_text_go_together():
     for path, hits in (("a.csv", first), ("b.csv", second)):
         rows = zip(range(QUESTIONS), hits, texts, strict=True)
         write(path, rows, "query value cluster")
-    found = judge("a.csv", "b.csv", "--margin", 2)
+    found = judge_one("a.csv", "b.csv", "--margin", 2)
     gaps = [100 * (a - b) for a, b in zip(first, second, strict=True)]
     mean, units = fmean(gaps), sorted(set(texts))
     left = [
@@ -128,14 +126,14 @@ def test_questions_about_one_text_go_together():
     error = sqrt(sum(x * x for x in left) * len(units) / (len(units) - 1)) / QUESTIONS
     half = stats.t.ppf(0.975, len(units) - 1) * error
     p = 2 * stats.t.sf(abs(mean) / error, len(units) - 1)
-    assert numbers(found) == near(mean, mean - half, mean + half, p)
+    assert numbers(found) == near_six_digits(mean, mean - half, mean + half, p)
     assert (found["units"], found["unit"], found["conclusion"]) == (
         40,
         "clusters",
         "undecided",
     )
     assert found["limit"]["folds"] > 1 and "clusters" in found["decides"]
-    assert found["reason"] == "the interval covers zero and reaches beyond 2"
+    assert found["reason"].endswith("beyond 2")
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".parquet", ".jsonl"])
@@ -152,7 +150,7 @@ def test_the_same_numbers_in_every_format(ending):
             table.to_parquet(f"{path}{ending}")
         else:
             table.to_json(f"{path}{ending}", orient="records", lines=True)
-    expected, found = judge("a.csv", "b.csv"), judge(f"a{ending}", f"b{ending}")
+    expected, found = judge_one("a.csv", "b.csv"), judge_one(f"a{ending}", f"b{ending}")
     assert numbers(found) == numbers(expected)
     assert found["margin"] == 0 and any("scale" in note for note in found["notes"])
 
@@ -164,7 +162,7 @@ def test_numbers_may_be_true_and_false():
             json.dumps({"query": n, "value": bool(x > 0)}) for n, x in enumerate(noise)
         ]
         Path(f"{name}.jsonl").write_text("\n".join(lines))
-    assert judge("a.jsonl", "b.jsonl")["margin"] == 1.0
+    assert judge_one("a.jsonl", "b.jsonl")["margin"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -180,7 +178,7 @@ def test_a_claim_names_both(claim, kind, difference):
     noise = np.random.default_rng(0).normal(size=150)
     write("mine.csv", enumerate(10 + noise))
     write("yours.csv", enumerate(noise[::-1]))
-    found = judge("mine.csv", "yours.csv", "--claim", claim, "--margin", 4)
+    found = judge_one("mine.csv", "yours.csv", "--claim", claim, "--margin", 4)
     assert (found["kind"], found["margin"]) == (kind, 4)
     assert found["difference"] == pytest.approx(difference)
     expected = {"ordered": ["reversed", "holds"], "not_better": ["holds"] * 2}
@@ -249,9 +247,9 @@ def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
     means = [100 * fmean(x for of in hits.values() for x in of) for hits in both]
     value, half = means[0] - means[1], stats.t.ppf(0.975, max(freedom, 4)) * sqrt(whole)
     p = 2 * stats.t.sf(abs(value) / sqrt(whole), max(freedom, 4))
-    found = judge("a.csv", "b.csv")
+    found = judge_one("a.csv", "b.csv")
     assert main_part > 0
-    assert numbers(found) == near(value, value - half, value + half, p)
+    assert numbers(found) == near_six_digits(value, value - half, value + half, p)
     assert not found["is_of_these_trainings"]
     limits = 1 - (images - min(images, weight * luck)) / whole
     assert found["share_of_trainings"] == pytest.approx(limits, rel=1e-4)
@@ -260,9 +258,7 @@ def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
 # Ranks --------------------------------------------------------------------------------
 
 
-def ranks_of(name: str, quality: float, images: int = 110) -> str:
-    """Ranks of images and of their three captions, and what `export --queries` says of
-    them."""
+def exported_ranks(name: str, quality: float, images: int = 110) -> str:
     rng, rows = np.random.default_rng(ord(name)), []
     for seed, image in product(range(3), range(images)):
         hard = (image % 10) / quality
@@ -279,10 +275,10 @@ def ranks_of(name: str, quality: float, images: int = 110) -> str:
 
 def test_rsum_of_ranks_by_naive_loops():
     tables = [
-        pd.read_csv(ranks_of(name, quality))
+        pd.read_csv(exported_ranks(name, quality))
         for name, quality in (("a", 2.0), ("b", 1.5))
     ]
-    found = judge("a.csv", "b.csv", "--claim", "A > B by rsum")
+    found = judge_one("a.csv", "b.csv", "--claim", "A > B by rsum")
     value = 0.0
     for sign, table in zip((1, -1), tables, strict=True):
         for way, k in product(("i2t", "t2i"), (1, 5, 10)):
@@ -290,7 +286,7 @@ def test_rsum_of_ranks_by_naive_loops():
             value += sign * 100 * sum(rank < k for rank in ranks) / len(ranks)
     assert found["difference"] == pytest.approx(value, rel=1e-5)
     assert (found["margin"], found["units"], found["queries"]) == (6, 110, 110)
-    of_one = judge("a.csv", "b.csv", "--metric", "t2i_r1")
+    of_one = judge_one("a.csv", "b.csv", "--metric", "t2i_r1")
     hits = [table[table["direction"] == "t2i"]["rank"] < 1 for table in tables]
     assert of_one["difference"] == pytest.approx(
         100 * (hits[0].mean() - hits[1].mean()), rel=1e-5
@@ -301,11 +297,11 @@ def test_rsum_of_ranks_by_naive_loops():
     more = [tables[0].assign(direction=way) for way in ("s2s", "i2t_fold", "t2i_fold")]
     # of which rsum knows nothing
     pd.concat([tables[0], *more]).to_csv("a.csv", index=False)
-    assert judge("a.csv", "b.csv") == found
+    assert judge_one("a.csv", "b.csv") == found
     # that each is known to a depth says that 9 is no mark of what was not found
     of_9 = [of.assign(rank=9) for of in more]
     pd.concat([tables[1], *of_9]).assign(depth=1000).to_csv("b.csv", index=False)
-    folds = judge("a.csv", "b.csv", "--metric", "fold_rsum")
+    folds = judge_one("a.csv", "b.csv", "--metric", "fold_rsum")
     assert folds["difference"] == pytest.approx(
         2 * 100 * sum((tables[0]["rank"] < k).mean() - (k > 9) for k in (1, 5, 10)),
         rel=1e-5,
@@ -313,7 +309,7 @@ def test_rsum_of_ranks_by_naive_loops():
     for path, table in zip(("a.csv", "b.csv"), tables, strict=True):
         table[table["direction"] == "t2i"].to_csv(path, index=False)
     # a point for each of three recalls
-    half = judge("a.csv", "b.csv", "--metric", "rsum")
+    half = judge_one("a.csv", "b.csv", "--metric", "rsum")
     assert half["margin"] == 3 and half["difference"] != found["difference"]
 
 
@@ -321,7 +317,7 @@ def test_layers_are_kept_apart(capsys):
     rows = [(n, n % 3, layer) for n in range(150) for layer in ("own", "experts")]
     write("a.csv", rows, "query rank layer")
     write("b.csv", ((n, (n + 1) % 4, "own") for n in range(150)), "query rank layer")
-    found = judge("a.csv", "b.csv", "--metric", "r1")
+    found = judge_one("a.csv", "b.csv", "--metric", "r1")
     assert any(
         "using layer own (also there: experts)" in note for note in found["notes"]
     )
@@ -337,8 +333,7 @@ def test_layers_are_kept_apart(capsys):
 def trec(
     seeds: Sequence[int], depth: int = 20, queries: int = 120, levels: int = 40
 ) -> None:
-    """Qrels of one to three items for each query; runs with ties, and one of them with
-    a gap."""
+    """`all.qrels`; runs with ties, and one of them with a gap."""
     rng = np.random.default_rng(9)
     right = {
         q: set(rng.choice(60, rng.integers(1, 4), replace=False))
@@ -380,18 +375,18 @@ def success(seed: int, k: int) -> list[float]:
 @pytest.mark.parametrize("k", [1, 5, 10])
 def test_trec_runs_are_a_paired_t_test_of_their_hits(k):
     trec([3, 4])
-    found = judge("3.run", "4.run", "--qrels", "all.qrels", "--metric", f"r{k}")
-    assert numbers(found) == near(*paired_t(success(3, k), success(4, k)))
+    found = judge_one("3.run", "4.run", "--qrels", "all.qrels", "--metric", f"r{k}")
+    assert numbers(found) == near_six_digits(*paired_t(success(3, k), success(4, k)))
     notes = "\n".join(found["notes"])
     assert "3.run: no answer to 1 queries, as 'q3'" in notes
-    assert "not found, as 'q" in notes and "ranks are known below 20" in notes
+    assert "not found, as 'q" in notes and "known below 20" in notes
     assert "3.run: not used: 1 queries without judgements" in notes
     assert "all.qrels: not used: 1 queries with no relevant item" in notes
 
 
 def test_without_ties_hits_are_those_of_ir_measures():
     trec([3, 4], levels=10**9)
-    found = judge("3.run", "4.run", "--qrels", "all.qrels", "--metric", "r5")
+    found = judge_one("3.run", "4.run", "--qrels", "all.qrels", "--metric", "r5")
     means = []
     for path in ("3.run", "4.run"):
         both = ir_measures.read_trec_qrels("all.qrels"), ir_measures.read_trec_run(path)
@@ -404,7 +399,7 @@ def test_without_ties_hits_are_those_of_ir_measures():
 def test_a_recall_beyond_the_depth_of_a_run_is_refused(capsys):
     trec([3, 4], depth=6)
     words = ("3.run", "4.run", "--qrels", "all.qrels", "--metric")
-    judge(*words, "r5")
+    judge_one(*words, "r5")
     told = refusal(capsys, *words, "r10")
     assert "3.run: R@10" in told and "among the first 6" in told
 
@@ -439,7 +434,7 @@ UNFIT = {
         "query value layer",
         "layer: expected rows of own, found experts",
     ),
-    "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each query"),
+    "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each"),
     "a seed lacks": (
         [*WITH["seed"], ("q0", 1, 1)],
         "query value seed",
@@ -462,8 +457,8 @@ UNFIT = {
         "expected a number, found 'inf'",
     ),
     "nothing": ([("q0", ""), *PLAIN[1:]], "query value", "expected a number, found ''"),
-    "no rows": ([], "query value", "expected a row for each query, found none"),
-    "no values": (PLAIN, "query hit", "the columns query and value, or query and rank"),
+    "no rows": ([], "query value", "for each query, found none"),
+    "no values": (PLAIN, "query hit", "query and value, or query and rank"),
     "two kinds": (WITH["seed"], "query value rank", "each once"),
     "one column twice": (WITH["seed"], "query value Query", "each once"),
     "a longer row": (
@@ -508,7 +503,7 @@ def test_another_gallery_is_refused(head, capsys):
     write("b.csv", [(q, 1 - v, 5000) for q, v, _ in WITH[head]], f"query value {head}")
     assert f"expected the same {head}, found" in refusal(capsys, "a.csv", "b.csv")
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])  # which says nothing of it
-    judge("a.csv", "b.csv")
+    judge_one("a.csv", "b.csv")
 
 
 def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
@@ -518,7 +513,7 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
         [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)],
         "direction query rank",
     )
-    found = judge("a.csv", "b.csv", "--metric", "r5")
+    found = judge_one("a.csv", "b.csv", "--metric", "r5")
     assert (
         "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7"
         in found["notes"]
@@ -527,10 +522,8 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
     assert found["difference"] == pytest.approx(100 * sum(hits[-2:]) / 150, rel=1e-5)
     rows = [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)]
     write("c.csv", [(*row, 10) for row in rows], "direction query rank depth")
-    assert (
-        "ranks are known below 10"
-        in judge("a.csv", "c.csv", "--metric", "r10")["notes"][-2]
-    )
+    notes = judge_one("a.csv", "c.csv", "--metric", "r10")["notes"]
+    assert "known below 10" in notes[-2]
     assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "r10")
     write("c.csv", [(*row, "x") for row in rows], "direction query rank depth")
     assert "depth of query 'q0': expected a whole" in refusal(capsys, "a.csv", "c.csv")
@@ -541,9 +534,7 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
         ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")]),
     ):
         write(path, [*rows, *far], "direction query rank")
-    assert "queries not found among the first 7" in refusal(
-        capsys, "a.csv", "b.csv", "--metric", "rsum"
-    )
+    assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "rsum")
 
 
 def test_other_mistakes(capsys):
@@ -564,10 +555,10 @@ def test_other_mistakes(capsys):
             ("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"),
             "--metric: expected r1",
         ),
-        (("a.csv", "b.csv", "--metric", "r1"), "name the column rank"),
-        (("c.csv", "d.csv", "--metric", "r11"), "did you mean r"),
-        (("c.csv", "d.csv", "--metric", "medr"), "a mean over queries"),
-        (("c.csv", "d.csv", "--metric", "t2i_r1"), "a mean over queries"),
+        (("a.csv", "b.csv", "--metric", "r1"), "column rank"),
+        (("c.csv", "d.csv", "--metric", "r11"), " r1"),
+        (("c.csv", "d.csv", "--metric", "medr"), "mean over queries"),
+        (("c.csv", "d.csv", "--metric", "t2i_r1"), "mean over queries"),
         (("a.csv", "b.csv", "--claim", "mine > B"), claim),
         (("a.csv", "b.csv", "--season", "demo"), "options of these, found --season"),
         (
@@ -634,14 +625,16 @@ def test_texts_of_files_do_nothing_in_terminal_or_page(capsys):
 def test_nothing_is_concluded_from_few_queries_or_from_equal_ones():
     write("a.csv", [(n, 1) for n in range(60)])
     write("b.csv", [(n, n % 2) for n in range(60)])
-    few = judge("a.csv", "b.csv")
+    few = judge_one("a.csv", "b.csv")
     assert few["conclusion"] == "undecided" and "60 queries" in few["reason"]
     write("a.csv", [(n, n % 4, n % 10) for n in range(600)], "query value cluster")
     write("b.csv", [(n, n % 3, n % 10) for n in range(600)], "query value cluster")
-    assert "10 clusters, worth 10.0 of equal size" in judge("a.csv", "b.csv")["reason"]
+    assert (
+        "10 clusters, worth 10.0 of equal size" in judge_one("a.csv", "b.csv")["reason"]
+    )
     write("a.csv", PLAIN)
     write("b.csv", PLAIN)
-    assert judge("a.csv", "b.csv")["reason"] == "identical results"
+    assert judge_one("a.csv", "b.csv")["reason"] == "identical results"
 
 
 @pytest.mark.parametrize(
@@ -695,42 +688,42 @@ def test_json_on_stdout_is_the_file(capsys):
 def test_a_difference_that_all_queries_have_is_decided_by_the_exact_test():
     write("right.csv", [(q, 1) for q, _ in PLAIN])
     write("wrong.csv", [(q, 0) for q, _ in PLAIN])
-    found = judge("right.csv", "wrong.csv")
+    found = judge_one("right.csv", "wrong.csv")
     test = stats.binomtest(150, 150, 0.5)
     assert found["conclusion"] == "holds" and found["difference"] == 100
     assert found["p"] == pytest.approx(test.pvalue, rel=1e-5)
     least = stats.binomtest(150, 150).proportion_ci(method="exact").low
     assert found["low"] == pytest.approx(100 * (2 * least - 1), rel=1e-5)
-    assert judge("wrong.csv", "right.csv")["conclusion"] == "reversed"
+    assert judge_one("wrong.csv", "right.csv")["conclusion"] == "reversed"
     write("a.csv", [(q, 0, 10) for q, _ in PLAIN], "query rank depth")
     write(
         "b.csv",
         [(q, 2 + n % 3, 10) for n, (q, _) in enumerate(PLAIN)],
         "query rank depth",
     )
-    ranks = judge("a.csv", "b.csv", "--metric", "r1")
+    ranks = judge_one("a.csv", "b.csv", "--metric", "r1")
     assert (ranks["conclusion"], ranks["p"]) == ("holds", found["p"])
-    both = judge("a.csv", "b.csv", "--metric", "r10", "--claim", "A = B")
+    both = judge_one("a.csv", "b.csv", "--metric", "r10", "--claim", "A = B")
     assert (both["conclusion"], both["difference"], both["p"]) == ("undecided", 0, 1)
     assert both["limit"] is None and 1 < both["high"] == -both["low"] < 3
     # of which each cluster has as many
     few = [(n, 1 + n % 2, n % 10) for n in range(600)]
     write("a.csv", [(q, 1, c) for q, _, c in few], "query value cluster")
     write("b.csv", [(q, 0, c) for q, _, c in few], "query value cluster")
-    assert "10 clusters" in judge("a.csv", "b.csv")["reason"]
+    assert "10 clusters" in judge_one("a.csv", "b.csv")["reason"]
 
 
 def test_a_shift_of_all_values_is_no_rounding_error():
     values = np.random.default_rng(0).normal(size=150)
     write("a.csv", enumerate(values + 0.5))
     write("b.csv", enumerate(values))
-    found = judge("a.csv", "b.csv")
+    found = judge_one("a.csv", "b.csv")
     span = np.ptp([*values, *values + 0.5])
     assert found["conclusion"] == "holds"
     assert found["p"] == pytest.approx(2 * (span / (span + 0.5)) ** 150, rel=1e-4)
     write("a.csv", enumerate(1e-12 * np.random.default_rng(1).normal(size=150)))
     write("b.csv", enumerate(1e-12 * values))  # these vary, below what counts as equal
-    assert judge("a.csv", "b.csv")["conclusion"] == "undecided"
+    assert judge_one("a.csv", "b.csv")["conclusion"] == "undecided"
 
 
 # Conventions --------------------------------------------------------------------------
@@ -748,17 +741,17 @@ def test_fractions_and_percentages_are_put_on_one_scale_by_an_option(capsys):
     write("fraction.csv", enumerate(good))
     write("percent.csv", enumerate(100 * poor))
     told = refusal(capsys, "fraction.csv", "percent.csv")
-    assert "expected values on one scale" in told and "--scale 100,1" in told
+    assert "one scale" in told and "--scale 100,1" in told
     assert "--scale 1,100" in refusal(
         capsys, "percent.csv", "fraction.csv", "--claim", "B > A"
     )
-    found = judge("fraction.csv", "percent.csv", "--scale", "100,1")
-    assert numbers(found) == near(*paired_t(100 * good, 100 * poor))
-    turned = judge(
+    found = judge_one("fraction.csv", "percent.csv", "--scale", "100,1")
+    assert numbers(found) == near_six_digits(*paired_t(100 * good, 100 * poor))
+    turned = judge_one(
         "percent.csv", "fraction.csv", "--scale", "1,100", "--claim", "B > A"
     )
     assert numbers(turned) == numbers(found)
-    as_they_are = judge("fraction.csv", "percent.csv", "--scale", "1")
+    as_they_are = judge_one("fraction.csv", "percent.csv", "--scale", "1")
     assert as_they_are["difference"] < 0
 
 
@@ -773,13 +766,15 @@ def test_ranks_from_1_are_read_so_by_an_option(capsys):
     assert "b0.csv: rank of query" in refusal(
         capsys, "a1.csv", "b0.csv", "--first-rank", "1"
     )
-    mixed = judge("a1.csv", "b0.csv", "--first-rank", "1,0")
+    mixed = judge_one("a1.csv", "b0.csv", "--first-rank", "1,0")
     hits = [100 * (ranks == 1) for ranks in (good, poor)]
-    assert numbers(mixed) == near(*paired_t(*hits))
-    turned = judge("b0.csv", "a1.csv", "--first-rank", "0,1", "--claim", "B > A")
+    assert numbers(mixed) == near_six_digits(*paired_t(*hits))
+    turned = judge_one("b0.csv", "a1.csv", "--first-rank", "0,1", "--claim", "B > A")
     assert numbers(turned) == numbers(mixed)
-    of_five = judge("a1.csv", "b1.csv", "--first-rank", "1", "--metric", "r5")
-    assert numbers(of_five) == near(*paired_t(100 * (good <= 5), 100 * (poor <= 5)))
+    of_five = judge_one("a1.csv", "b1.csv", "--first-rank", "1", "--metric", "r5")
+    assert numbers(of_five) == near_six_digits(
+        *paired_t(100 * (good <= 5), 100 * (poor <= 5))
+    )
 
 
 def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
@@ -787,7 +782,7 @@ def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
     listed = [rank if rank < 10 else "" for rank in ranks]
     write("whole.csv", enumerate(ranks), "query rank")
     write("listed.csv", enumerate(listed), "query rank")
-    found = judge("whole.csv", "listed.csv", "--metric", "mrr")
+    found = judge_one("whole.csv", "listed.csv", "--metric", "mrr")
     assert found["difference"] == 0 and any(
         "ranks below 10" in note for note in found["notes"]
     )
@@ -836,7 +831,7 @@ def test_of_an_unreadable_file_what_can_be_read_is_told(capsys):
 def test_a_p_that_is_too_small_for_a_number_is_no_zero(capsys):
     write("a.csv", [(n, 1) for n in range(1200)])
     write("b.csv", [(n, 0) for n in range(1200)])
-    judge("a.csv", "b.csv")
+    judge_one("a.csv", "b.csv")
     assert "p < 1e-300" in capsys.readouterr().out
 
 
@@ -848,7 +843,7 @@ def test_the_examples_of_the_documentation_run(capsys):
     for number, name in enumerate(("mine", "theirs", "older")):
         write(f"{name}.csv", enumerate(answers(number, 0.7 - number / 10)))
     for name in ("ranks", "theirs"):
-        pd.read_csv(ranks_of(name[0], 2.0)).to_parquet(f"{name}.parquet")
+        pd.read_csv(exported_ranks(name[0], 2.0)).to_parquet(f"{name}.parquet")
     trec([3, 4, 5])
     for old, new in ((3, "mine"), (4, "their0"), (5, "their1")):
         Path(f"{old}.run").rename(f"{new}.run")
@@ -923,7 +918,6 @@ def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_pat
 
 
 def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
-    """Whether a true share between low and high could give this one."""
     ends = stats.binom.ppf(0.001, runs, low), stats.binom.ppf(0.999, runs, high)
     return ends[0] <= round(share * runs) <= ends[1]
 

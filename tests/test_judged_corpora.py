@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import noted
+from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
@@ -15,7 +15,6 @@ def write_jsonl(path: Path, rows: list[dict]) -> None:
 
 
 def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
-    """Images and the captions ka, kb, kc; judged pairs of test."""
     (raw / "qrels").mkdir()
     for name in images:
         (raw / f"{name}.png").write_bytes(b"")
@@ -82,7 +81,9 @@ def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
     tables = folder.read_for_score(tmp_path)
     assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
     assert tables.captions["image_id"].tolist() == ["a", "b", "c"]
-    assert len(tables.notes) == 1 and noted(tables, "corpus.jsonl", "metadata.split.")
+    assert len(tables.notes) == 1 and in_one_note(
+        tables, "corpus.jsonl", "metadata.split."
+    )
 
 
 def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
@@ -96,7 +97,7 @@ def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
 
 def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
     small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
-    with refused("qrels/test.tsv: kb", "a, too", "b", "all captions of a group"):
+    with refused("qrels/test.tsv: kb", "a, too", "b", "captions of a group"):
         folder.read(tmp_path)
 
 
@@ -104,7 +105,9 @@ def test_what_is_not_judged_is_told(tmp_path):
     small_judgements(tmp_path, "ka a", "kb b", images="abcd")
     tables = folder.read(tmp_path)
     assert tables.images["split"].tolist() == ["test", "test", "unused", "unused"]
-    assert noted(tables, "1 captions", ": kc.") and noted(tables, "2 images", ": c, d.")
+    assert in_one_note(tables, "1 captions", ": kc.") and in_one_note(
+        tables, "2 images", ": c, d."
+    )
 
 
 @pytest.mark.parametrize(

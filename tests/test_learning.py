@@ -23,10 +23,10 @@ LEARNED = {
         True,
     ),
     "the next caption": (NEXT, False),
-    "true ones and the next alike": (OWN + NEXT, False),
-    "the other way round": (-OWN, False),
+    "true and next alike": (OWN + NEXT, False),
+    "reversed": (-OWN, False),
     "all alike": (torch.ones(PAIRS, PAIRS), False),
-    "one caption for all": (torch.ones(PAIRS, 1) * OWN[0], False),
+    "one for all": (torch.ones(PAIRS, 1) * OWN[0], False),
     "not a number": (OWN / 0, False),
 }
 

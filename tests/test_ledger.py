@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made_ledger import judged, season
 from refusals import refused
-from report_readers import assert_contained
+from report_readers import assert_hostile_text_is_text
 from report_seasons import contents
 
 from benchmark.boards.claim_ledger import ledger
@@ -45,7 +45,7 @@ class TestPages:
             assert text.count(f'<a id="{anchor(of)}"></a>') == 1
         assert text.count("](#") == 2 + len(papers())  # a claim was tested; seasons
         for path in ROOT.glob("*.md"):
-            assert_contained(path)
+            assert_hostile_text_is_text(path)
 
     def test_the_same_files_give_the_same_bytes(self, written):
         first = contents(ROOT)

@@ -173,7 +173,7 @@ def test_a_table_is_audited(capsys):
         (lambda: rematch.judge("a.csv", "a.csv"), "a.csv"),
         (lambda: rematch.judge("none.csv", "other.csv"), "found nothing"),
         (lambda: rematch.judge(["a", "b"], [1, 0]), "numbers (queries,)"),
-        (lambda: rematch.judge([1, 0], [1, 0], clusters=[1]), "one for each of 2"),
+        (lambda: rematch.judge([1, 0], [1, 0], clusters=[1]), "each of 2"),
         (lambda: rematch.judge([1] * 9, [1] * 8), "expected"),
         (lambda: rematch.judge([-1] * 9, [0] * 9, ranks=True), "not found among"),
         (lambda: rematch.judge(pd.DataFrame({"q": [1]}), [1]), "the columns query"),

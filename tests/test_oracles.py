@@ -109,7 +109,7 @@ class TestRanking:
         scores = [[0.9, 0.5, 0.9, 0.1]] * 4
         # a tie lost; a tie between relevant items; two irrelevant items ahead; the last
         # of all
-        assert ranking.ranks(scores, [{0}, {0, 2}, [3, 1], (3,)]) == [1, 0, 2, 3]
+        assert ranking.best_ranks(scores, [{0}, {0, 2}, [3, 1], (3,)]) == [1, 0, 2, 3]
 
     def test_summaries(self):
         assert ranking.recall_at([0, 1, 2, 7], 1) == 25

@@ -40,7 +40,6 @@ ALL = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(IMAGES * EACH, int)}
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> None:
-    """Prepared datasets of the same size."""
     monkeypatch.chdir(tmp_path)
     for dataset in ("flickr30k", "mine"):
         builders.prepare(dataset, OWNER)
@@ -93,9 +92,6 @@ def ends(cell: Number) -> tuple[float, float]:
 
 
 class TestComparable:
-    """The dataset and partition that the paper measured, its features and its
-    budget."""
-
     def test_a_cell_has_the_printed_and_the_measured_number(self):
         (line,) = lines(paper_of(own(PRINTED)), board())
         assert [line[head].printed.value for head in HEADS] == PRINTED
@@ -220,7 +216,7 @@ def test_why_there_is_nothing_beside_a_row_is_said():
     few = {"seeds": ({},), "status": "not_applicable", "reason": "needs 5 captions"}
     unplayed = Row(label="Ours", unplayed="not yet", numbers={FLICKR: PRINTED})
     for row, facts, remark in (
-        (own(PRINTED), {"preset": "other"}, "not run in this season"),
+        (own(PRINTED), {"preset": "other"}, "not run"),
         (own(PRINTED), lost, "failed: the loss is NaN"),
         (own(PRINTED), few, "not applicable: needs 5 captions"),
         (unplayed, {}, "not yet"),

@@ -24,7 +24,6 @@ def folder(tmp_path, monkeypatch):
 
 
 def instance_figures(*rows, samples: dict | None = None) -> dict:
-    """The figures of the paper, by name."""
     for each in rows:
         kept = histograms(np.array([0.5]), np.array([0.1]))
         builders.keep_ranks(each.played[0], {}, histograms=kept)

@@ -141,8 +141,7 @@ def commit() -> None:
 
 
 def stale() -> set[str]:
-    """Stages with a changed dependency, parameter or output, once digests are as the
-    code is: the stages that write these are quick, and run first."""
+    # digests as the code is: the stages that write these are quick, and run first
     pipeline.write_readers()
     pipeline.write_digests(read_params("small"))
     with Repo() as repo:
@@ -237,7 +236,6 @@ def test_an_option_in_the_season_file_makes_its_cells_stale_and_other_stages_are
 
 
 def everything() -> dict[Path, tuple[int, bytes]]:
-    """Every file outside of DVC's and git's own folders."""
     files = (
         p
         for p in Path().rglob("*")

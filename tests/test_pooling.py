@@ -15,8 +15,7 @@ IMAGES = 400
 def set_up(
     difference: float, noise: np.ndarray | None, images: str, main: float = 0.0
 ) -> SetUp:
-    """With three trainings of each side, whose own variance adds `main` to that of the
-    difference."""
+    # three trainings of each side, whose variance adds `main`
     part = SeedPart((3, 3), main * 3 / 2, 0.0, 40, is_own=False)
     variance = 0.0 if noise is None else float(noise @ noise)
     doubt = Doubt(images=variance, interaction=0.0, image_count=IMAGES, seeds=(part,))
@@ -24,8 +23,8 @@ def set_up(
 
 
 def noise(seed: int, error: float = 1.0) -> np.ndarray:
-    """Whose squares add up to that of the error."""
     drawn = np.random.default_rng(seed).normal(size=IMAGES)
+    # squares add up to that of the error
     return error * drawn / np.sqrt(drawn @ drawn)
 
 

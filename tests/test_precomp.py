@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layouts import replace_line, sentences, write_precomp
+from layouts import five_captions, replace_line, write_precomp
 from refusals import refused
 
 from benchmark.readers import precomp
@@ -45,7 +45,7 @@ def test_tables(folder):
         "group": ["17", "4", "30", "99", "5", "0", "71"],
     }
     assert len(tables.captions) == 35
-    assert tables.captions.iloc[33].tolist() == ["71#3", "71", sentences("71")[3]]
+    assert tables.captions.iloc[33].tolist() == ["71#3", "71", five_captions("71")[3]]
     assert tables.notes == ("So.", "6 of 7 images have features but no picture.")
 
 

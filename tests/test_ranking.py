@@ -17,7 +17,6 @@ def folder(tmp_path, monkeypatch) -> None:
 
 
 def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
-    """Ranks that lie behind by so many places, but for noise."""
     cells = []
     for seed in seeds:
         ranks = ranks_of(np.random.default_rng(seed), 3.0)

@@ -52,8 +52,7 @@ def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer
     return scores, Relevance.of(np.arange(IMAGES), owner), layer
 
 
-def of_layer(layer: LayerPairs, scores_QG: np.ndarray) -> list[list[int]]:
-    """The ranks of each query of a layer, by loops."""
+def ranks_by_loops(layer: LayerPairs, scores_QG: np.ndarray) -> list[list[int]]:
     found = []
     for query in layer.queries:
         right = {int(item) for at, item in layer.right if at == query}
@@ -71,7 +70,7 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
     assert found.metrics == plain.metrics  # those of `own` are untouched
     for way in WAYS:
         ranks = found.scores.ranks[RankKey(way, "people")]
-        expected = of_layer(layer[way], scores if way == "i2t" else scores.T)
+        expected = ranks_by_loops(layer[way], scores if way == "i2t" else scores.T)
         assert ranks.values.tolist() == [rank for of in expected for rank in of]
         assert ranks.counts.tolist() == [len(of) for of in expected]
 
@@ -100,7 +99,6 @@ def test_the_first_answers_tell_recalls_up_to_10_and_what_was_judged(levels):
 
 
 def naive_metrics(places: list[int]) -> dict[str, float]:
-    """By loops over the positions of one query, from 1."""
     right = {place + 1 for place in places}
     count, hits, precisions = len(right), 0, {}
     for position in range(1, max(right) + 1):

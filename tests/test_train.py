@@ -23,7 +23,7 @@ from tiny_cells import (
     kill_after_epoch,
     kill_in_epoch,
     scores_of,
-    seal,
+    seal_features,
     state_of,
     train_cell,
     write_dataset,
@@ -47,8 +47,6 @@ def here(tmp_path, monkeypatch):
 
 @cache
 def uninterrupted(kind: str) -> tuple[bytes, bytes]:
-    """Bytes of the checkpoint and the history of a training; the same wherever it is
-    played."""
     return train_cell(cell_of(kind, folder="data/cells/uninterrupted"))
 
 
@@ -69,7 +67,7 @@ def test_training_never_sees_a_test_item(kind):
     pixels = np.load(IMAGES / "pixels.npy")
     pixels[17:] = 255  # of the test split
     np.save(IMAGES / "pixels.npy", pixels)
-    seal()
+    seal_features()
     assert train_cell(cell_of(kind))[1] == history
     second = checkpoint_of()
     assert second.identity["prepared"] != first.identity["prepared"]
@@ -144,7 +142,7 @@ def test_the_best_epoch_is_kept_and_named():
     [
         (
             4,
-            "the loss is not finite in epoch 1, step 2, learning rate 1e+30: image_anchor ",
+            "epoch 1, step 2, learning rate 1e+30: image_anchor ",
         ),
         (500, "validation"),
     ],
@@ -188,9 +186,7 @@ def test_a_training_that_diverges_keeps_its_last_good_weights_and_tells_when(
     train_cell(cell)
     checkpoint = checkpoint_of()
     step = breaks_at - 2 * STEPS
-    assert checkpoint.reason.startswith(
-        f"the loss is not finite in epoch 3, step {step}, learning rate 0.125: far "
-    )
+    assert f"epoch 3, step {step}, learning rate 0.125: far " in checkpoint.reason
     assert checkpoint.reason.endswith(term)
     history = history_of()
     assert history["epoch"].tolist() == [1, 2]
@@ -234,7 +230,7 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(
         write_dataset(**dataset)
     if lost:
         (IMAGES / f"{lost}.npy").unlink()
-        seal()
+        seal_features()
     cell = cell_of(kind, **options)
     assert train_cell(cell)[1] == b"{}"
     checkpoint = checkpoint_of()
@@ -270,10 +266,9 @@ def batches_seen(cell: Cell) -> list:
     return sys.modules["benchmark.contracts.methods.of_file.pixels"].SEEN
 
 
-def check_said(
+def check_rows_are_captions_of(
     ids: torch.Tensor, text: Captions, said_of: dict, words: tuple[str, ...]
 ) -> None:
-    """Each row of text is a caption of what its id names."""
     for number, row, length in zip(
         ids.tolist(), text.values, text.lengths, strict=True
     ):
@@ -315,8 +310,8 @@ def test_batches_hold_what_the_phase_asks_for():
         own = captions["image_id"].str[1:].astype(int)
         said_of = {image: captions["text"][own == image] for image in images.tolist()}
         said_of_group = {g: captions["text"][own // 2 == g] for g in range(6)}
-        check_said(images, batch.captions, said_of, words)
-        check_said(batch.pool_ids, batch.pool, said_of_group, words)
+        check_rows_are_captions_of(images, batch.captions, said_of, words)
+        check_rows_are_captions_of(batch.pool_ids, batch.pool, said_of_group, words)
     assert len({tuple(batch.pool_ids.tolist()) for batch in seen}) > 1
 
 

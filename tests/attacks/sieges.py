@@ -33,8 +33,6 @@ _started: list[str] = []
 
 
 class Trap:
-    """Unpickling it leaves a file behind."""
-
     def __reduce__(self):
         return Path.touch, (Path("sprung").absolute(),)
 
@@ -64,14 +62,12 @@ def tar_header(
 
 
 def outside() -> None:
-    """Make the folder that no reader may look into."""
     OUTSIDE.mkdir()
     (OUTSIDE / "secret.txt").write_text("secret")
 
 
 @contextmanager
 def besieged() -> Iterator[None]:
-    """The block ends in time and memory, and leaves everything outside alone."""
     before = sorted(path.stat().st_mtime_ns for path in OUTSIDE.rglob("*"))
     _opened.clear()
     _started.clear()
@@ -119,7 +115,7 @@ def _in_memory() -> Iterator[None]:
 
 
 def repelled(action: Callable[[], object], *names: str) -> UserError:
-    """The one line with which `action` refuses; it holds each of `names`."""
+    """Its refusal, one line with each of `names`."""
     with besieged():
         try:
             result = action()
@@ -130,8 +126,7 @@ def repelled(action: Callable[[], object], *names: str) -> UserError:
 
 
 def check_line(error: UserError, *names: str) -> None:
-    """The error is one line that a terminal shows as it is, and holds each of
-    `names`."""
+    """One line, shown as it is, with each of `names`."""
     line = str(error)
     assert line.isprintable()
     assert len(line) <= LONGEST_LINE, len(line)
@@ -141,9 +136,6 @@ def check_line(error: UserError, *names: str) -> None:
 
 
 def repelled_stages(*names: str) -> UserError:
-    """The one line with which fetch or prepare refuses the raw folder of the dataset
-    `mine`."""
-
     def stages() -> None:
         for stage in (fetch, prepare):
             error = outcome(stage, "mine")

@@ -28,7 +28,7 @@ def disk(tmp_path) -> Iterator[Path]:
         shutil.which("mount") is None
         or subprocess.run(mount, capture_output=True).returncode
     ):
-        pytest.skip("a small disk needs the right to mount one")
+        pytest.skip("no right to mount")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
