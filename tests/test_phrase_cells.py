@@ -24,7 +24,6 @@ from tiny_cells import (
 from benchmark.boards import season_boards
 from benchmark.contracts.methods import Captions, NotApplicableError
 from benchmark.core.departures import Aspect
-from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.core.records import Costs
 from benchmark.data.feature_folders import sha256_of_items, write_card
@@ -292,15 +291,13 @@ def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
     score_checks.check_nearest_regions(Dot(), bare, of_bare)
     vectors = inputs.vectors.clone()
     vectors[inputs.vector_of_phrase[0]] = torch.nan
-    with pytest.raises(RefusedError, match="scores are NaN or infinite"):
+    with pytest.raises(RefusedError, match="NaN"):
         model_scores.nearest_regions(Dot(), replace(inputs, vectors=vectors))
 
 
 def test_other_phrases_or_none_have_no_inputs():
     data, cell = read("tiny"), phrase_cell()
-    with pytest.raises(
-        NotApplicableError, match="^tiny: the val split has no phrases with boxes$"
-    ):
+    with pytest.raises(NotApplicableError, match="^tiny: .*val"):
         phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
     expected, found = "phrases of ", "other phrases"
@@ -429,7 +426,7 @@ def test_a_board_refuses_a_record_of_other_phrases():
     kept = {cell.name: replace(tiny_cells.result_in(cell.folder), costs=costs)}
     assert season_boards._outcome(params, cell, card, kept).record == record
     counted["phrases"] = 17
-    with pytest.raises(UserError, match="phrases: expected 17, found 18"):
+    with refused(": phrases", "17", "18"):
         season_boards._outcome(params, cell, card, kept)
 
 

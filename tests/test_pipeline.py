@@ -14,7 +14,6 @@ from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.contracts import datasets, methods
-from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_archive, write_text
 from benchmark.data import results
 from benchmark.season import pipeline
@@ -403,7 +402,7 @@ def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
     (SEASONS / "small/external.yaml").write_text("{}")
     deps = pipeline.all_stages(read_params("small"))["report"].reads
     assert {"seasons/small/tuning.csv", "seasons/small/external.yaml"} <= set(deps)
-    with pytest.raises(UserError, match="rematch season small"):
+    with refused(do="rematch season small"):
         pipeline.write_digests(resolved("small"))
 
 

@@ -323,13 +323,10 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
 def test_twins_within_test_another_release_and_folds_are_told(boards):
     text = page("datasets/scenes.md")
     result = section(text, "## Result")
-    assert (
-        "3 images and 2 captions of test are equal, or nearly equal, to another one"
-        in result
-    )
+    assert "3 images and 2 captions of test" in result
     # rsum is 600
     assert "V" in rows(result)[0]["flags"] and "W" not in rows(result)[0]["flags"]
-    assert "; all rows: other release of the data" in result
+    assert "all rows: other release" in result
     assert "Small images" in section(text, "## What to know of each row")
     assert "nearly equal" not in page("datasets/people.md") and "folds" not in text
     # 80 and 60: 70 and a sample standard deviation of 20 / sqrt(2).
@@ -340,8 +337,7 @@ def test_twins_within_test_another_release_and_folds_are_told(boards):
 def test_an_encoder_that_was_trained_on_the_captions_is_named_on_the_page(boards):
     head = "## What to know of each row"
     text = page("datasets/people.md")
-    told = "1 of 1 rows read a text encoder that was trained on a corpus"
-    assert told in section(text, "## Result")
+    assert "1 of 1 rows read a text encoder" in section(text, "## Result")
     assert flags.CAPTIONS_SEEN.name in section(text, head)
     other = page("datasets/scenes.md")
     assert "text encoder" not in section(other, "## Result")
@@ -352,7 +348,7 @@ def test_the_page_says_what_the_best_row_is_the_best_of(boards):
     result = section(page("datasets/scenes.md"), "## Result")
     assert '<a id="the-best-row"></a>' in result
     assert "best of 2," in result
-    assert "On validation, of 2 rows that have one, it is the best, too (9.0" in result
+    assert "of 2 rows" in result and "(9.0" in result
     assert "the-best-row" not in page("datasets/people.md")  # one row
 
 
@@ -361,7 +357,7 @@ def test_how_rsum_depends_on_s_is_told_where_it_is_known(boards):
     told = section(page("datasets/scenes.md"), head)
     told = " ".join(told.replace("\\", "").split())
     assert "Over 12 rows of 4 methods" in told
-    assert "of -0.50 [-0.90, -0.10]: the smaller S, the better the retrieval." in told
+    assert "-0.50 [-0.90, -0.10]: the smaller S, the better" in told
     assert "rank correlation" not in page("datasets/people.md")
 
 

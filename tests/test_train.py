@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from facts import holds
 from tiny_cells import (
     CAPTIONS,
     IMAGES,
@@ -206,11 +207,11 @@ def test_a_training_that_diverges_keeps_its_last_good_weights_and_tells_when(
 LACKING = [
     (
         *("two_branch", {}, {"captions_of_image": 1}, ""),
-        "tiny: neighbourhood sampling expects 2 captions of an image, found 1 at most",
+        "tiny: .*2 captions of an image, found 1",
     ),
     ("scan", {}, {}, "regions", f"{IMAGES}: expected regions.npy, found none"),
     ("scan", {"regions": 5}, {}, "", "regions: expected 5 or more, found 4"),
-    ("scan", {}, {"empty": "val"}, "", "tiny: the val split has no captions"),
+    ("scan", {}, {"empty": "val"}, "", "tiny: .*val .*captions"),
     ("pixels", {}, {}, "pixels", f"{IMAGES}: expected pixels.npy, found none"),
     (
         "pixels",
@@ -413,10 +414,8 @@ def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
     train_cell(cell_of(kind, folder="data/cells/b", start=start, **options))
     checkpoint = checkpoint_of("data/cells/b")
     assert checkpoint.status == "not_applicable"
-    reason = (
-        f"{start}: expected weights like those of .*, found others in {part}; give both"
-    )
-    assert re.match(reason, checkpoint.reason) and "\n" not in checkpoint.reason
+    assert checkpoint.reason.startswith(f"{start}: ") and holds(checkpoint.reason, part)
+    assert "\n" not in checkpoint.reason
 
 
 @pytest.mark.parametrize("status", ["failed", "not_applicable"])
