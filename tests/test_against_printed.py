@@ -129,7 +129,7 @@ def test_what_cannot_be_asked_is_refused(words, message, capsys):
     assert main(["judge", "mine.csv", *words, "--check"]) == 3
 
 
-def test_pages_have_the_same(capsys):
+def test_a_page_names_result_number_and_place(capsys):
     write("mine.csv", 0.6)
     assert main(["judge", "mine.csv", "--printed", "70", "--out", "page.md"]) == 0
     head = Path("page.md").read_text(encoding="utf-8").splitlines()[0]

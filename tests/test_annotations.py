@@ -155,7 +155,7 @@ def test_what_is_not_ambiguous_is_read(tmp_path, name, text):
     assert captions(place(tmp_path, name, text)) == READ[name, text]
 
 
-def test_utf_16_of_excel(tmp_path):
+def test_utf_16_of_excel_is_read(tmp_path):
     text = table("image@caption", "{f}@{c} é", "\t").encode("utf-16")
     assert captions(place(tmp_path, "c.txt", text))["a.jpg"] == ["It is a, here. é"]
 
@@ -633,7 +633,7 @@ def test_tables_that_are_not_read_are_told(tmp_path):
     assert in_one_note(folder.read(raw), "1 tables", ": test.csv.")
 
 
-def test_splits_of_coco(tmp_path):
+def test_coco_may_say_splits(tmp_path):
     images = folder.read(place(tmp_path, "c.json", json.dumps(COCO))).images
     assert tuple(images["split"]) == SPLITS
 
@@ -774,7 +774,7 @@ def test_a_folder_without_latin_letters_needs_a_name(project, capsys):
     assert main(["init", "照片", "--name", "photos"]) == 0
 
 
-def test_twins_within_test(tmp_path):
+def test_twins_within_test_are_counted(tmp_path):
     """Two equal images, a near one, an equal one of the same group, and one of
     train."""
     noise = np.random.default_rng(0).integers(0, 240, (5, 7, 3), dtype=np.uint8)

@@ -195,7 +195,7 @@ def test_a_later_process_fetches_the_rest_after_a_kill(serve, tmp_path, case):
     assert server.ranges == ranges
 
 
-def test_wrong_bytes(serve, tmp_path):
+def test_wrong_bytes_are_refused_and_removed(serve, tmp_path):
     checksum = hashlib.sha256(b"wrong").hexdigest()
     found = f"expected sha256 {SHA256}, found {checksum}"
     do = str(tmp_path / "file.bin")

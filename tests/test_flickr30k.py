@@ -115,7 +115,7 @@ def zipped(archive: Path, paths: list[Path], folder: str = "") -> None:
 
 
 @pytest.mark.parametrize("split", flickr30k.IMAGES)
-def test_partitions_and_their_archives(raw, split):
+def test_each_partition_is_the_same_from_folders_and_archives(raw, split):
     options = Options(split=split)
     expected = flickr30k.read(raw, options)
     assert splits(expected) == of_lists(split)
@@ -201,7 +201,7 @@ def test_the_columns_of_the_table_go_by_their_names(captions):
         table.write_text(text)
 
 
-def test_features_without_pictures(captions):
+def test_precomputed_features_need_no_pictures(captions):
     tables = flickr30k.read(captions, Options(annotations="precomp"))
     expected = {
         number: of_lists("karpathy")[image_id] for number, image_id in NAMES.items()
@@ -216,7 +216,7 @@ def test_features_without_pictures(captions):
 
 
 @pytest.mark.parametrize("split", ["test", "no split"])
-def test_features_of_another_partition(raw, split):
+def test_features_of_another_partition_are_refused(raw, split):
     images = karpathy_images()
     images[4]["split"] = split
     kept = [image for image in images if image["split"] != "no split"]
@@ -234,7 +234,7 @@ def test_features_of_another_partition(raw, split):
     [("123", "unknown image"), ("", "unknown image"), ("x y", "unknown image")]
     + [("2001", "already in test"), ("1001", "already in train")],
 )
-def test_bad_list(raw, line, fault):
+def test_a_bad_line_of_a_list_is_refused(raw, line, fault):
     path = raw / "test.txt"
     path.write_text(f"{path.read_text()}\n{line}\n")
     with refused("test.txt:3", "another image", f"{line!r}: {fault}"):

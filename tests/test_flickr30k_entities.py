@@ -222,5 +222,5 @@ def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
         ("A [sic] sign ] [/EN#3/other x[1] .", "A [sic] sign ] x[1 .", [("x[1", "3")]),
     ],
 )
-def test_markup(line, text, phrases):
+def test_phrases_are_taken_out_of_their_markup(line, text, phrases):
     assert entities.parse_sentence(line, "x") == (text, tuple(phrases))

@@ -54,7 +54,7 @@ def test_weights_are_inverse_positive_areas_normalised():
     np.testing.assert_allclose(of_images.sum(0), 1)
 
 
-def test_adaptive_scores_by_hand():
+def test_adaptive_scores_are_those_by_hand():
     fused = adaptive_in_one_tile([FIRST, SECOND])
     expected = [
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],

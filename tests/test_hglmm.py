@@ -92,7 +92,7 @@ def test_gradients_are_the_oracles():
         np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_gradients_by_hand():
+def test_gradients_are_those_by_hand():
     """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| -
     1."""
     standard = gaussians(np.zeros((1, 2)), np.ones((1, 2)))

@@ -14,12 +14,15 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from facts import holds
+from refusals import check, refusal
 from scipy import stats
 from simulated_results import SETTINGS, judged
 
 from benchmark.__main__ import main
 from benchmark.boards import claims
 from benchmark.boards.season_boards import read_boards
+from benchmark.commands import judge
 from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
@@ -45,7 +48,7 @@ def judge_all(*words: object) -> list[dict]:
     return read_json(Path("found.json"))
 
 
-def refusal(capsys, *words: object) -> str:
+def refused_line(capsys, *words: object) -> str:
     capsys.readouterr()
     assert main(["judge", *map(str, words)]) == 2
     told = capsys.readouterr()
@@ -174,7 +177,7 @@ def test_numbers_may_be_true_and_false():
         ("A = B by value", "alike", 10),
     ],
 )
-def test_a_claim_names_both(claim, kind, difference):
+def test_a_claim_may_name_either_side_first(claim, kind, difference):
     noise = np.random.default_rng(0).normal(size=150)
     write("mine.csv", enumerate(10 + noise))
     write("yours.csv", enumerate(noise[::-1]))
@@ -313,7 +316,7 @@ def test_rsum_of_ranks_by_naive_loops():
     assert half["margin"] == 3 and half["difference"] != found["difference"]
 
 
-def test_layers_are_kept_apart(capsys):
+def test_layers_are_kept_apart():
     rows = [(n, n % 3, layer) for n in range(150) for layer in ("own", "experts")]
     write("a.csv", rows, "query rank layer")
     write("b.csv", ((n, (n + 1) % 4, "own") for n in range(150)), "query rank layer")
@@ -321,10 +324,11 @@ def test_layers_are_kept_apart(capsys):
     assert any(
         "using layer own (also there: experts)" in note for note in found["notes"]
     )
-    told = refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
-    assert "b.csv: layer: expected rows of experts, found own" in told
+    error = refusal(judge, "a.csv", "b.csv", "--layer", "experts")
+    check(error, "b.csv: layer", "experts", "own")
     write("b.csv", ((n, 1) for n in range(150)), "query rank")
-    refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
+    error = refusal(judge, "a.csv", "b.csv", "--layer", "experts")
+    check(error, "b.csv: layer", "experts", "own")
 
 
 # TREC ---------------------------------------------------------------------------------
@@ -378,10 +382,13 @@ def test_trec_runs_are_a_paired_t_test_of_their_hits(k):
     found = judge_one("3.run", "4.run", "--qrels", "all.qrels", "--metric", f"r{k}")
     assert numbers(found) == near_six_digits(*paired_t(success(3, k), success(4, k)))
     notes = "\n".join(found["notes"])
-    assert "3.run: no answer to 1 queries, as 'q3'" in notes
     assert "not found, as 'q" in notes and "known below 20" in notes
-    assert "3.run: not used: 1 queries without judgements" in notes
-    assert "all.qrels: not used: 1 queries with no relevant item" in notes
+    for facts in (
+        ("3.run", "no answer", "1 queries", "'q3'"),
+        ("3.run", "1 queries", "judgements"),
+        ("all.qrels", "1 queries", "no relevant item"),
+    ):
+        assert any(holds(note, *facts) for note in found["notes"]), facts
 
 
 def test_without_ties_hits_are_those_of_ir_measures():
@@ -396,12 +403,11 @@ def test_without_ties_hits_are_those_of_ir_measures():
     assert found["difference"] == pytest.approx(means[0] - means[1], rel=1e-5)
 
 
-def test_a_recall_beyond_the_depth_of_a_run_is_refused(capsys):
+def test_a_recall_beyond_the_depth_of_a_run_is_refused():
     trec([3, 4], depth=6)
     words = ("3.run", "4.run", "--qrels", "all.qrels", "--metric")
     judge_one(*words, "r5")
-    told = refusal(capsys, *words, "r10")
-    assert "3.run: R@10" in told and "among the first 6" in told
+    check(refusal(judge, *words, "r10"), "3.run: R@10", found="first 6")
 
 
 # What cannot be compared --------------------------------------------------------------
@@ -415,98 +421,138 @@ WITH = {
     "layer": [(q, v, "experts") for q, v in PLAIN],
     "seed": [(q, v, 0) for q, v in PLAIN],
 }
-UNFIT = {
-    "other queries": ([("other", 1), *PLAIN[1:]], "query value", "the same queries"),
-    "fewer": (PLAIN[1:], "query value", "found 1 in a.csv alone, as 'q0'"),
+QUERY, SEEDED = "query value", "query value seed"
+UNFIT = {  # rows and heads of b.csv, and what the fields of the error hold
+    "other queries": (
+        [("other", 1), *PLAIN[1:]],
+        QUERY,
+        {"expected": "same queries", "found": "1 in a.csv alone, as 'q0', 1 in b.csv"},
+    ),
+    "fewer": (PLAIN[1:], QUERY, {"found": "1 in a.csv alone, as 'q0'"}),
     "ranks": (
         RANKED,
         "direction query rank",
-        "hits in a.csv (0 to 1) and ranks in b.csv",
+        {"expected": "same kind", "found": "hits in a.csv (0 to 1) and ranks in b.csv"},
     ),
     "other values": (
         [(q, v / 2) for q, v in PLAIN],
-        "query value",
-        "one metric, add --scale 1",
+        QUERY,
+        {"expected": "same kind", "found": "values in b.csv", "do": "--scale 1"},
     ),
-    "clusters": (WITH["cluster"], "query value cluster", "the same cluster"),
+    "clusters": (
+        WITH["cluster"],
+        "query value cluster",
+        {"where": "'q0'", "expected": "same cluster", "found": "'q0' and 'cq0'"},
+    ),
     "layer": (
         WITH["layer"],
         "query value layer",
-        "layer: expected rows of own, found experts",
+        {"where": "b.csv: layer", "expected": "own", "found": "experts"},
     ),
-    "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each"),
+    "twice": (
+        [*PLAIN, PLAIN[0]],
+        QUERY,
+        {"where": "b.csv: query of query 'q0'", "expected": "one row"},
+    ),
     "a seed lacks": (
         [*WITH["seed"], ("q0", 1, 1)],
-        "query value seed",
-        "each of 2 seeds",
+        SEEDED,
+        {"where": "b.csv", "expected": "each of 2 seeds"},
     ),
-    "no name": ([("", 1), *PLAIN], "query value", "query of query '': expected a name"),
+    "no name": (
+        [("", 1), *PLAIN],
+        QUERY,
+        {"where": "query of query ''", "expected": "name", "found": "''"},
+    ),
     "words": (
         [("q0", "good"), *PLAIN[1:]],
-        "query value",
-        "expected a number, found 'good'",
+        QUERY,
+        {"where": "value of query 'q0'", "expected": "number", "found": "'good'"},
     ),
     "NaN": (
         [("q0", "nan"), *PLAIN[1:]],
-        "query value",
-        "expected a number, found 'nan'",
+        QUERY,
+        {"where": "value of query 'q0'", "expected": "number", "found": "'nan'"},
     ),
     "infinity": (
         [("q0", "inf"), *PLAIN[1:]],
-        "query value",
-        "expected a number, found 'inf'",
+        QUERY,
+        {"where": "value of query 'q0'", "expected": "number", "found": "'inf'"},
     ),
-    "nothing": ([("q0", ""), *PLAIN[1:]], "query value", "expected a number, found ''"),
-    "no rows": ([], "query value", "for each query, found none"),
-    "no values": (PLAIN, "query hit", "query and value, or query and rank"),
-    "two kinds": (WITH["seed"], "query value rank", "each once"),
-    "one column twice": (WITH["seed"], "query value Query", "each once"),
+    "nothing": (
+        [("q0", ""), *PLAIN[1:]],
+        QUERY,
+        {"where": "value of query 'q0'", "expected": "number", "found": "''"},
+    ),
+    "no rows": ([], QUERY, {"where": "b.csv", "expected": "a row", "found": "none"}),
+    "no values": (
+        PLAIN,
+        "query hit",
+        {"where": "b.csv", "expected": "query and value", "found": "query, hit"},
+    ),
+    "two kinds": (
+        WITH["seed"],
+        "query value rank",
+        {"where": "b.csv", "expected": "once", "found": "query, value, rank"},
+    ),
+    "one column twice": (
+        WITH["seed"],
+        "query value Query",
+        {"where": "b.csv", "expected": "once", "found": "query, value, query"},
+    ),
     "a longer row": (
         [*PLAIN, ("q", 1, 2)],
-        "query value",
-        "3 cells in a row, and 2 columns",
+        QUERY,
+        {"where": "b.csv", "found": "3 cells in a row, and 2"},
     ),
     "a shorter row": (
         [*PLAIN, ("q",)],
-        "query value",
-        "1 cells in a row, and 2 columns",
+        QUERY,
+        {"where": "b.csv", "found": "1 cells in a row, and 2"},
     ),
     "an odd seed": (
         [(q, v, "one") for q, v in PLAIN],
-        "query value seed",
-        "whole number from 0",
+        SEEDED,
+        {"where": "seed of query 'q0'", "expected": "whole number", "found": "'one'"},
     ),
     "two presets": (
         [(*x, p) for x in PLAIN for p in "ab"],
         "query value preset",
-        "'a' in all",
+        {"where": "preset of query 'q0'", "expected": "'a'", "found": "'b'"},
     ),
     "a long name": (
         [("q" * 5000, 1), *PLAIN],
-        "query value",
-        "no text of 1024 letters",
+        QUERY,
+        {"where": "b.csv", "found": "1024 letters"},
     ),
 }
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_what_cannot_be_compared_is_refused_in_one_line(name, capsys):
-    rows, heads, expected = UNFIT[name]
+def test_what_cannot_be_compared_is_refused(name):
+    rows, heads, fields = UNFIT[name]
     write("a.csv", [(q, 1 - v) for q, v in PLAIN])
     write("b.csv", rows, heads)
-    assert expected in refusal(capsys, "a.csv", "b.csv")
+    check(refusal(judge, "a.csv", "b.csv"), **fields)
+
+
+def test_a_refusal_is_one_line_on_the_command_line(capsys):
+    write("a.csv", [(q, 1 - v) for q, v in PLAIN])
+    write("b.csv", PLAIN[1:])
+    assert "'q0'" in refused_line(capsys, "a.csv", "b.csv")
 
 
 @pytest.mark.parametrize("head", ["dataset", "gallery"])
-def test_another_gallery_is_refused(head, capsys):
+def test_another_gallery_is_refused(head):
     write("a.csv", WITH[head], f"query value {head}")
     write("b.csv", [(q, 1 - v, 5000) for q, v, _ in WITH[head]], f"query value {head}")
-    assert f"expected the same {head}, found" in refusal(capsys, "a.csv", "b.csv")
+    error = refusal(judge, "a.csv", "b.csv")
+    check(error, "a.csv, b.csv", head, f"{WITH[head][0][2]} and 5000")
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])  # which says nothing of it
     judge_one("a.csv", "b.csv")
 
 
-def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
+def test_what_was_not_found_is_said_and_bounds_the_metric():
     write("a.csv", RANKED, "direction query rank")
     write(
         "b.csv",
@@ -514,19 +560,19 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
         "direction query rank",
     )
     found = judge_one("a.csv", "b.csv", "--metric", "r5")
-    assert (
-        "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7"
-        in found["notes"]
-    )
+    (note,) = (note for note in found["notes"] if "not found" in note)
+    assert holds(note, "b.csv", "2 of 150", "'q148'", "below 7")
     hits = [rank < 5 for *_, rank in RANKED]
     assert found["difference"] == pytest.approx(100 * sum(hits[-2:]) / 150, rel=1e-5)
     rows = [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)]
     write("c.csv", [(*row, 10) for row in rows], "direction query rank depth")
     notes = judge_one("a.csv", "c.csv", "--metric", "r10")["notes"]
     assert "known below 10" in notes[-2]
-    assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "r10")
+    error = refusal(judge, "a.csv", "b.csv", "--metric", "r10")
+    check(error, "b.csv: R@10", found="first 7")
     write("c.csv", [(*row, "x") for row in rows], "direction query rank depth")
-    assert "depth of query 'q0': expected a whole" in refusal(capsys, "a.csv", "c.csv")
+    error = refusal(judge, "a.csv", "c.csv")
+    check(error, "c.csv: depth of query 'q0'", "whole", "'x'")
     # a longer list tells nothing of a shorter
     far = [("t2i", f"q{n}", 10 + n) for n in range(150)]
     for path, rows in (
@@ -534,52 +580,63 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
         ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")]),
     ):
         write(path, [*rows, *far], "direction query rank")
-    assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "rsum")
+    error = refusal(judge, "a.csv", "b.csv", "--metric", "rsum")
+    check(error, "b.csv: R@10", found="first 7")
 
 
-def test_other_mistakes(capsys):
+A_AND_B = {"where": "--claim", "expected": "A and B"}
+MIXED = {"where": "judge", "expected": "options of these"}
+MISTAKES = [  # words, and what the fields of the error hold
+    (("a.csv", "a.csv"), {"where": "judge", "expected": "two", "found": "a.csv twice"}),
+    (("a.csv", "b.csv", "--margin", "nan"), {"where": "--margin", "found": "nan"}),
+    (("a.csv", "b.csv", "--margin=-1"), {"where": "--margin", "found": "-1"}),
+    (("a.csv", "b.csv", "--claim", "A is good"), A_AND_B),
+    (("a.csv", "b.csv", "--claim", "A > C"), A_AND_B),
+    (("a.csv", "b.csv", "--claim", "A > A"), A_AND_B),
+    (("a.csv", "b.csv", "--claim", "mine > B"), A_AND_B),
+    (
+        ("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"),
+        {"where": "--metric", "expected": "r1", "found": "r5"},
+    ),
+    (
+        ("a.csv", "b.csv", "--metric", "r1"),
+        {"where": "--metric", "expected": "value", "found": "r1", "do": "column rank"},
+    ),
+    (("c.csv", "d.csv", "--metric", "r11"), {"where": "--metric", "found": "r1?"}),
+    (("c.csv", "d.csv", "--metric", "medr"), {"where": "--metric", "found": "medr"}),
+    (("c.csv", "d.csv", "--metric", "t2i_r1"), {"where": "--metric", "found": "t2i"}),
+    (("a.csv", "b.csv", "--season", "demo"), MIXED | {"found": "--season"}),
+    (("a.csv", "b.csv", "--dataset", "shapes"), MIXED | {"found": "--dataset"}),
+    (
+        ("x.run", "b.run", "--qrels", "q", "--layer", "experts"),
+        {"where": "--layer", "expected": "table", "found": "--qrels"},
+    ),
+    (
+        ("a.csv", "none.csv"),
+        {"where": "none.csv", "expected": ".csv", "found": "nothing"},
+    ),
+    (("a.csv", "x.run"), {"where": "x.run", "found": ".run", "do": ".csv"}),
+    (
+        ("a.csv", "b.csv", "--qrels", "none"),
+        {"where": "none", "expected": "query 0 item score"},
+    ),
+    (
+        ("a.csv", "b.csv", "--out", "x.html"),
+        {"where": "--out", "expected": ".json", "found": "x.html"},
+    ),
+    (("../a:b", "../a:c"), {"where": "--season"}),
+    (("a.csv", "b"), {"found": "nothing"}),
+]
+
+
+@pytest.mark.parametrize(("words", "fields"), MISTAKES)
+def test_other_mistakes_are_refused(words, fields):
     write("a.csv", PLAIN)
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])
     write("c.csv", PLAIN, "query rank")
     write("d.csv", [(q, 1 - v) for q, v in PLAIN], "query rank")
     Path("x.run").write_text("q Q0 d 1 1 t\n")
-    claim = "--claim: expected a claim on A and B"
-    for words, message in (
-        (("a.csv", "a.csv"), "expected two results, found a.csv twice"),
-        (("a.csv", "b.csv", "--margin", "nan"), "--margin: expected a number from 0"),
-        (("a.csv", "b.csv", "--margin", "-1"), "--margin: expected a number from 0"),
-        (("a.csv", "b.csv", "--claim", "A is good"), claim),
-        (("a.csv", "b.csv", "--claim", "A > C"), claim),
-        (("a.csv", "b.csv", "--claim", "A > A"), claim),
-        (
-            ("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"),
-            "--metric: expected r1",
-        ),
-        (("a.csv", "b.csv", "--metric", "r1"), "column rank"),
-        (("c.csv", "d.csv", "--metric", "r11"), " r1"),
-        (("c.csv", "d.csv", "--metric", "medr"), "mean over queries"),
-        (("c.csv", "d.csv", "--metric", "t2i_r1"), "mean over queries"),
-        (("a.csv", "b.csv", "--claim", "mine > B"), claim),
-        (("a.csv", "b.csv", "--season", "demo"), "options of these, found --season"),
-        (
-            ("a.csv", "b.csv", "--dataset", "shapes"),
-            "options of these, found --dataset",
-        ),
-        (
-            ("x.run", "b.run", "--qrels", "q", "--layer", "experts"),
-            "--layer: expected a table",
-        ),
-        (("a.csv", "none.csv"), "none.csv: expected a table as .csv, found nothing"),
-        (("a.csv", "x.run"), "a .run file; if it is such a table, name it .csv"),
-        (
-            ("a.csv", "b.csv", "--qrels", "none"),
-            "none: expected lines of query 0 item score",
-        ),
-        (("a.csv", "b.csv", "--out", "x.html"), "--out: expected a .md or .json file"),
-        (("../a:b", "../a:c"), "--season"),
-        (("a.csv", "b"), "expected"),
-    ):
-        assert message in refusal(capsys, *words)
+    check(refusal(judge, *words), **fields)
 
 
 HOSTILE = [
@@ -609,7 +666,7 @@ def test_hostile_files_are_refused_in_one_line(name, content, capsys):
     Path("b.run").write_text("q Q0 d 1 1.0 t\n")
     Path("qrels").write_text("q 0 d 1\n")
     words = ("b.run", "--qrels", "qrels") if name == "a.run" else ("b.csv",)
-    assert refusal(capsys, name, *words).startswith(f"rematch: {name}")
+    assert refused_line(capsys, name, *words).startswith(f"rematch: {name}")
 
 
 def test_texts_of_files_do_nothing_in_terminal_or_page(capsys):
@@ -736,15 +793,14 @@ def scores(seed: int, level: float) -> np.ndarray:
     return 1 / (1 + np.exp(-level - hard - own / 2))
 
 
-def test_fractions_and_percentages_are_put_on_one_scale_by_an_option(capsys):
+def test_fractions_and_percentages_are_put_on_one_scale_by_an_option():
     good, poor = scores(1, 1), scores(2, 0)
     write("fraction.csv", enumerate(good))
     write("percent.csv", enumerate(100 * poor))
-    told = refusal(capsys, "fraction.csv", "percent.csv")
-    assert "one scale" in told and "--scale 100,1" in told
-    assert "--scale 1,100" in refusal(
-        capsys, "percent.csv", "fraction.csv", "--claim", "B > A"
-    )
+    error = refusal(judge, "fraction.csv", "percent.csv")
+    check(error, expected="one scale", do="--scale 100,1 ")
+    error = refusal(judge, "percent.csv", "fraction.csv", "--claim", "B > A")
+    check(error, expected="one scale", do="--scale 1,100 ")
     found = judge_one("fraction.csv", "percent.csv", "--scale", "100,1")
     assert numbers(found) == near_six_digits(*paired_t(100 * good, 100 * poor))
     turned = judge_one(
@@ -755,17 +811,16 @@ def test_fractions_and_percentages_are_put_on_one_scale_by_an_option(capsys):
     assert as_they_are["difference"] < 0
 
 
-def test_ranks_from_1_are_read_so_by_an_option(capsys):
+def test_ranks_from_1_are_read_so_by_an_option():
     good = np.random.default_rng(1).geometric(0.6, 150)
     poor = np.random.default_rng(2).geometric(0.4, 150)
     write("a1.csv", enumerate(good), "query rank")
     write("b1.csv", enumerate(poor), "query rank")
     write("b0.csv", enumerate(poor - 1), "query rank")
-    told = refusal(capsys, "a1.csv", "b0.csv")
-    assert "a1.csv: rank: expected ranks from 0" in told and "--first-rank 1" in told
-    assert "b0.csv: rank of query" in refusal(
-        capsys, "a1.csv", "b0.csv", "--first-rank", "1"
-    )
+    error = refusal(judge, "a1.csv", "b0.csv")
+    check(error, "a1.csv: rank", "ranks from 0", do="--first-rank 1")
+    error = refusal(judge, "a1.csv", "b0.csv", "--first-rank", "1")
+    check(error, "b0.csv: rank of query")
     mixed = judge_one("a1.csv", "b0.csv", "--first-rank", "1,0")
     hits = [100 * (ranks == 1) for ranks in (good, poor)]
     assert numbers(mixed) == near_six_digits(*paired_t(*hits))
@@ -799,33 +854,32 @@ def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
         ("--order", "distances"),
     ],
 )
-def test_options_that_say_no_reading_are_refused(option, value, capsys):
+def test_options_that_say_no_reading_are_refused(option, value):
     write("a.csv", PLAIN)
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])
-    assert f"{option}: expected" in refusal(capsys, "a.csv", "b.csv", option, value)
+    error = refusal(judge, "a.csv", "b.csv", option, value)
+    check(error, option, found=repr(value))
 
 
-def test_options_without_use_and_two_readings_of_a_file_are_refused(capsys):
+def test_options_without_use_and_two_readings_of_a_file_are_refused():
     write("a.csv", PLAIN)
     write("b.csv", [(q, 1 - v) for q, v in PLAIN])
-    assert "--order: expected TREC runs" in refusal(
-        capsys, "a.csv", "b.csv", "--order", "ranks"
-    )
-    assert "--first-rank: expected" in refusal(
-        capsys, "a.csv", "b.csv", "--first-rank", "1"
-    )
-    assert "--count-unanswered" in refusal(
-        capsys, "a.csv", "b.csv", "--count-unanswered"
-    )
-    words = ("a.csv", "b.csv", "--pair", "b.csv", "a.csv", "--scale", "1,2")
-    assert "--pair: expected one reading of b.csv" in refusal(capsys, *words)
+    both = ("a.csv", "b.csv")
+    check(refusal(judge, *both, "--order", "ranks"), "--order", "TREC", "a.csv")
+    error = refusal(judge, *both, "--first-rank", "1")
+    check(error, "--first-rank", "table of ranks", "a.csv")
+    error = refusal(judge, *both, "--count-unanswered")
+    check(error, "--count-unanswered", "TREC", "a.csv")
+    error = refusal(judge, *both, "--pair", "b.csv", "a.csv", "--scale", "1,2")
+    check(error, "--pair", "reading of b.csv")
 
 
-def test_of_an_unreadable_file_what_can_be_read_is_told(capsys):
+def test_of_an_unreadable_file_what_can_be_read_is_told():
     Path("means.json").write_text('{"scores": {"test": [{"ndcg_at_10": 0.5}]}}')
     write("a.csv", PLAIN)
-    told = refusal(capsys, "means.json", "a.csv")
-    assert "found a .json file" in told and "name it" not in told and ".jsonl" in told
+    error = refusal(judge, "means.json", "a.csv")
+    check(error, "means.json", ".jsonl", ".json file", ".jsonl")
+    assert "name it" not in error.do
 
 
 def test_a_p_that_is_too_small_for_a_number_is_no_zero(capsys):

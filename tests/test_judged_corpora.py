@@ -138,7 +138,9 @@ def test_what_is_not_judged_is_told(tmp_path):
         ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
     ],
 )
-def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found):
+def test_judgements_that_are_wrong_are_refused(
+    tmp_path, name, text, where, expected, found
+):
     small_judgements(tmp_path, "ka a", "kb b", "kc c")
     (tmp_path / name).write_text(text)
     with refused(where, expected, found):

@@ -126,7 +126,7 @@ def test_keys_that_karpathy_has_not_are_told(captions):
     )
 
 
-def test_counts_of_the_cards():
+def test_counts_of_the_cards_add_up_to_the_published():
     """By hand: 616,767 captions in all, of which val and test have 25,010 each."""
     full, small = mscoco.card(), mscoco.card(Options(restval=False))
     assert full.expected_images == {"train": 82783 + 30504, "val": 5000, "test": 5000}
@@ -160,7 +160,7 @@ def test_archives_give_the_same(raw, packed):
     assert {f"{name}.zip" for name in packed} <= files
 
 
-def test_features_without_pictures(captions):
+def test_precomputed_features_need_no_pictures(captions):
     tables = mscoco.read(captions, Options(annotations="precomp"))
     used = {i: "train" if split == "restval" else split for i, split in SPLITS.items()}
     assert splits(tables) == used

@@ -71,7 +71,7 @@ RECIPES = [  # method, options, phases
 
 
 @pytest.mark.parametrize(("method", "options", "expected"), RECIPES)
-def test_recipes(method, options, expected):
+def test_recipes_are_those_of_the_papers(method, options, expected):
     module = methods.load(method)
     for phase, facts in zip(
         module.recipe(module.Config(**options)), expected, strict=True
@@ -108,7 +108,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("method", INPUTS)
-def test_inputs(method):
+def test_inputs_are_those_of_the_papers(method):
     module = methods.load(method)
     assert module.inputs(module.Config()) == Inputs(**INPUTS[method])
 

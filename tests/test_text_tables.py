@@ -204,7 +204,7 @@ def test_columns_of_one_name_are_refused():
         read("image,caption,caption\np0.jpg,A.,B.")
 
 
-def test_names_that_are_likely():
+def test_likely_names_are_told_from_texts():
     names = Names({"p7.jpg", "000123", "dog"})
     for name in ("p7.jpg", "other.JPEG", "000777", "dog"):
         assert name in names, name
