@@ -49,6 +49,7 @@ def prepare(
 
 
 def seal_tables(dataset: str, **facts: object) -> None:
+    """The card agrees with the tables afterwards, and has these facts."""
     prepared_tables.write_card(dataset, prepared_tables.read_card(dataset) | facts)
 
 
@@ -156,6 +157,7 @@ def outcome(
 
 
 def metrics_of_best_ranks(ranks: Mapping[str, np.ndarray]) -> dict:
+    """With rsum: of i2t and t2i, or of p2r."""
     metrics = {}
     for direction, ranks_Q in ranks.items():
         key = RankKey.read(direction)

@@ -65,6 +65,7 @@ def made() -> claims_file.Made:
 def season(
     name: str, *claims: claims_file.ClaimEntry, **facts: object
 ) -> claims_file.SeasonClaims:
+    """Its dataset is its own unless the facts name one."""
     leader = claims_file.Leader(
         task="retrieval",
         metric="rsum",

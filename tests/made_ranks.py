@@ -78,6 +78,7 @@ def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]
 def noise_of_images(
     preset: Row, metric: str, seeds: tuple[int, ...] | None = None
 ) -> np.ndarray:
+    """What each image does to the mean of the trainings, by a loop."""
     cells = [
         cell for cell in preset.played if seeds is None or cell.record.seed in seeds
     ]

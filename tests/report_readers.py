@@ -28,11 +28,13 @@ class Shown(NamedTuple):
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
 
     def row(self, start: str) -> dict[str, str]:
+        """By the first cell, but for its rank."""
         head = next(head for head in self.heads if head != "rank")
         return next(row for row in self.records() if row[head].startswith(start))
 
 
 def target_of(page: Path, link: str) -> Path:
+    """Of the report, or of this repository."""
     in_repository = OF_REPOSITORY.fullmatch(link)
     return (
         ROOT / in_repository[1]

@@ -278,6 +278,7 @@ def of_words(dataset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def lose(
     dataset: str, preset: str, seed: int, reason: str, status: str = "failed"
 ) -> None:
+    """The cell failed in its training, or there was none."""
     every = [*cells(season()), *cells(drawn_season())]
     cell = next(
         c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed)

@@ -105,6 +105,7 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result
 
 
 def measured_of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
+    """Of abilities (Q,), which are standard normal but for the luck of trainings."""
     level = LEVEL[setting.kind] if setting.level is None else setting.level
     if setting.kind == "hits":
         return 1.0 * (ability < stats.norm.ppf(level + add))

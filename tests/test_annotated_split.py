@@ -397,6 +397,7 @@ def test_a_caption_that_holds_rows_is_refused():
 
 
 def with_equal_captions(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors of images and captions, and the text of each caption as a number."""
     rng = np.random.default_rng(seed)
     texts_T = rng.normal(size=(12, 64)).astype(np.float32)
     text_C = rng.integers(len(texts_T), size=len(OWNER))

@@ -13,6 +13,7 @@ CORRECTED = {"correction": {"how": "nnn"}}
 
 
 def row(preset: str, rsum: float, *validation: float, **more: object) -> Row:
+    """With a training for each best validation rsum; one without any."""
     metrics = {"rsum": rsum} | more.pop("metrics", {})
     cells = []
     for seed, best in enumerate(validation or (None,)):

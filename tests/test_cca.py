@@ -44,6 +44,8 @@ def fitted(
 
 
 def solved_as_eigenproblem(images: np.ndarray, texts: np.ndarray, regulariser: float):
+    """Correlations, and directions of each view whose projections have variance 1,
+    ridge included."""
     f = images.shape[1]
     covariance = np.cov(images.T, texts.T, bias=True)
     crossed, own = covariance.copy(), covariance.copy()

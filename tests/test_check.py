@@ -15,6 +15,7 @@ PLAIN = OWN_METHODS / "plain.py"
 
 
 def checked_with(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:
+    """Exit status and lines for the plain method with these changes of its text."""
     text = PLAIN.read_text().replace("batch_size=8", "batch_size=64")
     for old, new in changes:
         assert old in text

@@ -120,6 +120,8 @@ def test_an_edited_method_is_no_record():
 
 
 class Trap:
+    """Unpickling it leaves a file behind."""
+
     def __reduce__(self):
         return Path.touch, (Path("sprung").absolute(),)
 

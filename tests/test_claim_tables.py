@@ -63,6 +63,7 @@ def pair(
 
 
 def judged_claim(*pairs: Verdict, **facts: object) -> ClaimTest:
+    """With a part for each pair; without pairs a part that was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
         "flags": facts.pop("flags", [] if pairs else [Flag("R", "a not run", True)]),

@@ -137,6 +137,7 @@ def test_counts_of_the_card_add_up_to_the_published():
 
 
 def place_release(raw: Path, release: str) -> None:
+    """The same persons: ICFG-PEDES has no val and one caption."""
     data = items()
     for item in data:
         if release == "ICFG-PEDES":

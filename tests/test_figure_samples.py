@@ -119,6 +119,7 @@ def features(*shape: int) -> torch.Tensor:
 
 
 def kept_of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Of whole matrices."""
     images, captions = scores[0].shape
     curves = figure_samples.Curves(images, captions, len(scores))
     areas = fusion.Areas(len(scores), Relevance(np.arange(images), np.arange(captions)))

@@ -75,6 +75,7 @@ def content(place: Path) -> dict[str, bytes]:
 def refuses(
     where: object = "", expected: object = "", found: object = "", do: str = ""
 ) -> None:
+    """And nothing half-written is left."""
     check(refusal(prepare, "mine"), where, expected, found, do)
     assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {
         "mine"

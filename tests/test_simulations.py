@@ -101,6 +101,7 @@ class Covered(NamedTuple):
 
 
 def coverage(setting: Setting, runs: int, seed: int) -> Covered:
+    """Of the differences of neighbours, and of the first preset of each pair."""
     rng, counted = np.random.default_rng(seed), np.zeros(5, dtype=int)
     for _ in range(runs):
         drawn = draw(setting, [300.0] * setting.presets, rng)

@@ -52,6 +52,7 @@ def test_all_who_count_ranks_agree_on_scores_with_many_ties(seed):
 
 
 def share_found_in_all_orders(scores: list, relevant: set[int], k: int) -> float:
+    """By going through all orders of equal items."""
     hits = orders = 0
     for order in permutations(range(len(scores))):
         heights = [scores[item] for item in order]

@@ -48,6 +48,7 @@ def here(tmp_path, monkeypatch):
 
 @cache
 def uninterrupted(kind: str) -> tuple[bytes, bytes]:
+    """The same wherever it runs."""
     return train_cell(cell_of(kind, folder="data/cells/uninterrupted"))
 
 

@@ -268,6 +268,7 @@ def evaluated(cell: Cell | Fusion, *members: Cell) -> Record:
 def scores_on_test(
     cell: Cell | Fusion, *members: Cell, monkeypatch
 ) -> dict[str, np.ndarray]:
+    """One row per query."""
     seen = []
     original = evaluation.of_retrieval
 

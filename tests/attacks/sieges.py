@@ -33,6 +33,8 @@ _started: list[str] = []
 
 
 class Trap:
+    """Unpickling it leaves a file behind."""
+
     def __reduce__(self):
         return Path.touch, (Path("sprung").absolute(),)
 
@@ -68,6 +70,7 @@ def outside() -> None:
 
 @contextmanager
 def besieged() -> Iterator[None]:
+    """The block ends in time and memory, and leaves everything outside alone."""
     before = sorted(path.stat().st_mtime_ns for path in OUTSIDE.rglob("*"))
     _opened.clear()
     _started.clear()
