@@ -452,7 +452,11 @@ UNFIT = {  # rows and heads of b.csv, and what the fields of the error hold
     "twice": (
         [*PLAIN, PLAIN[0]],
         QUERY,
-        {"where": "b.csv: query of query 'q0'", "expected": "one row"},
+        {
+            "where": "b.csv: seed of query 'q0'",
+            "expected": "one row",
+            "found": "2 such",
+        },
     ),
     "a seed lacks": (
         [*WITH["seed"], ("q0", 1, 1)],
@@ -581,7 +585,7 @@ def test_what_was_not_found_is_said_and_bounds_the_metric():
     ):
         write(path, [*rows, *far], "direction query rank")
     error = refusal(judge, "a.csv", "b.csv", "--metric", "rsum")
-    check(error, "b.csv: R@10", found="first 7")
+    check(error, "a.csv: R@10", found="first 7")
 
 
 A_AND_B = {"where": "--claim", "expected": "A and B"}
@@ -603,8 +607,14 @@ MISTAKES = [  # words, and what the fields of the error hold
         {"where": "--metric", "expected": "value", "found": "r1", "do": "column rank"},
     ),
     (("c.csv", "d.csv", "--metric", "r11"), {"where": "--metric", "found": "r1?"}),
-    (("c.csv", "d.csv", "--metric", "medr"), {"where": "--metric", "found": "medr"}),
-    (("c.csv", "d.csv", "--metric", "t2i_r1"), {"where": "--metric", "found": "t2i"}),
+    (
+        ("c.csv", "d.csv", "--metric", "medr"),
+        {"where": "c.csv: medr", "expected": "mean"},
+    ),
+    (
+        ("c.csv", "d.csv", "--metric", "t2i_r1"),
+        {"where": "c.csv: t2i_r1", "expected": "i2t"},
+    ),
     (("a.csv", "b.csv", "--season", "demo"), MIXED | {"found": "--season"}),
     (("a.csv", "b.csv", "--dataset", "shapes"), MIXED | {"found": "--dataset"}),
     (
