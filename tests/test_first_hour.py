@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from PIL import Image
-from test_documents import commands, text_of
+from test_documents import commands_of_bash_blocks, text_of
 
 from benchmark.__main__ import main
 from benchmark.commands import tasks
@@ -113,7 +113,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
         (section,) = re.findall(
             rf"^## {heading}$(.*?)^## ", readme, re.MULTILINE | re.DOTALL
         )
-        for command, *words in commands(section):
+        for command, *words in commands_of_bash_blocks(section):
             if command != "rematch":
                 assert [command, *words] == [".", ".venv/bin/activate"]
                 continue

@@ -1,16 +1,18 @@
 """The plugin of pytest that runs claims as tests."""
 
 import pytest
-from test_written_claims import folder as folder  # a fixture
+from test_written_claims import (
+    three_methods as three_methods,  # a fixture
+)
 from test_written_claims import written
 
 pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def run_in_process(folder, pytester):
+def run_in_process(three_methods, pytester):
     def run_claims(*claims: str) -> pytest.RunResult:
-        path = written(folder, *claims)
+        path = written(three_methods, *claims)
         options = ("-p", "rematch_pytest", "-p", "no:cacheprovider")
         return pytester.runpytest_inprocess(*options, "--claims", str(path))
 
