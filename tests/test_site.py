@@ -23,7 +23,7 @@ from benchmark.boards.season_boards import read_boards
 from benchmark.commands import site
 from benchmark.report.pages.ledger_pages import anchor
 
-pytest.importorskip("itables", reason="the extra site is not installed")
+pytest.importorskip("itables", reason="no extra site")
 pytestmark = pytest.mark.slow
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 ARGUMENTS = (
@@ -40,7 +40,6 @@ ARGUMENTS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The site of a season with a failed cell; its captions are hostile."""
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.mktemp("site") / "played"
         report_seasons.enter_played_season(tmp_path_factory, root, patch)
@@ -51,13 +50,12 @@ def folder(tmp_path_factory):
         yield root
 
 
-def read(path: Path) -> dict:
-    """The data of a script."""
+def read_data(path: Path) -> dict:
     return json.loads(path.read_text().partition("=")[2].rstrip(";\n"))
 
 
 def test_the_page_is_told_the_numbers_of_the_boards(folder):
-    told = read(folder / "public/data/season.js")
+    told = read_data(folder / "public/data/season.js")
     board = next(
         board
         for board in read_boards(report_seasons.season())
@@ -96,7 +94,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     }
     counted = [claim["counted"] for claim in of_claims]
     assert counted == [verdict.is_counted for verdict in verdicts] and False in counted
-    scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"][
+    scores = read_data(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"][
         "scores"
     ]
     assert sum(scores["matched"]) == pytest.approx(1) == sum(scores["unmatched"])
@@ -141,7 +139,9 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
             shutil.rmtree(folder)
     assert main(["site", "--all", "--public", "bare"]) == 0
     assert "rematch prepare open, then rematch site again" in capsys.readouterr().out
-    whole, bare = (read(Path(of, "data/season.js")) for of in ("whole", "bare/try"))
+    whole, bare = (
+        read_data(Path(of, "data/season.js")) for of in ("whole", "bare/try")
+    )
     assert bare["claims"] == whole["claims"] and len(bare["claims"]) > 1
     for here, there in zip(bare["boards"], whole["boards"], strict=True):
         assert (
@@ -171,13 +171,9 @@ def test_a_module_becomes_a_script():
     )
 
 
-@pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="chromium and its driver are not installed"
-)
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium")
 def test_every_page_opens_from_disk_and_runs_no_text_of_others(folder):
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="selenium is not installed"
-    )
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium")
     waits = pytest.importorskip("selenium.webdriver.support.wait")
     services = pytest.importorskip("selenium.webdriver.chrome.service")
     options = webdriver.ChromeOptions()

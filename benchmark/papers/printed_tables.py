@@ -198,7 +198,7 @@ class Shown(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Shown":
         if bool(self.where) == bool(self.lacks):
-            raise ValueError("expected either where it is drawn or what it lacks")
+            raise ValueError("either where it is drawn or what it lacks")
         return self
 
 
@@ -282,7 +282,7 @@ class Claim(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Claim":
         if any(bool(part.presets) == bool(self.unplayed) for part in self.parts):
-            raise ValueError("expected either presets or the reason why it is unplayed")
+            raise ValueError("either presets or the reason why it is unplayed")
         if self.only_there and self.place is None:
             raise ValueError("only_there: expected a place")
         return self
