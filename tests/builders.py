@@ -28,12 +28,9 @@ def prepare(
     phrases: Sequence[int] = (),
     card: Mapping | None = None,
 ) -> Path:
-    """Write a prepared dataset; its folder.
-
-    `owners` is the image of each test caption, `phrases` that of each phrase, `groups`
-    the group of each test image (default: its own). `trained` training images with a
-    caption each come first: "t0" with caption "c-1" and so on.
-    """
+    """`owners` is the image of each test caption, `phrases` that of each phrase,
+    `groups` the group of each test image (default: its own). `trained` training images
+    with a caption each come first: "t0" with caption "c-1" and so on."""
     folder = Path("data/prepared") / dataset
     folder.mkdir(parents=True, exist_ok=True)
     training = [f"t{number}" for number in range(trained)]
@@ -52,14 +49,13 @@ def prepare(
 
 
 def seal_tables(dataset: str, **facts: object) -> None:
-    """Let the card of a prepared dataset agree with its tables, and have some facts."""
+    """The card agrees with the tables afterwards, and has these facts."""
     prepared_tables.write_card(dataset, prepared_tables.read_card(dataset) | facts)
 
 
-def on_disk(
+def prepared_on_disk(
     images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame
 ) -> Prepared:
-    """Tables as a prepared dataset, in a folder of the working directory."""
     folder = Path("prepared")
     folder.mkdir(exist_ok=True)
     tables = {"images": images, "captions": captions, "regions": regions}
@@ -69,7 +65,6 @@ def on_disk(
 
 
 def write_regions(folder: Path, image_ids: Sequence[str]) -> None:
-    """Write the phrases of a prepared dataset, given the image of each."""
     regions = {
         "phrase_id": ids("p", range(len(image_ids))),
         "image_id": list(image_ids),
@@ -113,7 +108,6 @@ def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
 def cost(
     *, machine: str = "m", packages: dict | None = None, **seconds: float
 ) -> Provenance:
-    """What a training or an evaluation cost, with these durations."""
     return Provenance(
         git_commit="0123456789ab",
         packages=packages or {},
@@ -142,7 +136,9 @@ def outcome(
     those of scoring, `training` those of each training.
     """
     made = record(preset, seed, **facts)
-    metrics = measured(ranks or {}) | made.metrics if made.status == "ok" else {}
+    metrics = (
+        metrics_of_best_ranks(ranks or {}) | made.metrics if made.status == "ok" else {}
+    )
     trained = tuple(cost(training=duration) for duration in training)
     changes = {
         "metrics": metrics,
@@ -160,9 +156,8 @@ def outcome(
     return made_outcome
 
 
-def measured(ranks: Mapping[str, np.ndarray]) -> dict:
-    """The metrics of ranks by direction, rsum included: that of i2t and t2i, or that of
-    p2r."""
+def metrics_of_best_ranks(ranks: Mapping[str, np.ndarray]) -> dict:
+    """With rsum: of i2t and t2i, or of p2r."""
     metrics = {}
     for direction, ranks_Q in ranks.items():
         key = RankKey.read(direction)
@@ -182,14 +177,12 @@ def measured(ranks: Mapping[str, np.ndarray]) -> dict:
 def keep_ranks(
     outcome: Outcome, ranks: Mapping[str, np.ndarray], **facts: object
 ) -> None:
-    """Let a cell have the best rank of each query by direction; `facts` are histograms
-    and replicates."""
+    """Best ranks by direction; `facts` are histograms and replicates."""
     best = {RankKey.read(name): Ranks.of_best(of) for name, of in ranks.items()}
     outcome.kept.arrays[results.RANKS] = results.scores_npz(Scores(ranks=best, **facts))
 
 
 def keep_arrays(outcome: Outcome, name: str, **arrays: np.ndarray) -> None:
-    """Let a cell have other arrays: RETRIEVED or SAMPLES."""
     outcome.kept.arrays[name] = npz_of(arrays)
 
 

@@ -8,9 +8,7 @@ import pytest
 from benchmark.core import numerics
 from benchmark.core.files import read_json, write_json
 
-assert numerics.current().mode == numerics.PORTABLE, (
-    "numpy was imported before this package"
-)
+assert numerics.current().mode == numerics.PORTABLE, "imported after numpy"
 
 
 @pytest.fixture
@@ -35,22 +33,20 @@ def external_season(
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Libraries stay until the end: without them a collection of garbage takes a
-    tenth."""
     gc.collect()
+    # libraries stay until the end: without them a collection takes a tenth
     gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
-    """What stays frozen at the end, triton would list as leaked, in 30 lines."""
+    # else triton lists as leaked what stays frozen, in 30 lines
     gc.unfreeze()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Tests read files of the repository: none may leave another working folder
-    behind."""
     is_last_of_file = nextitem is None or nextitem.path != item.path
+    # the next file reads files of the repository by relative paths
     assert not is_last_of_file or Path.cwd() == item.config.rootpath, (
         f"left in {Path.cwd()}"
     )

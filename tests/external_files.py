@@ -29,7 +29,7 @@ def embeddings(noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranked(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
-    return ranking.ranks(scores_QG, [np.flatnonzero(row) for row in relevant_QG])
+    return ranking.best_ranks(scores_QG, [np.flatnonzero(row) for row in relevant_QG])
 
 
 def score(*words: object, name: str = "clip") -> int:
@@ -37,7 +37,6 @@ def score(*words: object, name: str = "clip") -> int:
 
 
 def refused_score(*words: object, name: str = "clip") -> UserError:
-    """The error with which the files are refused."""
     return refusal(command, "--dataset", "open", "--name", name, *words)
 
 

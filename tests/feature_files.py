@@ -8,7 +8,7 @@ import layouts
 import numpy as np
 import pandas as pd
 import scipy.io
-from layouts import features_of
+from layouts import three_regions
 
 from benchmark.data.feature_folders import read_array
 from benchmark.data.raw_files import RawDataset
@@ -23,7 +23,6 @@ NUMBERS = [1000 + 37 * n % 14 for n in range(14)]  # in no order that sorting wo
 
 
 def images_of(file: str = "{}.jpg") -> pd.DataFrame:
-    """Images called by their number; `file` is the pattern of their pictures."""
     ids = [str(number) for number in NUMBERS]
     return pd.DataFrame(
         {
@@ -43,7 +42,7 @@ def shuffled(ids: list[str]) -> list[str]:
 
 
 def regions_of(ids: list[str]) -> np.ndarray:
-    return np.stack([features_of(image_id) for image_id in ids])
+    return np.stack([three_regions(image_id) for image_id in ids])
 
 
 def first_of(ids: list[str]) -> np.ndarray:
@@ -78,8 +77,8 @@ def coco_folder() -> str:
 
 
 def vsepp_folder() -> str:
-    """One row per caption."""
     scan_folder()
+    # one row per caption
     for split, stem in STEMS.items():
         rows = first_of(of_split(split)).repeat(5, axis=0)
         np.save(RAW / "f30k_precomp" / f"{stem}_ims.npy", rows)
@@ -87,15 +86,14 @@ def vsepp_folder() -> str:
 
 
 def tsv_file() -> str:
-    """With the unused images, and one that the dataset does not have."""
+    # with the unused images, and one that the dataset does not have
     layouts.write_tsv(RAW / "boxes_36.tsv", MORE)
     return "boxes_36.tsv"
 
 
 def lxmert_file() -> str:
-    """With objects and attributes and how sure the detector is of them; names of COCO's
-    images."""
     layouts.write_tsv(RAW / "obj36.tsv", shuffled(USED))
+    # with objects, attributes and confidences; names of COCO's images
     rows = [line.split("\t") for line in (RAW / "obj36.tsv").read_text().splitlines()]
     rows = [
         [f"COCO_val2014_{x:0>12}", *rest[:2], *["AAAA"] * 4, *rest[2:]]
@@ -144,7 +142,7 @@ def npz_regions() -> str:
 
 
 def parquet_pooled() -> str:
-    """Ids in the index of pandas; one image that the dataset does not have."""
+    # ids in the index of pandas; one image is not of the dataset
     pd.DataFrame(first_of(MORE), MORE).add_prefix("x").to_parquet(RAW / "mine.parquet")
     return "mine.parquet"
 
@@ -176,7 +174,7 @@ def load(
         source="data/prepared/tiny",
         image=ImageEncoder(features=features, **settings),
     )
-    data = builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
+    data = builders.prepared_on_disk(images, pd.DataFrame(), pd.DataFrame())
     import_features(feature_set, data, DATASET)
     names = [path.stem for path in FOLDER.glob("*.npy")]
     return {name: np.array(read_array(FOLDER, name, "tiny", ids)) for name in names}

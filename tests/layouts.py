@@ -16,8 +16,7 @@ COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "boat", "shirt", "tree", "car", "hat", "ball")
 
 
-def sentences(image_id: str) -> list[str]:
-    """Five captions of an image whose id is a number."""
+def five_captions(image_id: str) -> list[str]:
     number = int(image_id)
     thing = f"{COLOURS[number % 5]} {THINGS[number % 7]}"
     return [
@@ -25,8 +24,7 @@ def sentences(image_id: str) -> list[str]:
     ]
 
 
-def noted(tables: Tables, *facts: object) -> bool:
-    """Whether one note of a dataset holds all of these facts."""
+def in_one_note(tables: Tables, *facts: object) -> bool:
     return any(all(str(fact) in note for fact in facts) for note in tables.notes)
 
 
@@ -74,7 +72,9 @@ def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
 def write_tokens(path: Path, image_ids: Iterable[str]) -> None:
     """Flickr30k's own captions: name.jpg#k, a tab, a caption."""
     lines = [
-        f"{i}.jpg#{k}\t{text}" for i in image_ids for k, text in enumerate(sentences(i))
+        f"{i}.jpg#{k}\t{text}"
+        for i in image_ids
+        for k, text in enumerate(five_captions(i))
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines))
@@ -94,7 +94,7 @@ def write_persons(raw: Path, split_of: Mapping[int, str]) -> None:
         ):
             file = path.format(person)
             draw(raw / "imgs" / file, 10 * person + number, size=(20, 50))
-            captions = sentences(str(person))[: 2 + (file == "Market/1_c1.jpg")]
+            captions = five_captions(str(person))[: 2 + (file == "Market/1_c1.jpg")]
             items.append(
                 {"split": split, "captions": captions, "file_path": file, "id": person}
             )
@@ -163,14 +163,13 @@ def write_precomp(folder: Path, parts: Mapping[str, Sequence[str]]) -> None:
     """SCAN's files of each stem (train, dev, ...) with its ids."""
     folder.mkdir(parents=True, exist_ok=True)
     for stem, ids in parts.items():
-        captions = [text for image_id in ids for text in sentences(image_id)]
+        captions = [text for image_id in ids for text in five_captions(image_id)]
         write_lines(folder / f"{stem}_caps.txt", captions)
         write_lines(folder / f"{stem}_ids.txt", ids)
-        np.save(folder / f"{stem}_ims.npy", np.stack(list(map(features_of, ids))))
+        np.save(folder / f"{stem}_ims.npy", np.stack(list(map(three_regions, ids))))
 
 
-def features_of(image_id: str) -> np.ndarray:
-    """Three regions of two values."""
+def three_regions(image_id: str) -> np.ndarray:
     return np.arange(6, dtype=np.float32).reshape(3, 2) + int(image_id)
 
 
@@ -180,7 +179,7 @@ def write_tsv(path: Path, image_ids: Iterable[str]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter="\t")
         for image_id in image_ids:
-            regions = features_of(image_id)
+            regions = three_regions(image_id)
             boxes = np.zeros((len(regions), 4), np.float32)
             coded = [
                 base64.b64encode(array.tobytes()).decode() for array in (boxes, regions)
@@ -191,13 +190,12 @@ def write_tsv(path: Path, image_ids: Iterable[str]) -> None:
 def write_mat(path: Path, image_ids: Iterable[str]) -> None:
     """Karpathy's vgg_feats.mat: one column per image, in the order of the JSON beside
     it."""
-    columns = [features_of(image_id).ravel() for image_id in image_ids]
+    columns = [three_regions(image_id).ravel() for image_id in image_ids]
     scipy.io.savemat(path, {"feats": np.stack(columns, axis=1)})
 
 
-def write_npy(path: Path, image_ids: Sequence[str]) -> None:
-    """One row per image, and a file of their ids beside it."""
-    np.save(path, np.stack([features_of(image_id).ravel() for image_id in image_ids]))
+def write_npy_with_ids(path: Path, image_ids: Sequence[str]) -> None:
+    np.save(path, np.stack([three_regions(image_id).ravel() for image_id in image_ids]))
     write_lines(path.with_name(f"{path.stem}_ids.txt"), image_ids)
 
 

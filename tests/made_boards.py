@@ -62,8 +62,7 @@ def board(*rows):
     )
 
 
-def points(axes: Axes, marker: str) -> list[list[float]]:
-    """Of all marks of a kind."""
+def points_of_marker(axes: Axes, marker: str) -> list[list[float]]:
     drawn = [line.get_xydata() for line in axes.lines if line.get_marker() == marker]
     return np.concatenate(drawn).tolist() if drawn else []
 

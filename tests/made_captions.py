@@ -12,8 +12,7 @@ SMALL = SentenceEncoder(centres=2, hidden=3)
 VOCABULARY = [f"w{n:02}" for n in range(20)]
 
 
-def words_of(vocabulary: list[str], size: int = 3) -> Words:
-    """Vectors that depend on the names of the words alone."""
+def words_with_vectors(vocabulary: list[str], size: int = 3) -> Words:
     rows = [
         np.random.default_rng(int(word[1:])).normal(size=size) for word in vocabulary
     ]
@@ -27,4 +26,4 @@ def captions_of(count: int, seed: int = 0) -> list[str]:
 
 CAPTIONS = captions_of(50)
 IS_TRAIN = np.arange(50) < 40
-WORDS = words_of(VOCABULARY)
+WORDS = words_with_vectors(VOCABULARY)

@@ -90,8 +90,7 @@ def season(
     )
 
 
-def row(*claims: claims_file.ClaimEntry) -> claim_ledger.LedgerRow:
-    """The first claim of SCAN, judged so by one season after the other."""
+def row_of_first_claim(*claims: claims_file.ClaimEntry) -> claim_ledger.LedgerRow:
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(
         r

@@ -21,7 +21,7 @@ def prepare() -> None:
 
 
 def ranks_of(rng: np.random.Generator, quality: float) -> dict[str, np.ndarray]:
-    """Ranks of every query; the images that are hard are so for all their queries."""
+    # an image that is hard is so for all its queries
     hard = rng.exponential(4, IMAGES) / quality
     owners = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
     return {way: rng.poisson(hard[owner]) for way, owner in owners.items()}
@@ -39,7 +39,7 @@ def outcome(
 
 
 def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
-    """Seeds that share what is hard, as presets do: only the quality differs."""
+    # seeds share what is hard, as presets do
     ranks = {seed: ranks_of(np.random.default_rng(seed), quality) for seed in seeds}
     return standing(
         preset, [outcome(preset, seed, drawn) for seed, drawn in ranks.items()]
@@ -47,8 +47,8 @@ def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> R
 
 
 def varied(preset: str, qualities: list[float]) -> Row:
-    """Seeds that differ in their quality on the same images."""
     cells = []
+    # one generator: the same images
     for seed, quality in enumerate(qualities):
         ranks = ranks_of(np.random.default_rng(0), quality)
         cells.append(outcome(preset, seed, {way: r + seed for way, r in ranks.items()}))
@@ -67,8 +67,7 @@ def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Row:
 
 
 def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each recall of a metric its queries: their images, and their values in
-    percent."""
+    """Per recall: images, and values in percent."""
     images = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
     recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
     if metric != "rsum":
@@ -76,10 +75,10 @@ def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]
     return [(images[way], 100.0 * (cell.ranks(way) < int(k))) for way, k in recalls]
 
 
-def of_image(
+def noise_of_images(
     preset: Row, metric: str, seeds: tuple[int, ...] | None = None
 ) -> np.ndarray:
-    """What each image does to the mean of the trainings, by a loop over its queries."""
+    """What each image does to the mean of the trainings, by a loop."""
     cells = [
         cell for cell in preset.played if seeds is None or cell.record.seed in seeds
     ]
@@ -97,8 +96,7 @@ def of_training(cell: Outcome, metric: str) -> np.ndarray:
 
 
 def interaction_of(preset: Row, metric: str) -> float:
-    """Variance of the luck of a training with images."""
-    mean = of_image(preset, metric)
+    mean = noise_of_images(preset, metric)
     squares = [
         ((of_training(cell, metric) - mean) ** 2).sum() for cell in preset.played
     ]

@@ -35,15 +35,15 @@ LENGTHS_AT_1 = (*PACKING, "gru", "lstm")  # argument 1 of these belongs on the h
 
 
 class WrongDeviceError(RuntimeError):
-    """Tensors of two devices in one call."""
+    pass
 
 
 class HostReadError(RuntimeError):
-    """The host waits for the device."""
+    pass
 
 
 class Float64Error(RuntimeError):
-    """The device computes in float64."""
+    pass
 
 
 class OnCuda(Tensor):
@@ -54,7 +54,7 @@ class OnCuda(Tensor):
 
 
 class Device(TorchFunctionMode):
-    """Sees calls of torch in Python code. Reads and float64 are raised, or listed."""
+    """Torch's calls in Python code; faults are raised, or listed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,8 +90,8 @@ class Device(TorchFunctionMode):
         return _placed(result, is_on_cuda) if isinstance(result, Tensor) else result
 
     def _check_arguments(self, name: str, args: tuple) -> None:
-        """Numbers may come from the host, and indices; lengths of sentences must."""
         lengths = args[1] if name in LENGTHS_AT_1 else None
+        # numbers may come from the host, and indices; lengths of sentences must
         strangers = [x for x in self.host_arguments if x.dim() and x is not lengths]
         if isinstance(lengths, OnCuda) or (strangers and name not in TAKES_BOTH):
             raise WrongDeviceError(name)
@@ -119,7 +119,7 @@ class Device(TorchFunctionMode):
 
 
 class Operations(TorchDispatchMode):
-    """Sees what calls compute, in `backward` too."""
+    """What calls compute, in `backward` too."""
 
     def __init__(self, device: Device) -> None:
         super().__init__()
@@ -130,15 +130,14 @@ class Operations(TorchDispatchMode):
         if self.device.is_computing:
             name = operation._schema.name.removeprefix("aten::")
             is_of_host = any(args and args[0] is x for x in self.device.host_arguments)
-            if _is_read(operation, name, args) and not is_of_host:
+            if _is_read_by_host(operation, name, args) and not is_of_host:
                 self.device.report(HostReadError(name))
             if any(x.dtype == torch.float64 for x in _tensors((result,))):
                 self.device.report(Float64Error(name))
         return result
 
 
-def _is_read(operation, name: str, args: tuple) -> bool:
-    """Whether the host must know values before it goes on."""
+def _is_read_by_host(operation, name: str, args: tuple) -> bool:
     if name not in ("index", "index_put", "index_put_", "_index_put_impl_"):
         return bool(READING_TAGS & set(operation.tags))
     kinds = [index.dtype for index in args[1] if index is not None]
@@ -148,7 +147,6 @@ def _is_read(operation, name: str, args: tuple) -> bool:
 
 
 def _tensors(values: Iterable) -> Iterator[Tensor]:
-    """Those in lists and tuples too."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -175,8 +173,8 @@ def pretended() -> Iterator[Device]:
         return real_autocast("cpu", *args, **options)
 
     def groups(lists: list[list[Tensor]], *args) -> dict:
-        """Optimisers and norms of gradients send numbers to the device of a group."""
         is_on_cuda = any(isinstance(x, OnCuda) for x in _tensors(lists))
+        # optimisers and norms of gradients send numbers to the device of a group
         place = CUDA if is_on_cuda else CPU
         return {(place, key[1]): x for key, x in real_groups(lists, *args).items()}
 

@@ -42,7 +42,11 @@ def flickr_pictures(raw: Path) -> None:
 def flickr_json(raw: Path) -> None:
     split_of = {image_id: part for part, ids in FLICKR.items() for image_id in ids}
     images = [
-        {"filename": f"{i}.jpg", "split": split_of[i], "captions": layouts.sentences(i)}
+        {
+            "filename": f"{i}.jpg",
+            "split": split_of[i],
+            "captions": layouts.five_captions(i),
+        }
         for i in FLICKR_IDS
     ]
     layouts.write_karpathy(raw / "dataset_flickr30k.json", images)
@@ -54,7 +58,6 @@ def flickr_karpathy(raw: Path) -> None:
 
 
 def flickr_official(raw: Path) -> None:
-    """With the lists of all three partitions; m-RNN's may have the names of files."""
     layouts.write_tokens(raw / "results_20130124.token", sorted(FLICKR_IDS))
     flickr_pictures(raw)
     for part, ids in FLICKR.items():
@@ -79,7 +82,7 @@ def flickr_mat(raw: Path) -> None:
 
 def flickr_npy(raw: Path) -> None:
     flickr_json(raw)
-    layouts.write_npy(raw / "fc7.npy", sorted(FLICKR_IDS))
+    layouts.write_npy_with_ids(raw / "fc7.npy", sorted(FLICKR_IDS))
 
 
 def coco_name(part: str, image_id: str) -> tuple[str, str]:
@@ -93,7 +96,7 @@ def coco_json(raw: Path) -> None:
     entries = []
     for image_id, part in sorted((i, part) for part, ids in COCO.items() for i in ids):
         folder, name = coco_name(part, image_id)
-        captions = layouts.sentences(image_id)
+        captions = layouts.five_captions(image_id)
         if part == "restval" or image_id == COCO["test"][0]:
             captions.append("One more . ")
         entries.append(
@@ -111,9 +114,8 @@ def coco_karpathy(raw: Path) -> None:
 
 
 def coco_precomp(raw: Path) -> None:
-    """One line of ids and one row of features per image; test_* is a part of
-    testall_*."""
     parts = {"train": COCO["train"] + COCO["restval"], "dev": COCO["val"]}
+    # test_* is a part of testall_*
     parts |= {"test": COCO["test"][:3], "testall": COCO["test"]}
     layouts.write_precomp(raw / "coco_precomp", parts)
 

@@ -18,7 +18,7 @@ def refused(
     do: object = "",
     kind: type[UserError] = UserError,
 ) -> Iterator[pytest.ExceptionInfo]:
-    """The block raises an error of one line whose fields contain these texts."""
+    """Fields of the error of one line contain these texts."""
     with pytest.raises(kind) as caught:
         yield caught
     check(caught.value, where, expected, found, do)
@@ -31,8 +31,7 @@ def check(
     found: object = "",
     do: object = "",
 ) -> None:
-    """Every field of the error contains its text, and the line of the error is one
-    line. `where` may begin with what the item is within."""
+    """Fields contain these texts; `where` may begin with what it is within."""
     assert str(where) in f"{error.within}: {error.where}", error
     assert str(expected) in error.expected, error
     assert str(found) in error.found, error
@@ -41,7 +40,6 @@ def check(
 
 
 def refusal(stage: ModuleType, *words: object) -> UserError:
-    """The error with which a stage refuses this command line."""
     error = outcome(stage, *words)
     return (
         pytest.fail(f"{stage.__name__} did not refuse {words}")
@@ -51,8 +49,7 @@ def refusal(stage: ModuleType, *words: object) -> UserError:
 
 
 def outcome(stage: ModuleType, *words: object) -> UserError | None:
-    """The error with which a stage refuses this command line, if it does; without the
-    traceback, which would keep archives open."""
+    """A copy of the error, if any: its traceback would keep archives open."""
     parser = argparse.ArgumentParser()
     stage.configure(parser)
     try:

@@ -28,14 +28,13 @@ class Shown(NamedTuple):
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
 
     def row(self, start: str) -> dict[str, str]:
-        """The first row whose first cell, but for its rank, begins with `start`."""
+        """By the first cell, but for its rank."""
         head = next(head for head in self.heads if head != "rank")
         return next(row for row in self.records() if row[head].startswith(start))
 
 
 def target_of(page: Path, link: str) -> Path:
-    """The file that a link of a page leads to: one of the report, or of this
-    repository."""
+    """Of the report, or of this repository."""
     in_repository = OF_REPOSITORY.fullmatch(link)
     return (
         ROOT / in_repository[1]
@@ -49,8 +48,7 @@ def parsed(text: str) -> list:
     return MarkdownIt("commonmark").enable("table").parse(text)
 
 
-def plain(token) -> str:
-    """What a reader sees of a line."""
+def seen_in_line(token) -> str:
     parts = {"text": str, "code_inline": str, "softbreak": lambda _: " "}
     return "".join(parts.get(t.type, lambda _: "")(t.content) for t in token.children)
 
@@ -64,14 +62,13 @@ def shown_tables(text: str) -> list[Shown]:
         elif opening.type == "tr_open":
             tables[-1].rows.append([])
         elif opening.type == "th_open":
-            tables[-1].heads.append(plain(token))
+            tables[-1].heads.append(seen_in_line(token))
         elif opening.type == "td_open":
-            tables[-1].rows[-1].append(plain(token))
+            tables[-1].rows[-1].append(seen_in_line(token))
     return [Shown(table.heads, table.rows[1:]) for table in tables]
 
 
 def shown_table(text: str, head: str) -> Shown:
-    """The first table that has a column `head`."""
     return next(table for table in shown_tables(text) if head in table.heads)
 
 
@@ -88,7 +85,6 @@ def on_readme(dataset: str) -> str:
 
 
 def links(path: Path) -> list[str]:
-    """Targets of all links and pictures of a page."""
     targets = []
     for token in parsed(path.read_text()):
         for child in token.children or ():
@@ -107,9 +103,7 @@ def markdown_pages() -> list[Path]:
     return sorted(FOLDER.rglob("*.md"))
 
 
-def assert_contained(path: Path) -> None:
-    """What others wrote is text: no entry of a table, no HTML, no link, no picture, no
-    heading."""
+def assert_hostile_text_is_text(path: Path) -> None:
     text = path.read_text()
     tokens = parsed(text)
     inline = [child for token in tokens for child in token.children or ()]
@@ -117,7 +111,7 @@ def assert_contained(path: Path) -> None:
     assert not [text for text in html if not HTML.fullmatch(text)]
     assert "evil" not in " ".join(links(path))
     headings = [
-        plain(b)
+        seen_in_line(b)
         for a, b in zip(tokens, tokens[1:], strict=False)
         if a.type == "heading_open"
     ]
@@ -133,7 +127,6 @@ def assert_contained(path: Path) -> None:
 
 
 def assert_tables_are_whole(text: str) -> None:
-    """All lines of a table have as many entries as its headings."""
     lines = iter(text.splitlines())
     for line in lines:
         if line.startswith("|"):
@@ -145,9 +138,7 @@ def assert_tables_are_whole(text: str) -> None:
             )
 
 
-def seen(path: Path) -> str:
-    """All text of a page as a reader sees it, one line per paragraph, heading or
-    entry."""
+def seen_text(path: Path) -> str:
     return "\n".join(
-        plain(token) for token in parsed(path.read_text()) if token.children
+        seen_in_line(token) for token in parsed(path.read_text()) if token.children
     )

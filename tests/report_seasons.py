@@ -94,7 +94,6 @@ DRAWN_SEASON = Season(
 
 @cache
 def drawn_season() -> Params:
-    """The datasets and presets of DRAWN, with two seeds."""
     return resolve("try", DRAWN_SEASON)
 
 
@@ -141,12 +140,11 @@ def prepare(
 
 
 def add_column(path: Path, name: str, values: list[str]) -> None:
-    """Add a column to a parquet file."""
     pd.read_parquet(path).assign(**{name: values}).to_parquet(path)
 
 
 def texts_of(dataset: str) -> list[str]:
-    """Odd ones are hostile."""
+    # odd ones are hostile
     ends = ("", f" {HOSTILE}")
     return [f"{dataset} text {number}{ends[number % 2]}" for number in range(CAPTIONS)]
 
@@ -179,16 +177,13 @@ def play(
     machine: str = "x86_64, 2 cores, Linux",
     **changes: object,
 ) -> None:
-    """Everything a cell leaves behind, made from scores that are better for more
-    `quality`.
-
-    Without noise a quality of 1 hits with every query, and one of -1 with none.
-    """
+    """Higher `quality`, better scores; without noise 1 hits with every query, and -1
+    with none."""
     rng = np.random.default_rng([cell.seed, len(cell.preset)])
     relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
     scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
     both = {"i2t": scores, "t2i": scores.T}
-    ranks = whole_matrices.ranks(both, relevant)
+    ranks = whole_matrices.ranks_by_way(both, relevant)
     metrics = retrieval_metrics(ranks) | whole_matrices.tie_gap(both, relevant)
     metrics |= whole_matrices.score_metrics(scores[relevant], scores[~relevant])
     replicates = rng.normal(metrics["overlap_s"], 0.01, distribution_overlap.RESAMPLES)
@@ -283,7 +278,7 @@ def of_words(dataset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def lose(
     dataset: str, preset: str, seed: int, reason: str, status: str = "failed"
 ) -> None:
-    """The cell failed in its training, or there was none: empty arrays and no epoch."""
+    """The cell failed in its training, or there was none."""
     every = [*cells(season()), *cells(drawn_season())]
     cell = next(
         c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed)
@@ -296,13 +291,11 @@ def lose(
 
 
 def stop_at_once(dataset: str, preset: str, seed: int) -> None:
-    """Another number of regions for the same weights: nothing was trained, all was
-    scored."""
+    # as another number of regions for the same weights: nothing was trained
     edit_record(dataset, preset, seed, selected_epoch=None, history={})
 
 
 def edit_record(dataset: str, preset: str, seed: int, **changes: object) -> None:
-    """Change fields of a record, as JSON."""
     path = records_of(dataset)
     content = read_json(path)
     content[f"{preset}/{seed}"] |= changes
@@ -310,7 +303,6 @@ def edit_record(dataset: str, preset: str, seed: int, **changes: object) -> None
 
 
 def lose_record(dataset: str, preset: str, seed: int) -> None:
-    """As if the cell had not been run."""
     content = read_json(records_of(dataset))
     del content[f"{preset}/{seed}"]
     write_json(records_of(dataset), content)
@@ -321,7 +313,6 @@ def records_of(dataset: str) -> Path:
 
 
 def record_of(preset: str, seed: int) -> dict:
-    """The record of a cell on `open`, as JSON."""
     return read_json(records_of("open"))[f"{preset}/{seed}"]
 
 

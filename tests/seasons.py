@@ -67,8 +67,7 @@ def params_of(**fields: object) -> parameters.Params:
 def write_params(
     params: parameters.Params, declared: parameters.Season | None = None
 ) -> None:
-    """Let stages find a season in the working folder: the settings of its datasets,
-    and, for those that read its cells, the file that it was resolved from."""
+    """Settings of datasets; of `declared`, for stages that read cells, its file."""
     write_text(SHARED, yaml.safe_dump(shared_settings(params)))
     activate(params.season)
     if declared:
@@ -77,7 +76,7 @@ def write_params(
 
 
 def clone() -> None:
-    """The project without seasons, results and history, in the working folder."""
+    """Without seasons, results and history, in the working folder."""
     for folder in ("benchmark", "methods", "datasets", "examples"):
         shutil.copytree(
             ROOT / folder, folder, ignore=shutil.ignore_patterns("__pycache__")
@@ -127,7 +126,6 @@ def season(**changes: object) -> parameters.Season:
 def with_dataset(
     season: parameters.Season, name: str, **changes: object
 ) -> parameters.Season:
-    """The season with other settings of a dataset."""
     settings = season.datasets[name].model_copy(update=changes)
     return season.model_copy(update={"datasets": season.datasets | {name: settings}})
 
@@ -139,8 +137,8 @@ def known_with(**rows: Preset) -> dict[str, tuple[str, Preset]]:
 
 
 def staged_presets(folder: Path) -> dict[str, tuple[str, Preset]]:
-    """Presets with one that starts from another, and fusions of parts of their scores.
-    Their method is written to `folder`, which must become the working folder."""
+    """One starts from another, and fusions of parts. Their method is written to
+    `folder`, which must become the working folder."""
     (folder / "staged.py").write_text(STAGED)
     return known_with(
         first=Preset(

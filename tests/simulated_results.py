@@ -45,8 +45,6 @@ SETTINGS = {
 
 
 class Shares(NamedTuple):
-    """Shares of the pairs on which a verdict is possible."""
-
     covered: float  # of equal results
     covered_step: float  # of results that differ
     false: float  # equal results that are said to differ
@@ -54,13 +52,11 @@ class Shares(NamedTuple):
 
 
 def judged(setting: Setting, runs: int, seed: int) -> Shares:
-    """How often the interval has the true difference, and equal results are said to
-    differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
     metric = METRIC.get(setting.kind)
     question = Question(kind=ORDERED, metric=metric, margin=0.0)
     for nth, step in enumerate((0.0, STEP[setting.kind])):
-        true = truth(setting, step) - truth(setting, 0.0)
+        true = true_mean(setting, step) - true_mean(setting, 0.0)
         for _ in range(runs):
             both = draw(setting, step, rng)
             asked = of_files(*both, both, question).verdict
@@ -79,8 +75,7 @@ def judged(setting: Setting, runs: int, seed: int) -> Shares:
 
 
 def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result]:
-    """Two results on the same queries; the first is better by `step` of the scale
-    below."""
+    """The first is better by `step` of the scale below."""
     count = setting.queries
     owner = np.arange(count)
     if setting.clusters:
@@ -100,7 +95,7 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result
         columns = {}
         for seed in range(seeds):
             luck = setting.spread * rng.normal()
-            columns[seed] = of_kind(
+            columns[seed] = measured_of_kind(
                 setting, own + luck + LEFT * rng.normal(size=count), add
             )
         table = pd.DataFrame(columns, index) * (100 if setting.kind == "hits" else 1)
@@ -109,9 +104,8 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[Result
     return made
 
 
-def of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
-    """What is measured of abilities (Q,), which have a standard normal distribution,
-    but for the luck of trainings."""
+def measured_of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
+    """Of abilities (Q,), which are standard normal but for the luck of trainings."""
     level = LEVEL[setting.kind] if setting.level is None else setting.level
     if setting.kind == "hits":
         return 1.0 * (ability < stats.norm.ppf(level + add))
@@ -121,10 +115,9 @@ def of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
 
 
 @cache
-def truth(setting: Setting, step: float) -> float:
-    """The mean over all queries and trainings, in the unit of `judge`."""
+def true_mean(setting: Setting, step: float) -> float:
     width = np.sqrt(1 + setting.spread**2)
     ability = width * stats.norm.ppf((np.arange(DRAWN) + 0.5) / DRAWN)
-    values = of_kind(setting, ability, step)
+    values = measured_of_kind(setting, ability, step)
     scale = 1 if setting.kind == "values" else 100
     return float(scale * (values < 5 if setting.kind == "ranks" else values).mean())

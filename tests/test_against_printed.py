@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from report_seasons import enter_played_season
 from scipy import stats
-from simulated_results import SETTINGS, draw, truth
+from simulated_results import SETTINGS, draw, true_mean
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
@@ -129,7 +129,7 @@ def test_what_cannot_be_asked_is_refused(words, message, capsys):
     assert main(["judge", "mine.csv", *words, "--check"]) == 3
 
 
-def test_pages_have_the_same(capsys):
+def test_a_page_names_result_number_and_place(capsys):
     write("mine.csv", 0.6)
     assert main(["judge", "mine.csv", "--printed", "70", "--out", "page.md"]) == 0
     head = Path("page.md").read_text(encoding="utf-8").splitlines()[0]
@@ -156,13 +156,12 @@ def test_a_preset_of_a_season_has_the_interval_of_its_report(
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_printed_number_that_is_the_true_mean_is_seldom_missed(name):
-    """Prints the share of false alarms: below or above where the printed number, with
-    two decimals, is the true mean."""
     setting, runs = SETTINGS[name], 400
+    # two decimals; a false alarm is a place below or above
     rng = np.random.default_rng(list(SETTINGS).index(name))
     metric = "r5" if setting.kind == "ranks" else None
     question = Question(kind=ALIKE, metric=metric, margin=1.0)
-    number = Rounded(truth(setting, 0.0), 2)
+    number = Rounded(true_mean(setting, 0.0), 2)
     false = 0
     for _ in range(runs):
         _, result = draw(setting, 0.0, rng)

@@ -72,13 +72,11 @@ def score(
 
 
 def refuse(*words: object, dataset: str = "folder", path: str = "notes.jsonl"):
-    """The error with which the command stops."""
     words = words or ("--images", "a.npy", "--captions", "b.npy")
     return refusal(command, "--dataset", dataset, "--annotations", path, *words)
 
 
-def naive() -> dict[str, list[int]]:
-    """The rank of the best right item of each query, by loops over cosines."""
+def naive_ranks() -> dict[str, list[int]]:
     images, captions = np.load("a.npy").astype(float), np.load("b.npy").astype(float)
     ranks: dict[str, list[int]] = {"i2t": [], "t2i": []}
     cosines = [
@@ -95,9 +93,9 @@ def naive() -> dict[str, list[int]]:
     return ranks
 
 
-def expected_interval(ranks: dict[str, list[int]], cuts: list) -> tuple[float, float]:
-    """Of the sum of recalls: Wilson's, with the variance over images by a loop over
-    them."""
+def wilsons_interval_of_sum(
+    ranks: dict[str, list[int]], cuts: list
+) -> tuple[float, float]:
     left = np.zeros(IMAGES)
     for way, k in cuts:
         hits = [100 * (rank < k) for rank in ranks[way]]
@@ -116,7 +114,7 @@ def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
     told, table, expected = (
         capsys.readouterr().out,
         pd.read_parquet("r.parquet"),
-        naive(),
+        naive_ranks(),
     )
     assert f"{IMAGES} images, {len(OWNER)} captions" in told
     assert ("name no split: all images are scored" in told) == (split is None)
@@ -138,7 +136,7 @@ def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
     assert recalls == pytest.approx(exact, abs=0.05) and rsum == pytest.approx(
         sum(exact), abs=0.06
     )
-    ends = expected_interval(expected, cuts)
+    ends = wilsons_interval_of_sum(expected, cuts)
     assert (low, high) == pytest.approx(ends, abs=0.06) and low < rsum < high
     captions = table[table["direction"] == "t2i"]
     assert captions["cluster"].tolist() == [f"{number}.jpg" for number in OWNER]
@@ -261,8 +259,7 @@ def test_ranks_tell_what_they_reach_and_no_more(capsys):
 
 
 def in_other_order(numbers: range | list[int]) -> list[int]:
-    """Numbers in an order of their own: the same for images and captions would prove
-    nothing."""
+    # the same for images and captions would prove nothing
     return np.random.default_rng(3).permutation(numbers).tolist()
 
 
@@ -282,8 +279,7 @@ def coco(**facts: object) -> Path:
     return Path("captions.json")
 
 
-def shuffled(name: str, column: str, ids: list[object]) -> str:
-    """The vectors in another order, with an id each."""
+def shuffled_with_ids(name: str, column: str, ids: list[object]) -> str:
     vectors, order = np.load(name), in_other_order(range(len(ids)))
     table = pd.DataFrame(
         {column: [ids[row] for row in order], "x": list(vectors[order])}
@@ -301,7 +297,7 @@ def r1(capsys) -> tuple[float, float]:
 
 
 def expected_r1() -> tuple[float, float]:
-    ranks = naive()
+    ranks = naive_ranks()
     return tuple(
         round(100 * np.mean(np.array(ranks[way]) < 1), 2) for way in ("i2t", "t2i")
     )
@@ -311,8 +307,10 @@ def test_ids_of_coco_name_images_and_captions(capsys):
     path = coco()
     data = json.loads(path.read_text())
     id_of = {item["caption"]: item["id"] for item in data["annotations"]}
-    images = shuffled("a.npy", "image_id", [item["id"] for item in data["images"]])
-    captions = shuffled(
+    images = shuffled_with_ids(
+        "a.npy", "image_id", [item["id"] for item in data["images"]]
+    )
+    captions = shuffled_with_ids(
         "b.npy", "caption_id", [id_of[f"text {n}"] for n in range(len(OWNER))]
     )
     assert score("--images", images, "--captions", captions, path=path) == 0
@@ -330,7 +328,7 @@ def test_sentids_of_karpathy_name_captions(capsys, monkeypatch, dataset):
     path.write_text(json.dumps(data))
     module = datasets.load(dataset)
     monkeypatch.setattr(module, "CARD", replace(module.CARD, expected_images={}))
-    captions = shuffled("b.npy", "sentid", ids)
+    captions = shuffled_with_ids("b.npy", "sentid", ids)
     words = ("--images", "a.npy", "--captions", captions)
     assert score(*words, dataset=dataset, path=path) == 0
     assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
@@ -340,7 +338,7 @@ def test_a_column_of_ids_names_the_caption_of_a_row(capsys):
     names = [f"c{number}" for number in in_other_order(range(len(OWNER)))]
     rows = [f"{OWNER[n]}.jpg,text {n},{names[n]}" for n in range(len(OWNER))]
     Path("notes.csv").write_text("\n".join(["image,caption,caption_id", *rows]))
-    captions = shuffled("b.npy", "caption_id", names)
+    captions = shuffled_with_ids("b.npy", "caption_id", names)
     assert score("--images", "a.npy", "--captions", captions, path="notes.csv") == 0
     assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
 
@@ -355,16 +353,15 @@ def test_the_names_of_a_corpus_name_images_and_captions(capsys):
     Path("queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
     rows = [f"d{OWNER[n]}\t{names[n]}\t1" for n in range(len(OWNER))]
     Path("qrels/test.tsv").write_text("\n".join(["corpus-id\tquery-id\tscore", *rows]))
-    captions = shuffled("b.npy", "caption_id", names)
-    images = shuffled("a.npy", "image_id", [f"d{n}" for n in range(IMAGES)])
+    captions = shuffled_with_ids("b.npy", "caption_id", names)
+    images = shuffled_with_ids("a.npy", "image_id", [f"d{n}" for n in range(IMAGES)])
     words = ("--images", images, "--captions", captions)
     for path in ("corpus.jsonl", "queries.jsonl"):
         assert score(*words, path=path) == 0
         assert r1(capsys) == pytest.approx(expected_r1(), abs=0.005)
 
 
-def test_the_split_of_captions_decides_what_is_scored(capsys):
-    """And what of them is not read is said."""
+def test_the_split_of_captions_decides_what_is_scored_and_the_rest_is_told(capsys):
     path = coco(is_rejected=False)
     data = json.loads(path.read_text())
     number_of = {
@@ -399,9 +396,8 @@ def test_a_caption_that_holds_rows_is_refused():
     check(refuse(path="notes.csv"), "notes.csv:9")
 
 
-def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Annotations in which several images have a caption word for word; the vectors of
-    images and of captions, and the text of each caption as a number."""
+def with_equal_captions(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors of images and captions, and the text of each caption as a number."""
     rng = np.random.default_rng(seed)
     texts_T = rng.normal(size=(12, 64)).astype(np.float32)
     text_C = rng.integers(len(texts_T), size=len(OWNER))
@@ -413,24 +409,23 @@ def remote_sensing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return images.astype(np.float32), texts_T[text_C], text_C
 
 
-def levels(capsys, *words: object, path: str = "equal.csv") -> str:
-    """The first lines that are printed: recalls by each layer."""
+def recalls_by_layer(capsys, *words: object, path: str = "equal.csv") -> str:
     assert score(*words, path=path) == 0
     return capsys.readouterr().out.split("own: i2t")[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_equal_captions_tie_wherever_they_stand(seed, capsys):
-    images, captions, text_C = remote_sensing(seed)
+    images, captions, text_C = with_equal_captions(seed)
     np.save("a.npy", images)
     np.save("b.npy", captions)
-    embedded = levels(capsys, "--images", "a.npy", "--captions", "b.npy")
+    embedded = recalls_by_layer(capsys, "--images", "a.npy", "--captions", "b.npy")
     units = [
         x / np.linalg.norm(x.astype(float), axis=1)[:, None] for x in (images, captions)
     ]
     first = np.unique(text_C, return_index=True)[1][text_C]
     np.save("m.npy", (units[0] @ units[1].T)[:, first].astype(np.float32))
-    assert levels(capsys, "--matrix", "m.npy") == embedded
+    assert recalls_by_layer(capsys, "--matrix", "m.npy") == embedded
     order = np.random.default_rng(seed).permutation(IMAGES)
     mixed = np.r_[tuple(np.flatnonzero(OWNER == image) for image in order)]
     lines = Path("equal.csv").read_text().split("\n")
@@ -438,13 +433,15 @@ def test_equal_captions_tie_wherever_they_stand(seed, capsys):
     np.save("a.npy", images[order])
     np.save("b.npy", captions[mixed])
     assert (
-        levels(capsys, "--images", "a.npy", "--captions", "b.npy", path="mixed.csv")
+        recalls_by_layer(
+            capsys, "--images", "a.npy", "--captions", "b.npy", path="mixed.csv"
+        )
         == embedded
     )
 
 
 def test_different_vectors_of_equal_captions_are_told(capsys):
-    images, captions, _ = remote_sensing(0)
+    images, captions, _ = with_equal_captions(0)
     np.save("a.npy", images)
     np.save("b.npy", captions)
     assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
@@ -457,7 +454,7 @@ def test_different_vectors_of_equal_captions_are_told(capsys):
     assert "rounding, which decides their ties" in capsys.readouterr().out
     np.save("b.npy", rng.permutation(captions))
     assert score("--images", "a.npy", "--captions", "b.npy", path="equal.csv") == 0
-    assert "is the order right?" in capsys.readouterr().out
+    assert "order right" in capsys.readouterr().out
 
 
 def test_the_items_of_annotations_are_written_in_the_order_of_rows(capsys):
@@ -493,4 +490,4 @@ def test_nearly_equal_rows_of_an_image_are_told_from_other_rows(capsys):
     assert score("--images", "kept.npy", "--captions", "b.npy") == 0
     capsys.readouterr()
     error = refuse("--images", "b.npy", "--captions", "b.npy")
-    check(error, "b.npy", do="file of the images")
+    check(error, "b.npy", do="the images")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import noted
+from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
@@ -15,7 +15,7 @@ def write(raw: Path, name: str, text: str) -> Path:
     return raw
 
 
-def test_csv(tmp_path):
+def test_csv_may_have_a_byte_order_mark_spaces_and_quotes(tmp_path):
     text = (
         "\ufeffimage,caption,split,group\r\na.png,One a.,train,\r\n./a.png, Two  a. ,train,\r\n"
         'sub/b.png,A b.,val,pair\r\nc.png,"A c, ""quoted"".",test,\r\n'
@@ -31,7 +31,7 @@ def test_csv(tmp_path):
     ]
 
 
-def test_karpathy(tmp_path):
+def test_karpathys_json_gives_folders_splits_and_captions(tmp_path):
     images = [
         {"filename": "a.jpg", "filepath": "val2014", "split": "restval"},
         {"filename": "b.jpg", "split": "val"},
@@ -44,7 +44,9 @@ def test_karpathy(tmp_path):
     assert tables.images["file"].tolist() == ["val2014/a.jpg", "b.jpg", "c.jpg"]
     assert tables.images["split"].tolist() == ["train", "val", "test"]
     assert tables.captions["text"].tolist() == ["One.", "Two."] * 3
-    assert len(tables.notes) == 1 and noted(tables, "1 images", "restval", "training")
+    assert len(tables.notes) == 1 and in_one_note(
+        tables, "1 images", "restval", "training"
+    )
 
 
 GOOD = json.dumps({"image": "a.png", "captions": ["One."], "split": "train"})
@@ -73,7 +75,7 @@ BAD_JSONL = {  # line -> where (after the number), expected, found
 
 
 @pytest.mark.parametrize("line", BAD_JSONL)
-def test_bad_jsonl(tmp_path, line):
+def test_a_malformed_line_of_jsonl_is_refused_by_its_number(tmp_path, line):
     write(tmp_path, "all.jsonl", "\n".join([GOOD, "", line]))
     where, expected, found = BAD_JSONL[line]
     with refused(expected=expected, found=found) as caught:

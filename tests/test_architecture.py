@@ -24,7 +24,7 @@ FOR_PLUG_INS = {"contracts", "layers", "readers"}
 
 
 def imported(path: Path) -> set[str]:
-    """Dotted names that a file imports, anywhere in it; `from a import b` gives a.b."""
+    """Dotted; `from a import b` gives a.b."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

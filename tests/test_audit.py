@@ -16,9 +16,7 @@ def folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_the_papers_print():
-    """Three rows print the R@5 of m-RNN that notes in the files call wrong, and one has
-    median ranks that none can be; nothing else is found."""
+def test_in_the_papers_three_r5_of_mrnn_and_the_medians_of_dvsa_alone_are_found():
     found = findings(rows_of_papers())
     impossible = {finding.row for finding in found if finding.is_impossible}
     assert impossible == {"instance_loss/1, flickr30k/test, DVSA"}
@@ -27,13 +25,13 @@ def test_what_the_papers_print():
     assert all(("t2i_r5", "42.2") in finding.numbers for finding in others)
 
 
-def test_columns_by_their_headings():
+def test_headings_tell_the_metrics_of_columns():
     heads = ("i2t_r1", "t2i R@5", "R@10", "MedR", "rsum", "mR", "method", "params (M)")
     wanted = ["i2t_r1", "t2i_r5", "i2t_r10", "i2t_medr", "rsum", "mean", "", ""]
     assert [metric_of(head) for head in heads] == wanted
 
 
-def test_the_command(capsys):
+def test_the_command_counts_impossible_rows_and_may_exit_1(capsys):
     table = pd.DataFrame({"method": ["a", "b"], "R@1": ["43.15", "-"]})
     table.assign(**{"R@5": ["60.0", "50.1"]}).to_csv("table.csv", index=False)
     words = ["audit", "table.csv", "--queries", "1000"]
@@ -46,23 +44,24 @@ def test_the_command(capsys):
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "where", "found"),
     [
-        (),
-        ("table.csv", "--papers"),
-        ("none.csv",),
-        ("table.txt",),
-        ("table.csv", "--queries", "many"),
-        ("table.csv", "--folds", "0"),
-        ("words.csv",),
-        ("texts.csv",),
+        ((), "audit", "both or none"),
+        (("table.csv", "--papers"), "audit", "both or none"),
+        (("none.csv",), "none.csv", "nothing"),
+        (("table.txt",), "table.txt", ".txt"),
+        (("table.csv", "--queries", "many"), "--queries", "many"),
+        (("table.csv", "--folds", "0"), "--folds", "0"),
+        (("words.csv",), "words.csv", "accuracy"),
+        (("texts.csv",), "texts.csv", "much"),
     ],
 )
-def test_mistakes(words, capsys):
+def test_mistakes_are_named_and_exit_2_or_with_check_3(words, where, found, capsys):
     for name in ("table.csv", "table.txt"):
         Path(name).write_text("method,R@1\na,43.1\n")
     Path("words.csv").write_text("method,accuracy\na,43.1\n")
     Path("texts.csv").write_text("method,R@1\na,much\n")
     assert main(["audit", *words]) == 2
-    assert capsys.readouterr().err.startswith("rematch: ")
+    line = capsys.readouterr().err
+    assert line.startswith(f"rematch: {where}: ") and found in line
     assert main(["audit", *words, "--check"]) == 3

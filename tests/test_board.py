@@ -25,7 +25,7 @@ QUERIES, SEEDS = 400, 3
 
 
 def hits(level: float, seed: int = 0, queries: int = QUERIES) -> np.ndarray:
-    """Of three trainings of a method on queries that are as hard for all methods."""
+    # queries are as hard for all methods
     hard = np.random.default_rng(1).random(queries)
     rng = np.random.default_rng([int(1000 * level), seed])
     luck = rng.normal(0, 0.05, (queries, SEEDS))
@@ -131,8 +131,7 @@ def test_a_row_without_a_dataset_is_refused(tmp_path):
         read_datasets(str(tmp_path / "b.csv"), "own", None, Reading())
 
 
-def test_ranks_that_are_cut_off_are_told_of():
-    """One list has ten places: beyond these nothing is known of it."""
+def test_of_a_list_of_ten_it_is_told_that_ranks_are_known_below_ten_alone():
     ranks = np.arange(QUERIES) % 9
     cut = pd.DataFrame({"query": range(QUERIES), "rank": ranks, "depth": 10})
     cut.loc[0, "rank"] = -1
@@ -164,7 +163,7 @@ def test_rows_with_a_letter_in_common_do_not_differ():
 @pytest.mark.simulation
 @pytest.mark.parametrize("gap", [0.0, 0.01, 0.03])
 def test_all_true_ranks_are_among_those_that_rows_could_have(gap):
-    """Simulated trainings of five methods on 1,000 queries; prints how often."""
+    """Five methods, 1,000 queries."""
     rng, covered, runs = np.random.default_rng(5), 0, 1000
     levels = 0.5 + gap * np.arange(5)
     made = {str(index): result_of(hits(level)) for index, level in enumerate(levels)}
@@ -174,7 +173,7 @@ def test_all_true_ranks_are_among_those_that_rows_could_have(gap):
             of_training = level + rng.normal(0, 0.01, SEEDS)
             luck = rng.normal(0, 0.1, (1000, SEEDS))
             values = (hard[:, None] + luck < of_training).astype(float)
-            given[name] = {WHOLE: with_values(made[name], name, values)}
+            given[name] = {WHOLE: with_values_of_own_queries(made[name], name, values)}
         is_covered = True
         for row in board_of(given, None).rows:
             level = levels[int(row.name)]
@@ -190,8 +189,7 @@ def result_of(array: np.ndarray) -> Result:
     return of_frame("made", _frame("made", array, None, False), "own", None, Reading())
 
 
-def with_values(made: Result, name: str, values: np.ndarray) -> Result:
-    """The same with other values, on queries of their own."""
+def with_values_of_own_queries(made: Result, name: str, values: np.ndarray) -> Result:
     queries = pd.MultiIndex.from_product(
         [made.table.index.unique("direction"), [str(q) for q in range(len(values))]],
         names=made.table.index.names,

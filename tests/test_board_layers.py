@@ -118,9 +118,7 @@ def test_a_board_by_a_layer_has_its_recalls(board):
             )
 
 
-def test_ranks_that_were_kept_under_a_layer_decide(board):
-    """Cells that are played with the layer keep them; older ones have their first
-    answers."""
+def test_ranks_that_were_kept_under_a_layer_count_before_first_answers(board):
     outcome, layer = board.row(FUSION).outcomes[0], board.layers["friends"]
     counts = layer["t2i"].counts[layer["t2i"].queries]
     places = np.concatenate(
@@ -184,12 +182,12 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
 
 
 def test_rows_that_change_their_order_are_named(season, board):
-    """Whatever the worst row answers first is right."""
     path = Path("data/prepared/open/relevance.parquet")
     table = pd.read_parquet(path)
     worst = [
         o.retrieved["t2i"][:, 0] for o in board.row("two_branch_bidirectional").played
     ]
+    # whatever the worst row answers first becomes right
     caption, image = (
         table[name].str[1:].astype(int) for name in ("caption_id", "image_id")
     )
@@ -283,7 +281,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
 
 
 def test_the_site_has_a_board_by_each_layer(season, board):
-    pytest.importorskip("itables", reason="the extra site is not installed")
+    pytest.importorskip("itables", reason="no extra site")
     assert main(["site", "try", "--public", "out"]) == 0
     text = Path("out/data/season.js").read_text().partition("=")[2].rstrip(";\n")
     boards = [of for of in json.loads(text)["boards"] if of["dataset"] == "open"]

@@ -14,7 +14,7 @@ FREE = 1e-9  # hardly a ridge
 
 
 def training_rows() -> tuple[np.ndarray, np.ndarray]:
-    """Two views of three hidden numbers, far from the origin, with noise."""
+    """Two views, three hidden numbers, noise, far from the origin."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(ROWS, 3))
     images = hidden @ rng.normal(size=(3, IMAGE_SIZE)) + rng.normal(
@@ -43,9 +43,9 @@ def fitted(
     return model
 
 
-def solved(images: np.ndarray, texts: np.ndarray, regulariser: float):
-    """The generalised eigenproblem of both views: correlations, and directions of each
-    view whose projections have variance 1, ridge included."""
+def solved_as_eigenproblem(images: np.ndarray, texts: np.ndarray, regulariser: float):
+    """Correlations, and directions of each view whose projections have variance 1,
+    ridge included."""
     f = images.shape[1]
     covariance = np.cov(images.T, texts.T, bias=True)
     crossed, own = covariance.copy(), covariance.copy()
@@ -64,7 +64,7 @@ def solved(images: np.ndarray, texts: np.ndarray, regulariser: float):
 def test_scores_are_cosines_of_the_scaled_solution(regulariser, power):
     images, texts = training_rows()
     model = fitted(images, texts, regulariser=regulariser, power=power)
-    correlations, x_map, y_map = solved(images, texts, regulariser)
+    correlations, x_map, y_map = solved_as_eigenproblem(images, texts, regulariser)
     x = (images - images.mean(0)) @ x_map * correlations**power
     y = (texts - texts.mean(0)) @ y_map * correlations**power
     norms = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(y, axis=1)

@@ -20,7 +20,7 @@ def test_images_of_a_group_are_one_choice():
 
 @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
 def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(images, rsum):
-    """Three times the recall of random scores would be more than there is."""
+    # three times the recall of random scores would be more than there is
     assert chance.near_chance(rsum + 0.1, 2, images) == ""
     assert chance.near_chance(rsum - 0.1, 2, images).startswith(
         f"rsum {rsum - 0.1:.1f} is less"

@@ -18,7 +18,7 @@ from tiny_cells import (
     enter,
     evaluated,
     kill_after_epoch,
-    seal,
+    seal_features,
     train_cell,
     write_dataset,
 )
@@ -35,8 +35,7 @@ def work(tmp_path, monkeypatch):
     enter(tmp_path, monkeypatch)
 
 
-def refuse(cell: Cell, expected: str, found: str = "") -> None:
-    """Weights of another training are no record."""
+def refuse_checkpoint(cell: Cell, expected: str, found: str = "") -> None:
     with refused(CHECKPOINT, expected, found, AGAIN):
         evaluated(cell)
     assert not Path("data/cells/a/record.json").exists()
@@ -50,7 +49,7 @@ def test_a_tampered_option_is_no_record(option, value, trained):
     cell = cell_of("scan")
     train_cell(cell)
     tampered = cell.model_copy(update={"options": cell.options | {option: value}})
-    refuse(tampered, f"cell options {option} = {value}", trained)
+    refuse_checkpoint(tampered, f"cell options {option} = {value}", trained)
 
 
 @pytest.mark.parametrize("field", ["seed", "precision", "validation_images", "threads"])
@@ -58,7 +57,9 @@ def test_every_field_of_a_cell_counts(field):
     cell = cell_of("two_branch")
     train_cell(cell)
     others = {"seed": 5, "precision": "bfloat16", "validation_images": 3, "threads": 2}
-    refuse(cell.model_copy(update={field: others[field]}), f"cell {field} = ")
+    refuse_checkpoint(
+        cell.model_copy(update={field: others[field]}), f"cell {field} = "
+    )
 
 
 def test_where_results_lie_does_not_count():
@@ -73,11 +74,11 @@ def test_where_results_lie_does_not_count():
 def replace_features() -> None:
     pooled = np.load(IMAGES / "pooled.npy")
     np.save(IMAGES / "pooled.npy", pooled[::-1])
-    seal()
+    seal_features()
 
 
 def replace_pictures() -> None:
-    """Other raw files have another manifest, and features are encoded anew."""
+    # other raw files have another manifest, and features are encoded anew
     seal_tables("tiny", manifest="1" * 64)
     for folder in Path("data/features/tiny").iterdir():
         facts = json.loads((folder / "card.json").read_text())
@@ -96,7 +97,7 @@ def test_replaced_inputs_are_no_record(change):
     cell = cell_of("two_branch")
     train_cell(cell)
     change()
-    refuse(cell, f"features {IMAGES}")
+    refuse_checkpoint(cell, f"features {IMAGES}")
 
 
 def own_method(text: str) -> str:
@@ -112,7 +113,7 @@ def test_an_edited_method_is_no_record():
     assert evaluated(cell).status == "ok"
     Path("data/cells/a/record.json").unlink()
     own_method("EDITED = True\n")
-    refuse(cell, "method")
+    refuse_checkpoint(cell, "method")
 
 
 # Files --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_ledger import CLAIM, at_level, compared, judged, row, season
+from made_ledger import CLAIM, at_level, compared, judged, row_of_first_claim, season
 
 from benchmark.boards.claim_ledger import (
     ELSEWHERE,
@@ -35,14 +35,14 @@ from benchmark.stats.claim_kinds import Conclusion
     ],
 )
 def test_the_grade_follows_from_all_findings(findings, grade):
-    assert row(*findings).grade == grade
+    assert row_of_first_claim(*findings).grade == grade
 
 
 def test_smaller_is_what_all_set_ups_show_to_be_smaller():
-    assert row(judged("holds")).graded.is_smaller
+    assert row_of_first_claim(judged("holds")).graded.is_smaller
     as_printed = judged("holds", printed=2.5)
-    assert not row(as_printed).graded.is_smaller
-    assert not row(judged("reversed", difference=-4.0)).graded.is_smaller
+    assert not row_of_first_claim(as_printed).graded.is_smaller
+    assert not row_of_first_claim(judged("reversed", difference=-4.0)).graded.is_smaller
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def test_smaller_is_what_all_set_ups_show_to_be_smaller():
     ],
 )
 def test_what_would_decide_it_is_of_each_test(needs, words):
-    told = row(judged("undecided", **needs), judged("undecided", seeds=2))
+    told = row_of_first_claim(
+        judged("undecided", **needs), judged("undecided", seeds=2)
+    )
     assert [of.needs for of in told.findings] == [words, "2 more seeds"]
 
 
@@ -73,12 +75,14 @@ def test_a_claim_that_holds_without_some_parts_is_counted_and_named():
 
 
 def test_an_untested_claim_says_the_reason_of_each_season():
-    reasons = ["a was not played", "a was not played", "b was not played"]
+    reasons = ["no a", "no a", "no b"]
     not_run = judged("not run")
-    own = row(*(not_run.model_copy(update={"reason": reason}) for reason in reasons))
-    assert own.lacking == "a was not played in s0, s1; b was not played in s2"
-    assert row(not_run, not_run).lacking == "the reason"
-    assert row(judged("holds")).lacking == ""
+    own = row_of_first_claim(
+        *(not_run.model_copy(update={"reason": reason}) for reason in reasons)
+    )
+    assert own.lacking == "no a in s0, s1; no b in s2"
+    assert row_of_first_claim(not_run, not_run).lacking == "the reason"
+    assert row_of_first_claim(judged("holds")).lacking == ""
     claims = [row.claim for row in ledger([])]
     reasons = {claim.id: untested_for(claim) for claim in claims}
     assert {
@@ -109,14 +113,14 @@ def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
     decided = judged("undecided").model_copy(
         update={"parts": told, "decisive": len(told) - 1}
     )
-    assert row(decided).findings[0].needs == words
+    assert row_of_first_claim(decided).findings[0].needs == words
 
 
 def test_what_counts_elsewhere_or_is_not_counted_decides_nothing():
     elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
-    alone = row(elsewhere)
+    alone = row_of_first_claim(elsewhere)
     assert (alone.grade, alone.findings, len(alone.alike)) == (Grade.UNTESTED, [], 1)
-    assert row(elsewhere, judged("holds")).grade == Grade.SEEN_ONCE
+    assert row_of_first_claim(elsewhere, judged("holds")).grade == Grade.SEEN_ONCE
     name = next(claim.id for claim in papers()["cyclematch"].claims if claim.uncounted)
     told = judged("holds", name).model_copy(update={"paper": "cyclematch"})
     (of_claim,) = (r for r in ledger([season("s", told)]) if r.claim.id == name)
@@ -136,8 +140,7 @@ def test_photographs_decide_and_drawings_are_never_counted_with_them():
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
 
 
-def test_tests_stand_in_the_order_of_their_features():
-    """The best row tells which are stronger, not the order or the names of seasons."""
+def test_set_ups_stand_in_the_order_of_their_best_rows():
     levels = {"z": 290.0, "a": 150.0, "m": 250.0}
     seasons = [at_level(name, "holds", level) for name, level in levels.items()]
     seasons.append(season("drawn", judged("reversed"), title="Photos", split="drawn"))
@@ -148,10 +151,9 @@ def test_tests_stand_in_the_order_of_their_features():
 
 
 def test_evidence_of_the_same_images_is_pooled_image_by_image():
-    """Two seasons on one test set, whose images do unlike things to the differences;
-    without evidence they are taken to do the same."""
     noise = np.full(100, 0.1 / 1.96)
     turned = noise * np.tile([1.0, -1.0], 50)
+    # images of one test set that do unlike things to the two differences
     name = column("scan", CLAIM.id, 0)
     seasons, evidence = [], {}
     for number in "ab":

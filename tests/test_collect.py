@@ -31,7 +31,6 @@ def season(*cells: Fusion) -> Params:
 
 
 def evaluate(of: Fusion, seconds: float, rsum: float = 1.0, **facts: object) -> Record:
-    """Leave what an evaluation leaves."""
     folder = Path(of.folder)
     made = record(of.preset, of.seed, metrics={"rsum": rsum}, **facts)
     write_bytes(folder / RANKS, f"ranks {rsum}".encode())
@@ -95,7 +94,6 @@ def test_cells_that_were_not_run_here_stay_and_those_of_no_season_go():
 
 
 def test_only_the_cells_that_were_asked_for_are_taken():
-    """What else lies in data/cells may be of another state of the clone."""
     a, b = cell("a"), cell("b")
     params = season(a, b)
     for each in (a, b):

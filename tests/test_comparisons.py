@@ -20,7 +20,7 @@ from made_ranks import (
     any_ranks,
     expected_interval,
     interaction_of,
-    of_image,
+    noise_of_images,
     outcome,
     played,
     prepare,
@@ -56,10 +56,10 @@ def folder(tmp_path, monkeypatch) -> None:
 def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_captions(
     metric,
 ):
-    """Sentence queries are the captions with a sibling: other images have none."""
     preset = played("a", 1.0)
-    square = (of_image(preset, metric) ** 2).sum()
+    square = (noise_of_images(preset, metric) ** 2).sum()
     span = 600.0 if metric == "rsum" else 100.0
+    # sentence queries are the captions with a sibling: other images have none
     asked = int((np.array(EACH) > 1).sum()) if metric == "s2s_r1" else IMAGES
     expected = significance.score_interval(preset.mean(metric), square, span, asked)
     assert interval_over_images(board(preset), preset, metric) == pytest.approx(
@@ -127,7 +127,9 @@ def test_a_comparison_has_both_sources_of_doubt():
         first.mean("rsum") - second.mean("rsum")
     )
     assert not comparison.is_paired and comparison.trainings == (3, 3)
-    images = ((of_image(first, "rsum") - of_image(second, "rsum")) ** 2).sum()
+    images = (
+        (noise_of_images(first, "rsum") - noise_of_images(second, "rsum")) ** 2
+    ).sum()
     spread = fmean(variance(p.values("rsum")) for p in (first, second))
     inside = fmean(interaction_of(p, "rsum") for p in (first, second))
     assert comparison.estimate.error**2 == pytest.approx(
@@ -159,7 +161,6 @@ def test_shared_trainings_are_paired():
 
 
 def test_presets_of_the_same_trainings_are_paired_and_count_once():
-    """As where two papers' rows differ in what is equal here."""
     ranks = [ranks_of(np.random.default_rng(seed), 2.0) for seed in range(3)]
     identity = {"code": "c", "features": {"f": "1"}}
 
@@ -211,7 +212,10 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
     comparison = compare(results, first, second, "t2i_r1 - i2t_r1")
     gains = [p.mean("t2i_r1") - p.mean("i2t_r1") for p in (first, second)]
     assert comparison.difference == pytest.approx(gains[0] - gains[1])
-    left = [of_image(p, "t2i_r1") - of_image(p, "i2t_r1") for p in (first, second)]
+    left = [
+        noise_of_images(p, "t2i_r1") - noise_of_images(p, "i2t_r1")
+        for p in (first, second)
+    ]
     assert comparison.doubt.images == pytest.approx(((left[0] - left[1]) ** 2).sum())
     alone = compare(results, first, None, "t2i_r1 - i2t_r1")
     assert (alone.second, alone.trainings) == ("", (3, 0))
@@ -220,7 +224,6 @@ def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():
 
 
 def test_seeds_without_ranks_of_sentences_do_not_count():
-    """Old records have the metric alone."""
     first, second = played("a", 2.0), played("b", 1.0)
     keep_ranks(
         second.outcomes[0], {way: r for way, r in any_ranks().items() if way != "s2s"}
@@ -233,9 +236,9 @@ def test_seeds_without_ranks_of_sentences_do_not_count():
 
 
 def test_times_have_their_trainings_and_less_is_better():
-    """Each preset has its own spread: whether other work ran beside it is its own."""
     first, second = timed("a", [1e-6, 2e-6, 3e-6]), timed("b", [5e-6, 7e-6, 7e-6])
     comparison = compare(board(first, second), first, second, "per_pair")
+    # each preset has its own spread
     welch = stats.ttest_ind([5.0, 7.0, 7.0], [1.0, 2.0, 3.0], equal_var=False)
     expected = welch.confidence_interval(0.95)
     assert values(first, "per_pair") == pytest.approx([1.0, 2.0, 3.0])
@@ -312,13 +315,12 @@ class TestOverlap:
     def test_it_depends_on_its_bins_above_its_bound_or_where_other_bins_give_another(
         self,
     ):
-        """Densities that cross twice: .724 for .672, below a bound of .8."""
-
         def preset(**metrics: float) -> Row:
             return standing("a", [outcome("a", 0, any_ranks(), metrics=metrics)])
 
         fine = {"overlap_s": 0.5, "one_minus_ks": 0.55}
         assert not is_coarse(preset(**fine))
+        # densities that cross twice
         assert is_coarse(preset(**fine | {"overlap_s": 0.57}))
         bins = {"overlap_s_half_bins": 0.724, "overlap_s_double_bins": 0.672}
         assert is_coarse(preset(overlap_s=0.7, one_minus_ks=0.8, **bins))
@@ -344,9 +346,7 @@ OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, 70)
 PERSON = np.arange(IMAGES) // 3  # of an image; captions are the only queries
 
 
-def searcher(way: str, owner: np.ndarray, **facts: object) -> Row:
-    """Three seeds with ranks of a single direction, whose queries belong to these
-    owners."""
+def searcher_of_one_way(way: str, owner: np.ndarray, **facts: object) -> Row:
     cells = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -368,7 +368,7 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
         )
         way, owner, facts = "p2r", OF_PHRASE, {"task": "localisation"}
     metric = metric.removeprefix("t2i ")
-    preset = searcher(way, owner, **facts)
+    preset = searcher_of_one_way(way, owner, **facts)
     cutoffs = CUTOFFS if metric == "rsum" else [int(metric[-1])]
     ranks = np.stack([cell.ranks(way) for cell in preset.played])
     hits = sum(100.0 * (ranks < k).mean(0) for k in cutoffs)
@@ -381,7 +381,6 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
 
 
 def test_an_interval_of_the_folds_is_of_their_ranks():
-    """Ranks within the folds are another direction with the same queries."""
     within = [ranks_of(np.random.default_rng(seed), 1.0) for seed in range(3)]
     cells = [
         outcome(

@@ -16,8 +16,7 @@ def patterns() -> list[str]:
 
 
 def is_copied(path: str) -> bool:
-    """By the rules of .dockerignore: the last pattern that fits a path, or a folder
-    above it, decides."""
+    # .dockerignore: the last pattern that fits a path, or a folder above it
     places = [PurePosixPath("/", path), *PurePosixPath("/", path).parents]
     copied = True
     for pattern in patterns():
@@ -33,7 +32,7 @@ def tracked() -> list[str]:
     command = ["git", "ls-files"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
-        pytest.skip("no clone of git")
+        pytest.skip("no clone")
     return listed.stdout.splitlines()
 
 
@@ -46,8 +45,7 @@ def test_everything_that_git_tracks_is_in_the_container(tracked):
     assert [path for path in tracked if not is_copied(path)] == []
 
 
-def test_what_judge_export_and_report_read_is_in_the_container(tracked):
-    """Cards and queries of each dataset with results, beside these."""
+def test_the_container_has_cards_and_queries_of_each_dataset_with_results(tracked):
     content = {path for path in tracked if is_copied(path)}
     seasons = {path.split("/")[1] for path in content if path.startswith("results/")}
     assert seasons

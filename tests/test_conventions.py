@@ -46,14 +46,14 @@ LOSSES = -np.log(fractions(3, 0))
 # Kind and scale -----------------------------------------------------------------------
 
 ALIKE = {
-    "good and bad fractions": (GOOD, BAD),
-    "good and bad percentages": (100 * GOOD, 100 * BAD),
+    "fractions": (GOOD, BAD),
+    "percentages": (100 * GOOD, 100 * BAD),
     "nothing right": (GOOD, 0 * GOOD),
     "nothing right, in per cent": (100 * GOOD, 0 * GOOD),
     "all right": (np.ones(150), BAD),
     "all right, in per cent": (np.full(150, 100), 100 * BAD),
     "losses": (LOSSES, 3 * LOSSES + 0.1),
-    "small and large losses": (LOSSES / LOSSES.max() * 0.9, LOSSES),
+    "unequal losses": (LOSSES / LOSSES.max() * 0.9, LOSSES),
     "rounded above 1": (GOOD / GOOD.max() + 1e-9, BAD),
     "negative": (GOOD - 0.5, BAD - 0.5),
 }
@@ -87,9 +87,9 @@ def test_values_on_other_scales_are_refused_until_an_option_decides(name):
         result(name, values, Kind.HITS if set(values) <= {0, 1, 100} else Kind.VALUES)
         for name, values in zip("ab", OTHER_SCALES[name], strict=True)
     )
-    with refused("a, b", "values on one scale", " in a and ", "--scale 100,1 "):
+    with refused("a, b", "one scale", " in a and ", "--scale 100,1 "):
         conventions.check(first, second)
-    with refused("b, a", "values on one scale", " in b and ", "--scale 1,100 "):
+    with refused("b, a", "one scale", " in b and ", "--scale 1,100 "):
         conventions.check(second, first)
     conventions.check(replace(first, is_scaled=True), replace(second, is_scaled=True))
 
@@ -146,7 +146,7 @@ def test_unrelated_values_are_no_opposites():
 
 def test_whole_numbers_may_be_ranks():
     both = result("a", np.arange(150)), result("b", np.arange(150) % 30)
-    assert sum("name the column rank" in note for note in conventions.notes(*both)) == 2
+    assert sum("column rank" in note for note in conventions.notes(*both)) == 2
     assert not conventions.notes(result("a", GOOD), result("b", BAD))
 
 
@@ -163,7 +163,7 @@ def test_the_queries_of_one_side_alone_are_named():
 @pytest.mark.parametrize("spelled", [str.upper, lambda name: f"q{int(name[1:])}"])
 def test_queries_in_another_spelling_are_named(spelled):
     others = [spelled(name) for name in QUERIES]
-    with refused("a, b", "the same query names", "'q000' and ", "name them alike"):
+    with refused("a, b", "same query names", "'q000' and ", "name them alike"):
         conventions.check(result("a", GOOD), result("b", BAD, queries=others))
 
 

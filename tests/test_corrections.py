@@ -13,7 +13,7 @@ import torch
 from builders import board, outcome, standing
 from oracles import corrections as naive
 from oracles import ranking
-from tiny_cells import cell_of, enter, evaluated, fusion_of, scored, train_cell
+from tiny_cells import cell_of, enter, evaluated, fusion_of, scores_on_test, train_cell
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.season_boards import read_boards
@@ -47,10 +47,9 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-def asked(
+def asked_of_split_and_bank(
     how: str, way: str, scores: np.ndarray, bank: np.ndarray, size=(4, 5)
 ) -> list[Asked]:
-    """The split and the bank, one row per query."""
     matrices = [scores, scores if how == "dual_softmax" else bank]
     turned = matrices if way == "i2t" else [matrix.T for matrix in matrices]
     tiles = [Matrices(size, i2t=matrix) for matrix in turned]
@@ -65,7 +64,7 @@ def corrected(
     """Corrected scores, one row per query, from tiles of `size`."""
     found = np.full((scores if way == "i2t" else scores.T).shape, np.nan)
     for tile in Corrected(
-        how, {way: asked(how, way, scores, bank, size)}, {way: given}
+        how, {way: asked_of_split_and_bank(how, way, scores, bank, size)}, {way: given}
     ):
         found[np.ix_(tile.rows, tile.columns)] = tile.of(RankKey(way))
     return found if way == "i2t" else found.T
@@ -171,9 +170,11 @@ def test_validation_chooses_the_first_of_the_best(how, way):
         for given in GRIDS[how]:
             loops = expected(how, scores, bank, given)
             places = [set(np.flatnonzero(row)) for row in relevant]
-            ranks = ranking.ranks(loops, places)
+            ranks = ranking.best_ranks(loops, places)
             sums.append(sum(ranking.recall_at(ranks, k) for k in (1, 5, 10)))
-        found = chosen(how, *asked(how, way, scores, bank, (7, 9)), relevance)
+        found = chosen(
+            how, *asked_of_split_and_bank(how, way, scores, bank, (7, 9)), relevance
+        )
         assert found == GRIDS[how][int(np.argmax(sums))] and max(sums) > min(sums)
 
 
@@ -235,9 +236,9 @@ def bank_scores(cell, images: str, captions: str) -> np.ndarray:
 )
 def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, kind):
     cell = scan() if kind == "scan" else two_branch()
-    plain = scored(cell, monkeypatch=monkeypatch)
+    plain = scores_on_test(cell, monkeypatch=monkeypatch)
     row = fusion_of(cell, how=how)
-    found = scored(row, cell, monkeypatch=monkeypatch)
+    found = scores_on_test(row, cell, monkeypatch=monkeypatch)
     record = read_record(Path("data/cells/fused"))
     told = record.metrics["correction"]
     assert (record.status, record.options["how"], told["how"]) == ("ok", how, how)
@@ -270,7 +271,7 @@ def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
         fusion_of(cell, how="nnn").model_copy(update={"seed": seed})
         for seed in (0, 0, 1)
     ]
-    scores = [scored(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
+    scores = [scores_on_test(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
     assert (scores[0] == scores[1]).all() and not (scores[0] == scores[2]).all()
     assert evaluated(rows[0], cell).metrics["correction"]["bank"] == {
         "i2t": 3,
@@ -278,8 +279,7 @@ def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
     }
 
 
-def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
-    """No test score is seen before the parameters are chosen."""
+def test_parameters_are_chosen_without_a_test_score(here, monkeypatch):
     cell, asked_of = two_branch(), []
     original = corrections.chosen
 
@@ -303,7 +303,6 @@ def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
 
 
 def corrected_season(**changes: object) -> Params:
-    """Of two presets and a fusion on one of two datasets."""
     rows = {"nnn": [SCAN, FUSION], "dual_softmax": [TWO_BRANCH]}
     tried = season(
         presets=[SCAN, TWO_BRANCH, FUSION, "scan_i2t_lse"], corrections=rows, **changes
@@ -343,7 +342,7 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
 @pytest.mark.parametrize(
     ("preset", "expected"),
     [
-        ("vsee", "a score of its own"),
+        ("vsee", "score of its own"),
         ("cyclematch_adaptive", "or an average"),
         ("cca_phrases", "how: nnn"),
     ],
@@ -365,9 +364,9 @@ def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
     assert letters == [["4"] if how == "dual_softmax" else [] for how in GRIDS]
 
 
-def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
-    """It shares the trainings of its preset, is named after it, and stands in the
-    report."""
+def test_in_a_report_a_row_has_the_name_and_the_trainings_of_its_preset(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     report_seasons.conclude_from_few(monkeypatch)
     report_seasons.draw_nothing(monkeypatch)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_boards import IMAGES, board, enter_made, points, row
+from made_boards import IMAGES, board, enter_made, points_of_marker, row
 
 from benchmark.report.figures import cost
 
@@ -16,9 +16,9 @@ def test_costs_stand_at_their_times_and_rsum():
     made = board(row("a", 0.5, 0.7, training=[10.0]), row("b", 0.9, training=[]))
     left, right = cost.quality_and_cost(made, made.rows).axes
     a, b = (each.mean("rsum") for each in made.rows)
-    assert points(left, "o") == [[10, a]]
+    assert points_of_marker(left, "o") == [[10, a]]
     milliseconds = 1000 * (1e-3 + IMAGES * 1e-5)
-    assert points(right, "o") == [[milliseconds, a], [milliseconds, b]]
+    assert points_of_marker(right, "o") == [[milliseconds, a], [milliseconds, b]]
     assert (
         left.get_xscale() == right.get_xscale() == "log"
         and left.get_ylim() == right.get_ylim()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import draw, noted
+from layouts import draw, in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import cuhk_pedes
@@ -62,7 +62,7 @@ def write(raw: Path, data: object) -> None:
     (raw / "reid_raw.json").write_text(json.dumps(data))
 
 
-def test_tables(raw):
+def test_tables_have_images_persons_and_captions(raw):
     tables = cuhk_pedes.read(raw)
     images = tables.images.set_index("image_id")
     assert tables.images["file"].tolist() == [item["file_path"] for item in items()]
@@ -78,19 +78,21 @@ def test_tables(raw):
 
 
 @pytest.mark.parametrize(("number", "kept"), [(None, 10), (2, 2), (1, 1), (30, 10)])
-def test_captions_per_image(raw, number, kept):
+def test_as_many_captions_per_image_are_kept_as_asked(raw, number, kept):
     tables = cuhk_pedes.read(raw, Options(captions_per_image=number))
     captions = tables.captions
     of_ten = captions[captions["image_id"] == "Market/10_c1s1"]
     assert of_ten["text"].tolist() == sentences(10, 2)[:kept]
     assert len(captions) == 20 * min(number or 2, 2) + kept
-    assert noted(tables, "4 (train), 2 (val), 1 (test)")
-    assert noted(tables, "1 images", f": {number or 'all'}.")
+    assert in_one_note(tables, "4 (train), 2 (val), 1 (test)")
+    assert in_one_note(tables, "1 images", f": {number or 'all'}.")
     dropped = {
         1: ("29 captions", " cam_a/1_45, CUHK01/1, Market/1_c1s1"),
         2: ("8 captions", " Market/10_c1s1."),
     }
-    assert noted(tables, "left out", *dropped.get(number, ())) == (number in dropped)
+    assert in_one_note(tables, "left out", *dropped.get(number, ())) == (
+        number in dropped
+    )
 
 
 def test_keys_that_are_not_used_are_told(raw):
@@ -99,10 +101,10 @@ def test_keys_that_are_not_used_are_told(raw):
     data[3] |= {"is_rejected": True, "camera": {"id": 2, "night": False}}
     write(raw, data)
     keys = "is_rejected, camera.id, camera.night"
-    assert noted(cuhk_pedes.read(raw), "reid_raw.json: ", f": {keys}.")
+    assert in_one_note(cuhk_pedes.read(raw), "reid_raw.json: ", f": {keys}.")
 
 
-def test_counts_of_the_card():
+def test_counts_of_the_card_add_up_to_the_published():
     """Images, captions and their surplus add up to what is published of the whole."""
     every, two = cuhk_pedes.card(), cuhk_pedes.card(Options(captions_per_image=2))
     assert sum(every.expected_images.values()) == 40206
@@ -135,8 +137,7 @@ def test_counts_of_the_card():
 
 
 def place_release(raw: Path, release: str) -> None:
-    """The same persons as ICFG-PEDES, without val and with one caption, or as
-    RSTPReid."""
+    """The same persons: ICFG-PEDES has no val and one caption."""
     data = items()
     for item in data:
         if release == "ICFG-PEDES":
@@ -149,7 +150,7 @@ def place_release(raw: Path, release: str) -> None:
     (raw / cuhk_pedes.RELEASES[release].annotations).write_text(json.dumps(data))
 
 
-def test_rstpreid(raw):
+def test_rstpreid_gives_the_same_tables(raw):
     options = Options(release="RSTPReid")
     before = cuhk_pedes.read(raw, Options(captions_per_image=2))
     place_release(raw, "RSTPReid")
@@ -198,7 +199,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("key", "value", "where", "expected", "found"), FAULTS)
-def test_malformed_item(raw, key, value, where, expected, found):
+def test_a_malformed_item_is_named(raw, key, value, where, expected, found):
     data = items()
     if value is None:
         del data[4][key]
@@ -209,7 +210,7 @@ def test_malformed_item(raw, key, value, where, expected, found):
         cuhk_pedes.read(raw)
 
 
-def test_person_in_two_splits(raw):
+def test_a_person_in_two_splits_is_refused(raw):
     data = items()
     data[5]["split"] = "test"
     write(raw, data)

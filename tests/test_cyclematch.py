@@ -59,7 +59,7 @@ def norm_of(norm: nn.BatchNorm1d) -> tuple:
 
 
 def layers_of(mapping: method.Mapping) -> dict[str, tuple]:
-    """The layers of one mapping, by the paper's names, as the oracle takes them."""
+    """As the oracle takes them."""
     fc1, _, _, fc2, bn2, _, fc3, bn3, _ = mapping.latent
     linear = {"fc1": fc1, "fc2": fc2, "fc3": fc3}
     norms = {"bn2": bn2, "bn3": bn3}
@@ -190,9 +190,7 @@ def test_scores_are_equation_6_7_and_sentences_are_compared_where_the_module_say
 
 
 @pytest.mark.parametrize("variant", TRAINED)
-def test_running_statistics_are_those_of_real_features(variant):
-    """The way back of a cycle leaves none: each batch norm knows what DualMatch's
-    would."""
+def test_running_statistics_are_those_of_dual_match_without_the_way_back(variant):
     model, dual = (
         model_of(variant=name, dropout=0.0).train() for name in (variant, "dual")
     )

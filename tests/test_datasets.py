@@ -35,7 +35,6 @@ def test_card_is_filled(module):
 
 
 def test_a_dataset_with_raw_files_tells_how_to_obtain_them(module, tmp_path):
-    """By this its pipeline knows that there are some."""
     try:
         has_files = bool(module.inventory(tmp_path))
     except datasets.UserError:

@@ -114,9 +114,8 @@ def test_the_interval_covers_the_true_overlap():
         reflected += low <= true <= high
         below += replicates.mean() < estimate
     assert reflected >= binom.ppf(0.001, runs, 0.95)
-    assert below > 0.9 * runs, (
-        "resamples are biased downwards: why the interval is reflected"
-    )
+    # resamples are biased downwards: why the interval is reflected
+    assert below > 0.9 * runs
 
 
 LEVEL = np.full(distribution_overlap.RESAMPLES, 0.95)  # replicates without a spread

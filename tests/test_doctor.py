@@ -40,7 +40,7 @@ def test_what_is_missing_is_told_with_where_it_comes_from(folder, capsys):
     enter({"flickr30k": {"words": words, "image": image}}, ["two_branch_single"])
     assert main(["doctor"]) == 2
     told = capsys.readouterr()
-    assert "ask for it at https://" in told.out and "[ ] " in told.out
+    assert " https://" in told.out and "[ ] " in told.out
     assert "GoogleNews-vectors-negative300.bin: not found" in told.out
     assert "squeeze.npy: not found" in told.out
     assert "missing: flickr30k, flickr30k-" in told.err

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from dvc.cli import parse_args
-from report_readers import parsed, plain
+from report_readers import parsed, seen_in_line
 
 from benchmark.__main__ import _module
 from benchmark.boards import flags
@@ -37,8 +37,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
-def commands(text: str) -> list[list[str]]:
-    """The lines of all bash blocks as words, without comments."""
+def commands_of_bash_blocks(text: str) -> list[list[str]]:
     lines = [line for block in BASH.findall(text) for line in block.splitlines()]
     return [
         words for words in (shlex.split(line, comments=True) for line in lines) if words
@@ -60,9 +59,9 @@ def text_of(name: str) -> str:
 
 
 def test_the_first_screen_of_the_readme_is_short():
-    """Words as a reader sees them, without targets of links and comments of code."""
+    # words that a reader sees: no targets of links, no comments of code
     first = parsed(text_of("README.md").split("\n## ")[0])
-    lines = [plain(token) for token in first if token.children]
+    lines = [seen_in_line(token) for token in first if token.children]
     for token in (token for token in first if token.type == "fence"):
         lines += token.content.splitlines()
     assert 100 < len(" ".join(line.partition(" #")[0] for line in lines).split()) <= 250
@@ -76,8 +75,6 @@ def test_the_first_screen_of_the_readme_is_short():
     "path", sorted((ROOT / "reports").glob("*/README.md")), ids=str
 )
 def test_the_first_screen_of_a_season_is_short(path):
-    """Words with all markup, before the first heading below the title and what is
-    folded."""
     first = re.split(
         r"^## |^<details>", path.read_text(encoding="utf-8"), flags=re.MULTILINE
     )[0]
@@ -148,7 +145,7 @@ def test_every_page_is_in_the_index_and_the_navigation():
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_exist_as_they_are_printed(name):
     """Each verb's own parser takes the arguments."""
-    for words in commands(text_of(name)):
+    for words in commands_of_bash_blocks(text_of(name)):
         if words[0] == "rematch" or words[:3] == ["python", "-m", "benchmark"]:
             verb, *arguments = words[1:] if words[0] == "rematch" else words[3:]
             parser = argparse.ArgumentParser(prog=verb)
@@ -160,9 +157,7 @@ def test_commands_exist_as_they_are_printed(name):
             assert f"\n{words[1]}:" in text_of("Makefile")
 
 
-@pytest.mark.skipif(
-    find_spec("mkdocs") is None, reason="the extra docs is not installed"
-)
+@pytest.mark.skipif(find_spec("mkdocs") is None, reason="no extra docs")
 def test_the_pages_are_built(tmp_path):
     command = [
         sys.executable,
@@ -221,7 +216,6 @@ def test_the_lessons_are_named_on_the_first_pages():
 
 
 def test_what_is_said_of_trials_is_what_their_files_say():
-    """Which seasons had trials, and of which presets `flickr8k` takes the best one."""
     told = (
         text_of("docs/statistics.md").partition("## Settings")[2].partition("\n## ")[0]
     )

@@ -65,8 +65,6 @@ def whole(content: bytes = CONTENT, **headers: object):
 
 
 def cut(share: int, content: bytes = CONTENT, **headers: object):
-    """Sends no more than `share` bytes of what it announced; heeds Range."""
-
     def behaviour(handler: Handler) -> None:
         start, total = handler.start, len(content)
         if start >= total:
@@ -197,10 +195,10 @@ def test_a_later_process_fetches_the_rest_after_a_kill(serve, tmp_path, case):
     assert server.ranges == ranges
 
 
-def test_wrong_bytes(serve, tmp_path):
+def test_wrong_bytes_are_refused_and_removed(serve, tmp_path):
     checksum = hashlib.sha256(b"wrong").hexdigest()
     found = f"expected sha256 {SHA256}, found {checksum}"
-    do = f"place the file at {tmp_path / 'file.bin'}"
+    do = str(tmp_path / "file.bin")
     with refused("file.bin", "a download", found, do, kind=ChecksumError):
         fetch(tmp_path / "file.bin", serve(whole(b"wrong")))
     assert list(tmp_path.iterdir()) == []

@@ -54,5 +54,5 @@ def test_an_image_is_drawn_again_by_its_name():
 
 
 @pytest.mark.parametrize("noun", ["an apple", "a pear"])
-def test_articles(noun):
+def test_articles_fit_their_nouns(noun):
     assert drawn.with_article(noun.split()[1]) == noun

@@ -149,8 +149,7 @@ ALL = [range(6), range(1), range(8), range(4), range(1)]
         *[({"text_layers": 1}, CENTRES), ({"test_offsets": "all"} | OFFICIAL, ALL)],
     ],
 )
-def test_text_features_are_the_papers(options, offsets):
-    """Those of several offsets are summed."""
+def test_text_features_are_the_sums_over_offsets_of_the_paper(options, offsets):
     model, captions = model_of(**options).eval(), captions_of([3, 8, 1, 5, 10])
     (encoded,) = model.encode_captions(captions)
     for c, starts in enumerate(offsets):
@@ -271,7 +270,7 @@ def test_negatives_are_random_rows_of_other_groups():
 
 
 def pooled_batch() -> Batch:
-    """The first five captions of the pool are of the batch's images."""
+    # the first five captions of the pool are of the batch's images
     return batch_of(
         images_of(5),
         pool=captions_of([4, 8, 2, 7, 3, 1, 6, 5, 8, 10, 2, 3], seed=8),

@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[Callable[[], str], dict[str, str]]] = {
         lambda: saved(FRAME[[0, 2, 1]], "x.csv", index=False),
         {"where": "'2'"},
     ),
-    "a column of text": (
+    "column of text": (
         lambda: saved({**LISTS, "text": IDS, "id": IDS}, "x.parquet"),
         {"where": "'text'", "found": "'NA'"},
     ),
@@ -334,7 +334,7 @@ REFUSED: dict[str, tuple[Callable[[], str], dict[str, str]]] = {
         lambda: saved({**LISTS, "image_id": mixed(IDS), "file": FILES}, "x.parquet"),
         {"expected": "image_id and file", "found": "two"},
     ),
-    "ids in two dimensions": (
+    "two-dimensional ids": (
         lambda: npz(x=TRUE, ids=np.array(IDS)[:, None]),
         {"found": "'ids', <U4 (5, 1)"},
     ),
@@ -384,7 +384,7 @@ REFUSED: dict[str, tuple[Callable[[], str], dict[str, str]]] = {
     ),
     "unequal caption rows": (
         lambda: npy(OF_CAPTIONS),
-        {"found": "10, ", "do": "file of the images"},
+        {"found": "10, ", "do": "the images"},
     ),
     "near caption rows": (
         lambda: npy(TRUE[OWNER] + np.float32(1e-6) * OF_CAPTIONS),

@@ -1,17 +1,24 @@
 """Mistakes that a user can correct: their line and its fields, the known name that is
 most like a wrong one, and the keys that are valid in a place."""
 
+from enum import StrEnum
+from typing import Annotated, Literal
+
 import pytest
+from pydantic import Field, TypeAdapter, ValidationError
 from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.core.errors import (
+    EXPECTED,
+    Strict,
     UserError,
     checked,
     corrected_by,
     printable,
     redone_by,
     suggested,
+    unfit,
 )
 from benchmark.season.parameters import Season
 
@@ -79,6 +86,52 @@ def test_the_valid_keys_are_those_of_the_place():
     ):
         with refused(*told):
             checked(Season, MINE | change, "s.yaml")
+
+
+class Kind(StrEnum):
+    PLAIN = "plain"
+    ODD = "odd"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (str, 3),
+        (int, None),
+        (int, "x"),
+        (int, 1.5),
+        (float, None),
+        (float, "x"),
+        (Annotated[float, Field(allow_inf_nan=False)], float("inf")),
+        (bool, None),
+        (bool, "x"),
+        (list[int], "x"),
+        (tuple[int, int], "x"),
+        (dict[str, int], "x"),
+        (Strict, "x"),
+        (None, 3),
+        (Kind, "x"),
+        (Literal["a", "b"], "c"),
+        (Annotated[int, Field(gt=2)], 2),
+        (Annotated[float, Field(ge=0)], -1),
+        (Annotated[float, Field(lt=0.5)], 1),
+        (Annotated[int, Field(le=1_000_000)], 2_000_000),
+    ],
+)
+def test_what_should_be_there_follows_from_the_kind_of_an_error(kind, value):
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(kind).validate_python(value)
+    (first,) = caught.value.errors()
+    assert first["type"] in EXPECTED
+    expected = unfit(caught.value, "s.yaml", []).expected
+    assert first["msg"] == f"Input should be {expected}"
+
+
+def test_of_other_kinds_the_whole_message_is_what_should_be_there():
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(Annotated[list[int], Field(min_length=1)]).validate_python([])
+    error = unfit(caught.value, "s.yaml", [])
+    assert error.expected.startswith("List should have at least 1 item")
 
 
 # Fields -------------------------------------------------------------------------------

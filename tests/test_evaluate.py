@@ -21,8 +21,8 @@ from tiny_cells import (
     evaluated,
     fusion_of,
     result_in,
-    scored,
     scores_of,
+    scores_on_test,
     train_cell,
     write_dataset,
 )
@@ -66,8 +66,7 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
 
 
 def rank_of(scores: np.ndarray, image: int) -> int:
-    """Of the images of a test image's group: test images are i17 to i22, two
-    consecutive even and odd ones a group."""
+    # test images are i17 to i22, in groups of an even and an odd one
     groups = [(17 + i) // 2 for i in range(len(scores))]
     best = max(scores[i] for i in range(len(scores)) if groups[i] == groups[image])
     return sum(
@@ -78,7 +77,7 @@ def rank_of(scores: np.ndarray, image: int) -> int:
 def test_a_record_tells_what_was_played(monkeypatch):
     cell = cell_of("scan")
     train_cell(cell)
-    test_scores = scored(cell, monkeypatch=monkeypatch)
+    test_scores = scores_on_test(cell, monkeypatch=monkeypatch)
     scores = test_scores["i2t"]
     assert (test_scores["t2i"] == scores.T).all()
     record = json.loads(Path("data/cells/a/record.json").read_text())
@@ -134,12 +133,11 @@ def two_members() -> tuple[Cell, Cell]:
 def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(
     monkeypatch,
 ):
-    """Figures name the weights by it."""
     parted, other = cell_of("two_scores"), cell_of("two_scores", folder="data/cells/b")
     for cell in (parted, other):
         train_cell(cell)
     # and that of the other: one seed
-    first = scored(parted, monkeypatch=monkeypatch)["i2t"]
+    first = scores_on_test(parted, monkeypatch=monkeypatch)["i2t"]
     counts, encoded = [], model_scores.encoded
     fused = fusion_of(parted, parted, parts=("first", "second"))
     with monkeypatch.context() as patch:
@@ -151,7 +149,7 @@ def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(
         record = evaluated(fused, parted)
     assert record.status == "ok" and counts == [("first", "second")]
     assert record.options["of"] == ["two_scores:first", "two_scores:second"]
-    scores = scored(fused, parted, monkeypatch=monkeypatch)["i2t"]
+    scores = scores_on_test(fused, parted, monkeypatch=monkeypatch)["i2t"]
     np.testing.assert_allclose(
         scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6
     )
@@ -189,8 +187,10 @@ def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_
     monkeypatch,
 ):
     members = two_members()
-    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
-    scores = scored(fusion_of(*members), *members, monkeypatch=monkeypatch)
+    matrices = [
+        scores_on_test(cell, monkeypatch=monkeypatch)["i2t"] for cell in members
+    ]
+    scores = scores_on_test(fusion_of(*members), *members, monkeypatch=monkeypatch)
     np.testing.assert_allclose(
         scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6
     )
@@ -206,7 +206,7 @@ def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_
     in_folds = replace(whole, card=whole.card | {"folds": 3})
     monkeypatch.setattr(prepared_tables, "read", lambda name: in_folds)
     for how in ("adaptive", "average"):
-        scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
+        scores_on_test(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
         check_folds(how, matrices, whole.split("test").image_of_caption)
 
 

@@ -43,8 +43,7 @@ def gallery(kind: str, folds: int = 1) -> tuple[np.ndarray, Relevance]:
     return scores, relevance
 
 
-def in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:
-    """Tiles of reordered images and captions, the last ones first."""
+def tiles_in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:
     rng = np.random.default_rng(7)
     images, captions = (rng.permutation(count) for count in scores["i2t"].shape)
     mixed = {name: matrix[np.ix_(images, captions)] for name, matrix in scores.items()}
@@ -55,8 +54,7 @@ def in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:
     return tiles[::-1]
 
 
-def all_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
-    """Of every relevant item, query by query."""
+def all_ranks_by_loops(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
     rows = zip(scores_QG, relevant_QG, strict=True)
     return [
         place for row, own in rows for place in ranking.places(row, np.flatnonzero(own))
@@ -68,12 +66,12 @@ def all_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
 def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     scores, relevance = gallery(kind)
     matched = relevance.matrix
-    by_tiles = evaluation.of_retrieval(in_disorder(tile, i2t=scores), relevance)
+    by_tiles = evaluation.of_retrieval(tiles_in_disorder(tile, i2t=scores), relevance)
     # single precision is too coarse for bins between the scores
     if kind in ("far", "alike"):
         scores = scores.astype(np.float64)
     both = {"i2t": scores, "t2i": scores.T}
-    expected = metrics.retrieval_metrics(whole_matrices.ranks(both, matched))
+    expected = metrics.retrieval_metrics(whole_matrices.ranks_by_way(both, matched))
     expected |= whole_matrices.tie_gap(both, matched)
     of_scores = whole_matrices.score_metrics(scores[matched], scores[~matched])
     mean = of_scores.pop("mean_unmatched")
@@ -91,8 +89,8 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
         relevant_QG = whole_matrices.by_query(way, matched)
         ranks = by_tiles.scores.ranks[RankKey(way)]
         wanted = [np.flatnonzero(row) for row in relevant_QG]
-        assert ranks.best.tolist() == ranking.ranks(scores_QG, wanted)
-        assert ranks.values.tolist() == all_ranks(scores_QG, relevant_QG)
+        assert ranks.best.tolist() == ranking.best_ranks(scores_QG, wanted)
+        assert ranks.values.tolist() == all_ranks_by_loops(scores_QG, relevant_QG)
         assert ranks.counts.tolist() == relevant_QG.sum(1).tolist()
         assert by_tiles.retrieved[way].tolist() == best_items(scores_QG, relevant_QG), (
             way
@@ -123,7 +121,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
     whole = by_equations([first, second])
     fold_of = relevance.fold_of_image, relevance.fold_of_caption
     within = naive.within_folds([first, second], *fold_of, by_equations)
-    parts = [in_disorder(tile, i2t=matrix) for matrix in (first, second)]
+    parts = [tiles_in_disorder(tile, i2t=matrix) for matrix in (first, second)]
     fuse = fusion.mean
     if how == "adaptive":
         areas = fusion.Areas(2, relevance)
@@ -145,7 +143,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         )
         for a, b in zip(*parts, strict=True)
     ]
-    ranks = whole_matrices.ranks(whole, relevance.matrix)
+    ranks = whole_matrices.ranks_by_way(whole, relevance.matrix)
     finite = {way: np.nan_to_num(matrix, neginf=0.0) for way, matrix in within.items()}
     of_folds = whole_matrices.fold_ranks(finite, relevance.matrix, relevance)
     ranks |= {f"{way}_fold": of_way for way, of_way in of_folds.items()}
@@ -162,7 +160,7 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
     groups = {"i2t": (relevance.group_of_image, relevance.group_of_caption)}
     groups["t2i"] = groups["i2t"][::-1]
     scores = rng.integers(0, 3, (6, 7)).astype(np.float32)
-    tiles, relevant = in_disorder(tile, i2t=scores), relevance.matrix
+    tiles, relevant = tiles_in_disorder(tile, i2t=scores), relevance.matrix
     for way in ("i2t", "t2i"):
         own = relevance.own(RankKey(way))
         assert (own.said.toarray() == whole_matrices.by_query(way, relevant)).all()
@@ -179,7 +177,7 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
         assert (
             counts.ranks.best.tolist() == whole_matrices.best_ranks(*by_query).tolist()
         )
-        assert counts.ranks.values.tolist() == all_ranks(*by_query)
+        assert counts.ranks.values.tolist() == all_ranks_by_loops(*by_query)
         assert (
             counts.optimistic.tolist()
             == whole_matrices.optimistic_ranks(*by_query).tolist()

@@ -94,8 +94,6 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
 
 
 def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys):
-    """The other presets of the file tell how far trainings lie apart; a fusion has
-    none."""
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     table[table["dataset"] == "open"].to_parquet("open.parquet", index=False)
@@ -116,7 +114,6 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
 
 
 def test_rankings_of_every_cell_are_written(played, capsys):
-    """What outside tools find in them, test_trec_export tells."""
     assert exported(capsys, "--trec", "rankings") == "rankings\n"
     names = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
     runs = {f"{name}.{way}.run" for name in names for way in ("i2t", "t2i")}
@@ -145,9 +142,7 @@ KNOWN = (
 )
 
 
-def part(**fields: object) -> type[BaseModel]:
-    """Numbers and texts are not converted; keys that the schema does not name would be
-    lost."""
+def strict_part(**fields: object) -> type[BaseModel]:
     typed = {
         name: of if isinstance(of, tuple) else (of, ...) for name, of in fields.items()
     }
@@ -156,7 +151,7 @@ def part(**fields: object) -> type[BaseModel]:
     )
 
 
-SOURCE = part(
+SOURCE = strict_part(
     source_type=Literal["documentation", "evaluation_run"],
     source_organization_name=str,
     evaluator_relationship=Literal[
@@ -165,15 +160,15 @@ SOURCE = part(
     source_name=TEXT,
     additional_details=TEXTS,
 )
-LIBRARY = part(name=str, version=str, additional_details=TEXTS)
-MODEL = part(
+LIBRARY = strict_part(name=str, version=str, additional_details=TEXTS)
+MODEL = strict_part(
     name=str,
     id=Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")],
     developer=TEXT,
     inference_engine=(LIBRARY | None, None),
     additional_details=dict[str, str],
 )
-METRIC = part(
+METRIC = strict_part(
     lower_is_better=bool,
     score_type=Literal["continuous"],
     min_score=BOUND,
@@ -183,20 +178,20 @@ METRIC = part(
     ),
 )
 SHARE = Annotated[float, Field(ge=0, le=1)]
-INTERVAL = part(lower=FINITE, upper=FINITE, confidence_level=SHARE, method=TEXT)
-UNCERTAINTY = part(confidence_interval=INTERVAL, num_samples=int)
-RESULT = part(
+INTERVAL = strict_part(lower=FINITE, upper=FINITE, confidence_level=SHARE, method=TEXT)
+UNCERTAINTY = strict_part(confidence_interval=INTERVAL, num_samples=int)
+RESULT = strict_part(
     evaluation_name=str,
-    source_data=part(
+    source_data=strict_part(
         dataset_name=str, source_type=Literal["other"], additional_details=TEXTS
     ),
     metric_config=METRIC,
-    score_details=part(
+    score_details=strict_part(
         score=FINITE, details=TEXTS, uncertainty=(UNCERTAINTY | None, None)
     ),
     evaluation_result_id=TEXT,
 )
-LOG = part(
+LOG = strict_part(
     schema_version=Literal["0.3.0"],
     evaluation_id=str,
     retrieved_timestamp=Annotated[str, Field(pattern=r"^\d{10}(\.\d+)?$")],
@@ -224,8 +219,7 @@ def assert_in_order(log: BaseModel) -> None:
 UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
-def logs(folder: str, capsys) -> dict[Path, dict]:
-    """What is written to a folder, without its time."""
+def logs_without_time(folder: str, capsys) -> dict[Path, dict]:
     assert (
         exported(capsys, "--format", "eee", "--out", folder) == f"{folder}: 8 files\n"
     )
@@ -235,8 +229,8 @@ def logs(folder: str, capsys) -> dict[Path, dict]:
 
 
 def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys):
-    first = logs("eee", capsys)
-    assert first == logs("two", capsys) == logs("eee", capsys)
+    first = logs_without_time("eee", capsys)
+    assert first == logs_without_time("two", capsys) == logs_without_time("eee", capsys)
     assert len(first) == len(PRESETS) * len(DATASETS) == 8
     (board,) = [board for board in read_boards(played) if board.dataset == "open"]
     seen = set()

@@ -90,7 +90,6 @@ def test_lengths_of_vectors_do_not_matter(tmp_path, scale):
 
 
 def test_what_does_not_fit_is_refused():
-    """What cannot be read at all, test_embedding_files tells."""
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
     np.save("wide.npy", np.full((CAPTIONS, 6), 0.5, np.float32))
@@ -119,7 +118,7 @@ def test_files_in_each_others_place_and_turned_ones_are_refused():
     error = refused_score("--images", "a.npz", "--captions", "b.npz")
     check(error, do="--images b.npz --captions a.npz")
     error = refused_score(*save_pair(images.T, captions))
-    check(error, "a.npy", "row for each of 12", "column for each", "transpose")
+    check(error, "a.npy", "each of 12", "column for each", "transpose")
     np.savez(
         "m.npz",
         image_ids=IMAGE_IDS,

@@ -93,8 +93,9 @@ def test_scores_of_double_precision_do_not_tie():
 # What was not retrieved ---------------------------------------------------------------
 
 
-def listed(scores_QG: np.ndarray, depth: int, value: float = -np.inf) -> np.ndarray:
-    """The first scores of each row; the others are that value."""
+def listed_to_depth(
+    scores_QG: np.ndarray, depth: int, value: float = -np.inf
+) -> np.ndarray:
     least = np.sort(scores_QG, axis=1)[:, -depth, None]
     return np.where(scores_QG >= least, scores_QG, value)
 
@@ -105,7 +106,9 @@ def test_minus_infinity_is_what_was_not_retrieved(capsys):
     np.save("m.npy", scores)
     assert score("--matrix", "m.npy") == 0
     expected = record().metrics
-    np.savez("m.npz", i2t=listed(scores, 10), t2i=listed(scores.T, 10))
+    np.savez(
+        "m.npz", i2t=listed_to_depth(scores, 10), t2i=listed_to_depth(scores.T, 10)
+    )
     assert score("--matrix", "m.npz", "--out", "r.parquet", name="lists") == 0
     told, made = capsys.readouterr().out, record("lists").metrics
     assert "m.npz: -inf" in told
@@ -121,7 +124,7 @@ def test_minus_infinity_is_what_was_not_retrieved(capsys):
         and (kept["rank"] == -1).any()
     )
     assert main(["report"]) == 0
-    np.savez("m.npz", i2t=listed(scores, 5), t2i=listed(scores.T, 5))
+    np.savez("m.npz", i2t=listed_to_depth(scores, 5), t2i=listed_to_depth(scores.T, 5))
     assert score("--matrix", "m.npz", name="few") == 0
     told = capsys.readouterr().out
     assert "known below 5" in told and "at least: i2t_r10" in told
@@ -136,10 +139,10 @@ def test_minus_infinity_is_what_was_not_retrieved(capsys):
 def test_lists_that_do_not_tell_a_direction_are_refused(capsys):
     images, captions = embeddings(1.0)
     scores = images @ captions.T
-    first = listed(scores, 6)
+    first = listed_to_depth(scores, 6)
     np.save("m.npy", first)
     check(refused_score("--matrix", "m.npy"), "m.npy: t2i", do="i2t and t2i")
-    both = np.maximum(first, listed(scores.T, 6).T)
+    both = np.maximum(first, listed_to_depth(scores.T, 6).T)
     np.save("m.npy", both)
     check(refused_score("--matrix", "m.npy"), do="--depth K")
     check(refused_score("--matrix", "m.npy", "--depth", 13), do="--depth K")
@@ -156,9 +159,13 @@ def test_lists_that_do_not_tell_a_direction_are_refused(capsys):
 def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(capsys):
     images, captions = embeddings(1.0)
     scores = images @ captions.T
-    np.savez("m.npz", i2t=listed(scores, 5, -100), t2i=listed(scores.T, 5, -100))
+    np.savez(
+        "m.npz",
+        i2t=listed_to_depth(scores, 5, -100),
+        t2i=listed_to_depth(scores.T, 5, -100),
+    )
     assert score("--matrix", "m.npz") == 0
     told = capsys.readouterr().out
     assert "m.npz: i2t: -100 in 79% " in told
-    np.save("m.npy", listed(scores - 100, 5, 0))
+    np.save("m.npy", listed_to_depth(scores - 100, 5, 0))
     check(refused_score("--matrix", "m.npy"), found="0 in 79%", do="save -inf")

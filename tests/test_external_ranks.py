@@ -116,7 +116,7 @@ def test_a_small_table_of_ranks_that_unpacks_to_much_is_refused(capsys, monkeypa
 def save_ranks(
     change: Callable[[int, int], object] = lambda rank, items: rank,
 ) -> tuple[str, str]:
-    """Ranks of the embeddings, each changed with the size of its gallery."""
+    """`change` of a rank and the size of its gallery."""
     images, captions = embeddings(2.0)
     units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, captions)]
     scores, relevant = units[0] @ units[1].T, np.equal.outer(np.arange(IMAGES), OWNERS)

@@ -14,7 +14,6 @@ NOTED = sorted(set(fidelity()) - {"protocol"})
 
 
 def methods_of_papers() -> set[str]:
-    """The methods with a preset in a table or a claim of a paper."""
     method_of = {preset: method for preset, (method, _) in presets().items()}
     named = {
         row.preset

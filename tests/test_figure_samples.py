@@ -118,8 +118,8 @@ def features(*shape: int) -> torch.Tensor:
 # Scores -------------------------------------------------------------------------------
 
 
-def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """What is kept of a fusion of whole matrices."""
+def kept_of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Of whole matrices."""
     images, captions = scores[0].shape
     curves = figure_samples.Curves(images, captions, len(scores))
     areas = fusion.Areas(len(scores), Relevance(np.arange(images), np.arange(captions)))
@@ -132,7 +132,7 @@ def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
 
 def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
     scores = [np.random.default_rng(seed).normal(size=(7, 399)) for seed in range(2)]
-    samples = of_fusion(scores)
+    samples = kept_of_fusion(scores)
     assert samples["curve_queries_i2t"].tolist() == [0, 3, 6]
     assert samples["curve_queries_t2i"].tolist() == [0, 199, 398]
     curves = samples["curves_i2t"]

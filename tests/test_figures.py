@@ -21,8 +21,8 @@ from made_boards import (
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
+from refusals import refused
 
-from benchmark.core.errors import UserError
 from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.figures import cost, images, similarity, training
@@ -130,8 +130,7 @@ def test_a_compact_figure_has_the_same_shapes_at_the_same_places_in_the_same_sty
 
 
 def leaves(element, style: str = ""):
-    """Of each shape its tag, style, text, other attributes, and all numbers of its
-    place."""
+    """By shape: tag, style, text, attributes, numbers of its place."""
     style = element.get("style", style)
     for child in element:
         yield from leaves(child, style)
@@ -202,9 +201,9 @@ def test_a_file_is_all_that_a_figure_needs(tmp_path, monkeypatch):
     assert (found.name, found.alt, found.caption) == ("dropped", "Made", "Why.")
     assert list(figure_listing.figures("claims", inputs)) == []
     (tmp_path / "dropped_astray.py").write_text(DROPPED.format(section="nowhere"))
-    with pytest.raises(UserError, match="found nowhere; name the section") as error:
+    with refused("dropped_astray.py", "papers/scan", "nowhere", "section") as error:
         list(figure_listing.figures("result", inputs))
-    assert "similarity" in str(error.value) and "papers/scan" in str(error.value)
+    assert "similarity" in error.value.expected
 
 
 # Intervals ---

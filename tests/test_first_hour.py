@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from PIL import Image
-from test_documents import commands, text_of
+from test_documents import commands_of_bash_blocks, text_of
 
 from benchmark.__main__ import main
 from benchmark.commands import tasks
@@ -81,7 +81,7 @@ def draw(folder: Path) -> None:
     ):
         Image.new("RGB", (40, 30), tuple(colour)).save(folder / f"{number}.png")
         images.append({"id": number, "file_name": f"{number}.png"})
-        text = "a dog with the colour " + " ".join(map(str, colour))
+        text = "a dog coloured " + " ".join(map(str, colour))
         captions += [{"image_id": number, "caption": f"{text} {n}"} for n in range(2)]
     content = {"images": images, "annotations": captions}
     (folder / "captions.json").write_text(json.dumps(content))
@@ -100,8 +100,7 @@ def write_coco(images: int) -> None:
         np.save(file, np.random.default_rng(rows).normal(size=(rows, 4)))
 
 
-def edit(changes: dict) -> None:
-    """Change keys of the season file, as an editor does."""
+def edit_season_file(changes: dict) -> None:
     PETS.write_text(yaml.safe_dump(yaml.safe_load(PETS.read_text()) | changes))
 
 
@@ -114,7 +113,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
         (section,) = re.findall(
             rf"^## {heading}$(.*?)^## ", readme, re.MULTILINE | re.DOTALL
         )
-        for command, *words in commands(section):
+        for command, *words in commands_of_bash_blocks(section):
             if command != "rematch":
                 assert [command, *words] == [".", ".venv/bin/activate"]
                 continue
@@ -123,14 +122,16 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
                 pets = yaml.safe_load(PETS.read_text())["datasets"]["pets"]
                 pets |= {"image": IMAGE, "words": {"size": 8}}
                 pets |= {"sentence": {"hglmm": {"centres": 2, "size": 6}}}
-                edit(SMALL_PETS | {"datasets": {"pets": pets}})
+                edit_season_file(SMALL_PETS | {"datasets": {"pets": pets}})
             if line == "play" and heading == "Your method":
                 blocks = re.findall(
                     r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL
                 )
                 presets, at_end = map(yaml.safe_load, blocks)
-                edit(at_end | {"presets": SMALL_PETS["presets"] + presets})
-                edit({"options": SMALL_PETS["options"] | {"own*": {"epochs": 1}}})
+                edit_season_file(at_end | {"presets": SMALL_PETS["presets"] + presets})
+                edit_season_file(
+                    {"options": SMALL_PETS["options"] | {"own*": {"epochs": 1}}}
+                )
             if line.startswith("score") and "--name" in line:
                 for name, file in (("images", "a.npy"), ("captions", "b.npy")):
                     rows = len(pd.read_csv(f"todo/{name}.csv"))
@@ -152,9 +153,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
         "query two_branch_bidirectional a black dog runs on the beach",
         "query two_branch_bidirectional --image x.jpg",
     ):
-        assert re.search(
-            r"   1\. +-?\d\.\d+ +\d+\.png +a dog with the colour", said[line]
-        )
+        assert re.search(r"   1\. +-?\d\.\d+ +\d+\.png +a dog coloured", said[line])
     (told,) = (
         text for line, text in said.items() if line.startswith("score --dataset mscoco")
     )

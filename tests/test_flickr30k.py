@@ -58,7 +58,11 @@ def of_lists(split: str) -> dict[str, str]:
 def karpathy_images() -> list[dict]:
     split_of = of_lists("karpathy")
     return [
-        {"filename": f"{i}.jpg", "split": split_of[i], "captions": layouts.sentences(i)}
+        {
+            "filename": f"{i}.jpg",
+            "split": split_of[i],
+            "captions": layouts.five_captions(i),
+        }
         | {"imgid": int(number)}
         for number, i in NAMES.items()
     ]
@@ -111,14 +115,14 @@ def zipped(archive: Path, paths: list[Path], folder: str = "") -> None:
 
 
 @pytest.mark.parametrize("split", flickr30k.IMAGES)
-def test_partitions_and_their_archives(raw, split):
+def test_each_partition_is_the_same_from_folders_and_archives(raw, split):
     options = Options(split=split)
     expected = flickr30k.read(raw, options)
     assert splits(expected) == of_lists(split)
     assert (expected.images["file"] == expected.images["image_id"] + ".jpg").all()
     assert len(expected.captions) == 5 * len(of_lists(split))
     row = expected.captions[expected.captions["caption_id"] == "2001.jpg#3"].iloc[0]
-    assert (row["image_id"], row["text"]) == ("2001", layouts.sentences("2001")[3])
+    assert (row["image_id"], row["text"]) == ("2001", layouts.five_captions("2001")[3])
     pictures = {f"{i}.jpg": flickr30k.pictures(raw)(f"{i}.jpg").tobytes() for i in IDS}
     folder = raw / flickr30k.IMAGE_FOLDER
     zipped(raw / flickr30k.IMAGE_ZIP, sorted(folder.iterdir()), f"{folder.name}/")
@@ -146,7 +150,7 @@ def table_of(captions: Path, columns: tuple[str, ...]) -> None:
     rows = [
         {"image_name": f"{i}.jpg", "comment_number": str(k), "comment": text}
         for i in IDS
-        for k, text in enumerate(layouts.sentences(i))
+        for k, text in enumerate(layouts.five_captions(i))
     ]
     rows[7]["comment"] = '" Fresh fish " says a sign .'
     rows[9]["comment"] = '"Fish"'
@@ -169,11 +173,11 @@ def test_the_table_that_kaggle_has(captions, split):
     first, other = IDS[1], IDS[2]
     assert texts[f"{first}.jpg#2"] == '" Fresh fish " says a sign .'
     assert texts[f"{first}.jpg#4"] == '"Fish"'
-    assert texts[f"{other}.jpg#4"] == layouts.sentences(other)[4]
+    assert texts[f"{other}.jpg#4"] == layouts.five_captions(other)[4]
     kept = expected.captions.set_index("caption_id")["text"]
     same = texts.drop([f"{first}.jpg#2", f"{first}.jpg#4"])
     assert same.sort_index().to_dict() == kept[same.index].sort_index().to_dict()
-    assert layouts.noted(tables, "1 lines of results.csv")
+    assert layouts.in_one_note(tables, "1 lines of results.csv")
     assert captions / flickr30k.TABLE in flickr30k.inventory(captions, options)
 
 
@@ -197,14 +201,14 @@ def test_the_columns_of_the_table_go_by_their_names(captions):
         table.write_text(text)
 
 
-def test_features_without_pictures(captions):
+def test_precomputed_features_need_no_pictures(captions):
     tables = flickr30k.read(captions, Options(annotations="precomp"))
     expected = {
         number: of_lists("karpathy")[image_id] for number, image_id in NAMES.items()
     }
     assert splits(tables) == expected
     assert set(tables.images["file"]) == {""}
-    assert layouts.noted(tables, "7 of 7 images")
+    assert layouts.in_one_note(tables, "7 of 7 images")
     assert len(flickr30k.inventory(captions, Options(annotations="precomp"))) == 9
     with refused(found="nothing", do="flickr30k-images.zip") as caught:
         flickr30k.pictures(captions, Options(annotations="precomp"))("")
@@ -212,7 +216,7 @@ def test_features_without_pictures(captions):
 
 
 @pytest.mark.parametrize("split", ["test", "no split"])
-def test_features_of_another_partition(raw, split):
+def test_features_of_another_partition_are_refused(raw, split):
     images = karpathy_images()
     images[4]["split"] = split
     kept = [image for image in images if image["split"] != "no split"]
@@ -230,7 +234,7 @@ def test_features_of_another_partition(raw, split):
     [("123", "unknown image"), ("", "unknown image"), ("x y", "unknown image")]
     + [("2001", "already in test"), ("1001", "already in train")],
 )
-def test_bad_list(raw, line, fault):
+def test_a_bad_line_of_a_list_is_refused(raw, line, fault):
     path = raw / "test.txt"
     path.write_text(f"{path.read_text()}\n{line}\n")
     with refused("test.txt:3", "another image", f"{line!r}: {fault}"):

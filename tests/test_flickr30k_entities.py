@@ -50,7 +50,6 @@ ODD_XML = document(
 
 @pytest.fixture
 def loose(tmp_path) -> Path:
-    """The release with its archive extracted, and the photographs."""
     raw = tmp_path / "loose"
     layouts.write_entities(raw, PARTS)
     (raw / f"Sentences/{ODD}.txt").write_bytes("\n".join(ODD_LINES).encode())
@@ -130,8 +129,8 @@ def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw)
     assert len(regions) == 6 + 5 * 6 and regions.columns.tolist() == [
         *("image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain")
     ]
-    assert layouts.noted(tables, "7 phrases", "visible")
-    assert layouts.noted(tables, "7 phrases", "scene")
+    assert layouts.in_one_note(tables, "7 phrases", "visible")
+    assert layouts.in_one_note(tables, "7 phrases", "scene")
     assert len(tables.notes) == 3  # nothing is said of what does not occur
     assert entities.pictures(raw)("4.jpg").size == (WIDTH, HEIGHT)
     files = {path.relative_to(raw).as_posix() for path in entities.inventory(raw)}
@@ -150,14 +149,15 @@ def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):
         before = getattr(whole, name)
         kept = before[~before["caption_id"].isin(lost)].reset_index(drop=True)
         pd.testing.assert_frame_equal(getattr(tables, name), kept)
-    assert layouts.noted(tables, "2 captions", "UNRELATED_CAPTIONS", f" {ODD}, 7.")
+    assert layouts.in_one_note(
+        tables, "2 captions", "UNRELATED_CAPTIONS", f" {ODD}, 7."
+    )
 
 
 # Boxes --------------------------------------------------------------------------------
 
 
 def half_open(*bounds: int) -> tuple[int, ...]:
-    """The box that the reader makes of one in XML."""
     return entities.parse_annotation(document(boxed(bounds, 7)), "x").unions["7"]
 
 
@@ -194,7 +194,7 @@ def test_a_box_one_pixel_outside_is_clipped_and_noted(loose, bounds, clipped):
     (loose / f"Annotations/{ODD}.xml").write_text(document(boxed(bounds, 1)))
     tables = entities.read(loose)
     assert tables.regions.iloc[0][["x0", "y0", "x1", "y1"]].tolist() == list(clipped)
-    assert layouts.noted(tables, "1 boxes", "clipped")
+    assert layouts.in_one_note(tables, "1 boxes", "clipped")
 
 
 def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
@@ -222,5 +222,5 @@ def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
         ("A [sic] sign ] [/EN#3/other x[1] .", "A [sic] sign ] x[1 .", [("x[1", "3")]),
     ],
 )
-def test_markup(line, text, phrases):
+def test_phrases_are_taken_out_of_their_markup(line, text, phrases):
     assert entities.parse_sentence(line, "x") == (text, tuple(phrases))

@@ -69,7 +69,6 @@ def pack(archive: Path, root: Path, paths: list[Path]) -> None:
 
 @pytest.fixture
 def zipped(tmp_path, extracted) -> Path:
-    """The release as it is downloaded."""
     raw = tmp_path / "zipped"
     raw.mkdir()
     pictures = sorted((extracted / "Flicker8k_Dataset").iterdir())
@@ -94,7 +93,7 @@ def splits(tables) -> dict[str, str]:
     return dict(zip(tables.images["file"], tables.images["split"], strict=True))
 
 
-def test_official(zipped, extracted):
+def test_the_official_release_is_read_in_the_order_of_its_lists(zipped, extracted):
     tables = flickr8k.read(zipped)
     assert splits(tables) == SPLIT_OF | dict.fromkeys(UNUSED, "unused")
     assert tables.images["file"].tolist() == PICTURES  # the order of the lists

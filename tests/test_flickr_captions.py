@@ -7,7 +7,7 @@ from benchmark.readers import flickr_captions
 from benchmark.readers.karpathy import Entry
 
 
-def test_lines_of_captions(tmp_path):
+def test_lines_of_captions_are_read_and_bad_ones_refused(tmp_path):
     path = tmp_path / "a.token"
     path.write_text("1.jpg#0\tA dog\n1.jpg#1\tA\tcat\n")
     captions = flickr_captions.captions(path, "a.token")

@@ -55,8 +55,7 @@ def differences(folds: list[Board]) -> list[float]:
     return gaps
 
 
-def noise_of_fold(fold: Board) -> float:
-    """Variance over its images of the difference of the two rows."""
+def variance_of_difference(fold: Board) -> float:
     left = np.zeros(IMAGES)
     for sign, preset in zip((1, -1), QUALITIES, strict=True):
         cells = fold.row(preset).played
@@ -70,7 +69,7 @@ def test_rows_are_compared_fold_by_fold_with_the_variance_between_folds():
     found = compare(every, *every.rows, "rsum")
     assert found.difference == pytest.approx(fmean(gaps))
     assert found.trainings == (COUNT, COUNT)
-    of_images = fmean(map(noise_of_fold, folds))
+    of_images = fmean(map(variance_of_difference, folds))
     wider = max(of_images, variance(gaps))  # no surer than images make it
     assert found.estimate.error == pytest.approx(np.sqrt(wider / COUNT))
     least = stats.t.ppf(0.975, COUNT - 1)
@@ -99,13 +98,12 @@ def test_a_row_is_uncertain_for_the_images_and_the_trainings_of_folds():
 
 
 def test_seeds_of_one_fold_count_as_their_mean():
-    """Two trainings on the same images are no two folds."""
     folds = [fold_board(number, (0, 1)) for number in range(COUNT)]
     every = together(folds)
     found = compare(every, *every.rows, "rsum")
     assert found.trainings == (COUNT, COUNT)
     gaps = differences(folds)
-    wider = max(fmean(map(noise_of_fold, folds)), variance(gaps))
+    wider = max(fmean(map(variance_of_difference, folds)), variance(gaps))
     assert found.estimate.error == pytest.approx(np.sqrt(wider / COUNT))
 
 

@@ -32,8 +32,7 @@ OFFICIAL = {"train": "train", "val": "validation", "test": "test"}
 
 
 def texts(name: str) -> list[str]:
-    """Two captions of an image, the second in other letters, with a comma and
-    quotes."""
+    # the second in other letters, with a comma and quotes
     return [f"Image {name} is drawn.", f'Ein „Bild“, "{name}", größer']
 
 
@@ -79,7 +78,6 @@ def write_jsonl(path: Path, rows: list[dict]) -> None:
 
 
 def annotations(raw: Path, drawn: Path) -> None:
-    """The one format of before, with which all are compared."""
     beside(raw, drawn, flat)
     rows = [
         {"image": flat(n), "captions": texts(n), "split": SPLIT_OF[n]} for n in NAMES
@@ -204,8 +202,8 @@ def judged(raw: Path, is_asked_by_text: bool) -> None:
 
 
 def judgements(raw: Path, drawn: Path) -> None:
-    """Captions ask for images, in JSON."""
     beside(raw, drawn, lambda name: f"images/{name}.png")
+    # captions ask for images, in JSON
     write_jsonl(
         raw / "corpus.jsonl", [{"_id": n, "title": "", "text": ""} for n in NAMES]
     )
@@ -217,8 +215,8 @@ def judgements(raw: Path, drawn: Path) -> None:
 
 
 def judgements_of_captions(raw: Path, drawn: Path) -> None:
-    """Images ask for captions, in tables: two captions answer each."""
     beside(raw, drawn, lambda name: f"images/{name}.png")
+    # images ask for captions, in tables: two captions answer each
     rows = [f"{n}\timages/{n}.png" for n in NAMES]
     (raw / "queries.tsv").write_text("\n".join(["_id\timage", *rows]))
     rows = [f"{n}-{k}\t{t}" for n in NAMES for k, t in enumerate(texts(n))]
@@ -338,14 +336,14 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
         members[f"{name}.png"] = image_of(drawn, name)["bytes"]
         members[f"{name}.cls"] = b"1"
     tar(tmp_path / "a.tar", members)
-    assert layouts.noted(folder.read(tmp_path), "a.tar: ", ": .cls, meta.split.")
+    assert layouts.in_one_note(folder.read(tmp_path), "a.tar: ", ": .cls, meta.split.")
 
 
 def test_folders_of_metadata_without_a_split_are_told(project, drawn):
     image_folder_csv(project, drawn)
     (project / "more").mkdir()
     write_table(project / "more/metadata.csv", [{"file_name": "a.png", "text": "A."}])
-    assert layouts.noted(folder.read(project), "1 files", ": more/metadata.csv.")
+    assert layouts.in_one_note(folder.read(project), "1 files", ": more/metadata.csv.")
 
 
 def test_images_and_texts_without_each_other_are_told(tmp_path):
@@ -360,7 +358,7 @@ def test_images_and_texts_without_each_other_are_told(tmp_path):
         "lost.txt",
     ):
         (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
-    assert layouts.noted(folder.read(tmp_path), "1 images", ".txt", ": d.png.")
+    assert layouts.in_one_note(folder.read(tmp_path), "1 images", ".txt", ": d.png.")
     used, _, unused = folder.told(tmp_path).partition("; not used: ")
     assert used == "read a.txt and 2 more files: caption"
     assert unused.endswith(" d.png, lost.txt")

@@ -93,8 +93,9 @@ def test_names_of_folds_are_read_as_they_are_written():
 # Dealing ------------------------------------------------------------------------------
 
 
-def images_of(sizes: dict[str, int], group: int = 1, unused: int = 2) -> pd.DataFrame:
-    """Images in groups of `group`."""
+def images_in_groups(
+    sizes: dict[str, int], group: int = 1, unused: int = 2
+) -> pd.DataFrame:
     splits = [
         s for s, count in (sizes | {"unused": unused}).items() for _ in range(count)
     ]
@@ -104,7 +105,7 @@ def images_of(sizes: dict[str, int], group: int = 1, unused: int = 2) -> pd.Data
 
 
 def test_every_image_outside_of_validation_is_test_once():
-    images = images_of(SPLITS)
+    images = images_in_groups(SPLITS)
     folds = dealt(images, COUNT, "tiny")
     assert sorted(folds[images["split"] == "train"].unique()) == [1, 2]
     assert (folds[images["split"] == "test"] == 0).all()
@@ -121,7 +122,7 @@ def test_every_image_outside_of_validation_is_test_once():
 
 
 def test_the_order_of_files_is_of_no_account():
-    images = images_of(SPLITS)
+    images = images_in_groups(SPLITS)
     folds = dealt(images, COUNT, "tiny")
     shuffled = images.sample(frac=1, random_state=1)
     assert dealt(shuffled, COUNT, "tiny").sort_index().equals(folds)
@@ -130,7 +131,7 @@ def test_the_order_of_files_is_of_no_account():
 
 
 def test_groups_stay_together_and_sizes_are_as_equal_as_can_be():
-    images = images_of({"train": 47, "val": 6, "test": 24})
+    images = images_in_groups({"train": 47, "val": 6, "test": 24})
     persons = np.repeat(np.arange(16), [9, 5, 5, 4, *[2] * 12])
     is_train = images["split"] == "train"
     images.loc[is_train, "group"] = [f"p{person}" for person in persons]
@@ -150,13 +151,13 @@ def test_groups_stay_together_and_sizes_are_as_equal_as_can_be():
 )
 def test_folds_of_another_size_than_test_are_refused(sizes, count, advice):
     with refused(f"datasets.tiny: folds: {count}") as error:
-        dealt(images_of(sizes), count, "tiny")
+        dealt(images_in_groups(sizes), count, "tiny")
     assert advice in error.value.do
 
 
 def test_a_group_that_is_larger_than_a_fold_is_refused():
     with refused("datasets.tiny: folds"):
-        dealt(images_of(SPLITS, group=40), COUNT, "tiny")
+        dealt(images_in_groups(SPLITS, group=40), COUNT, "tiny")
 
 
 # A season -----------------------------------------------------------------------------
@@ -226,7 +227,6 @@ def split_of(data: Prepared) -> pd.Series:
 
 
 def test_images_are_standardised_by_the_training_rows_of_their_fold(params):
-    """What the rows of fold 0 gave would be far from mean 0 and deviation 1 here."""
     of_whole = features_of("tiny", "pooled")
     for fold in FOLDS:
         split = split_of(prepared_tables.read(fold.name))
@@ -246,7 +246,7 @@ def test_images_are_standardised_by_the_training_rows_of_their_fold(params):
 
 
 def assert_alike(found: np.ndarray, expected: np.ndarray) -> None:
-    """But for roundings to float16."""
+    # but for roundings to float16
     np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-3)
 
 
@@ -292,7 +292,7 @@ def test_vectors_of_tokens_stay_with_their_captions(params):
         "ends": lengths.cumsum(),
     }
     settings = SentenceEncoder(weights="any", standardise=False)
-    folder = taken("contexts", arrays, before, sentence=settings)
+    folder = taken_to_fold_1("contexts", arrays, before, sentence=settings)
     ends = np.load(folder / "ends.npy")
     starts = np.r_[0, ends[:-1]]
     vectors = np.load(folder / "contextual.npy")
@@ -313,7 +313,7 @@ def test_proposals_and_true_boxes_are_standardised_by_training_proposals(params)
     }
     arrays["boxes"][::5, 3] = 0  # no fourth proposal
     rows = [before.index(image) for image in now]
-    folder = taken(
+    folder = taken_to_fold_1(
         "proposals", arrays, before, proposals=ProposalEncoder(standardise=True)
     )
     boxes, proposals, truths = (
@@ -333,8 +333,9 @@ def test_proposals_and_true_boxes_are_standardised_by_training_proposals(params)
     assert list(data.regions["phrase_id"]) == list(whole.regions["phrase_id"])
 
 
-def taken(kind: str, arrays: dict, ids: list[str], **settings: object) -> Path:
-    """The folder of fold 1 of made-up features of the whole dataset."""
+def taken_to_fold_1(
+    kind: str, arrays: dict, ids: list[str], **settings: object
+) -> Path:
     source = Path(f"data/features/tiny/made_{kind}")
     source.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
@@ -521,7 +522,6 @@ def test_a_cell_of_a_fold_is_run_alone(params, monkeypatch):
 
 
 def test_a_line_of_folds_changes_no_cell_of_the_dataset():
-    """Of the season demo: nothing that is written for it today."""
     before = committed("demo")
     declared = read_season("demo")
     shapes = declared.datasets["shapes"].model_copy(update={"folds": 4})
@@ -529,7 +529,7 @@ def test_a_line_of_folds_changes_no_cell_of_the_dataset():
     after = resolve("demo", declared.model_copy(update={"datasets": datasets}))
     contents = [pipeline._contents(params) for params in (before, after)]
     for path, old in contents[0].items():
-        assert_within(old, contents[1][path], str(path))
+        assert_kept_in_order(old, contents[1][path], str(path))
     names = [list(pipeline.all_stages(params)) for params in (before, after)]
     added = set(names[1]) - set(names[0])
     assert names[0] == [name for name in names[1] if name not in added]
@@ -537,12 +537,11 @@ def test_a_line_of_folds_changes_no_cell_of_the_dataset():
     assert all("shapes_fold" in name or name == "folds-shapes" for name in added)
 
 
-def assert_within(old: object, new: object, where: str) -> None:
-    """All that was there is there unchanged, in its order."""
+def assert_kept_in_order(old: object, new: object, where: str) -> None:
     if isinstance(old, dict):
         assert list(old) == [key for key in new if key in old], where
         for key, value in old.items():
-            assert_within(value, new[key], f"{where}: {key}")
+            assert_kept_in_order(value, new[key], f"{where}: {key}")
     elif isinstance(old, list):
         assert old == [item for item in new if item in old], where
     else:

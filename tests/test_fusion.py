@@ -31,10 +31,9 @@ def weights(
     return areas.weights()
 
 
-def adaptive(
+def adaptive_in_one_tile(
     scores: list[np.ndarray], *fold_of: np.ndarray
 ) -> dict[RankKey, np.ndarray]:
-    """All scores as one tile, (I, C)."""
     tile = tile_of(scores[0])
     return fusion.fused(scores, weights(scores, *fold_of), tile.rows, tile.columns)
 
@@ -55,8 +54,8 @@ def test_weights_are_inverse_positive_areas_normalised():
     np.testing.assert_allclose(of_images.sum(0), 1)
 
 
-def test_adaptive_scores_by_hand():
-    fused = adaptive([FIRST, SECOND])
+def test_adaptive_scores_are_those_by_hand():
+    fused = adaptive_in_one_tile([FIRST, SECOND])
     expected = [
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],
         [(-0.2 + 0.4 * 0.6) / 1.4, (0.4 + 0.4 * 0.2) / 1.4, (0.4 * 0.2) / 1.4],
@@ -70,7 +69,9 @@ def test_adaptive_scores_by_hand():
     ]
     np.testing.assert_allclose(fused[T2I], np.transpose(expected), atol=1e-6)
     # In a fold image 0 has its captions 0 and 1 alone: areas 0.5 and 0.2.
-    of_folds = adaptive([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]))
+    of_folds = adaptive_in_one_tile(
+        [FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1])
+    )
     share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
     expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
     np.testing.assert_allclose(
@@ -82,10 +83,10 @@ def test_adaptive_scores_by_hand():
 def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
     """The limit of Eq. 6.10 for a small area; nothing is divided by zero."""
     flat = -np.ones((2, 3), np.float32)
-    fused = adaptive([FIRST, flat])
+    fused = adaptive_in_one_tile([FIRST, flat])
     np.testing.assert_allclose(fused[I2T], flat, atol=1e-6)
     np.testing.assert_allclose(fused[T2I], flat, atol=1e-6)
-    both = adaptive([flat, 3 * flat])  # of two such scores each takes half
+    both = adaptive_in_one_tile([flat, 3 * flat])  # of two such scores each takes half
     np.testing.assert_allclose(both[I2T], 2 * flat)
     np.testing.assert_allclose(weights([flat, np.zeros((2, 3))])[I2T], 0.5)
 

@@ -90,7 +90,7 @@ def _feed(made: "hashlib._Hash", value: object) -> None:
 
 
 def rounded(value: object) -> object:
-    """Floats with nine digits: statistics may be computed by another library."""
+    # nine digits: statistics may be computed by another library
     if isinstance(value, dict):
         return {str(name): rounded(inner) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
@@ -108,8 +108,8 @@ def numbers(seed: int, *shape: int) -> np.ndarray:
 
 
 def captions(count: int, seed: int = 0) -> list[str]:
-    """Captions of three to six words; the third of them holds no known word."""
     rng = np.random.default_rng(seed)
+    # the third holds no known word
     texts = [
         " ".join(rng.choice(WORDS, int(rng.integers(3, 7)))) + "." for _ in range(count)
     ]
@@ -121,7 +121,6 @@ def captions(count: int, seed: int = 0) -> list[str]:
 
 
 def golden_of_readers(folder: Path) -> Values:
-    """Tables of every format that the field shares, and its first picture."""
     for name, form in raw_formats.FORMATS.items():
         raw = folder / name.replace(", ", "_")
         raw.mkdir()
@@ -304,7 +303,7 @@ def golden_of_image_encoders(folder: Path) -> Values:
 
 
 def drawn(number: int) -> Image.Image:
-    """Blocks of random colours with a smaller one inside, 60 x 40 pixels."""
+    """Random colours, 60 x 40 pixels."""
     rng = np.random.default_rng(number)
     blocks = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8).repeat(10, 0).repeat(10, 1)
     blocks[12:30, 17:41] = rng.integers(0, 256, 3, dtype=np.uint8)
@@ -312,8 +311,7 @@ def drawn(number: int) -> Image.Image:
 
 
 def fill(network: nn.Module) -> None:
-    """Weights that every processor draws alike, scaled so that layers keep their
-    size."""
+    # every processor draws these alike; layers keep their scale
     with torch.no_grad():
         for number, (name, value) in enumerate(sorted(network.state_dict().items())):
             if not value.is_floating_point() or name in ("mean", "std"):
@@ -355,8 +353,7 @@ OF_A_PHASE = (
 
 
 def golden_of_presets(folder: Path) -> Values:
-    """Recipe of every preset as it stands; losses of three steps of its first phase at
-    a small size, and scores after them."""
+    """Recipes; losses of three small steps, and scores after them."""
     from benchmark.season.plugins import presets
     from benchmark.train.resumable_loop import optimiser_of
 
@@ -378,7 +375,6 @@ def golden_of_presets(folder: Path) -> Values:
 
 
 def small_config(module: object, options: dict) -> object:
-    """Every size of a layer is small; the other options of a preset stay."""
     names = [field.name for field in dataclasses.fields(module.Config)]
     sizes = {
         n: SIZE
@@ -460,7 +456,7 @@ def images_of(takes: methods.Inputs, count: int, seed: int = 1) -> torch.Tensor:
 
 
 def text_of(takes: methods.Inputs, count: int, seed: int = 2) -> methods.Captions:
-    """Of up to seven words; vectors have the length 1."""
+    # up to seven words; vectors have the length 1
     if takes.text in ("sentence", "phrase"):
         values = torch.from_numpy(numbers(seed, count, SIZES.text))
         return methods.Captions(
@@ -479,8 +475,7 @@ def text_of(takes: methods.Inputs, count: int, seed: int = 2) -> methods.Caption
 
 
 def batch_of(takes: methods.Inputs, phase: methods.Phase, seed: int) -> object:
-    """Eight rows of six groups, or as many phrases of six chains with five proposals an
-    image."""
+    """Retrieval: 8 rows of 6 groups; phrases: 6 chains, 5 proposals an image."""
     ids = torch.tensor([0, 1, 2, 3, 4, 5, 0, 3])
     if phase.captions_per_image > 1:
         ids = ids[:4].repeat_interleave(phase.captions_per_image)
@@ -534,7 +529,6 @@ def golden_of_training(folder: Path) -> Values:
 
 
 def golden_of_cells(folder: Path) -> Values:
-    """Cells of a tiny dataset, trained and evaluated as the stages do."""
     with contextlib.chdir(folder):
         tiny_cells.write_dataset()
         for kind in tiny_cells.KINDS:
@@ -580,7 +574,9 @@ def golden_of_scoring(folder: Path) -> Values:
         relevance = Relevance.of(group_of_image, OWNERS, 5)
         relevant = relevance.matrix
         for name, matrix in scores.items():
-            ranks = whole_matrices.ranks({"i2t": matrix, "t2i": matrix.T}, relevant)
+            ranks = whole_matrices.ranks_by_way(
+                {"i2t": matrix, "t2i": matrix.T}, relevant
+            )
             where = f"{name} scores, {groups}"
             yield f"{where}: ranks", {way: of_way.best for way, of_way in ranks.items()}
             yield f"{where}: metrics", metrics.retrieval_metrics(ranks)
@@ -637,7 +633,6 @@ def golden_of_scoring(folder: Path) -> Values:
 
 
 def by_name(scores: dict) -> dict[str, np.ndarray]:
-    """Scores by the names of the ranks that they count for."""
     return {key.name: of_key for key, of_key in scores.items()}
 
 
@@ -649,7 +644,6 @@ def made_scores(seed: int) -> np.ndarray:
 
 
 def evaluation_of(scores: np.ndarray, group_of_image: np.ndarray, folds: int) -> dict:
-    """What the evaluation of these scores of a test split says, tile by tile."""
     from benchmark.scoring import evaluation
     from benchmark.scoring.ranking import Matrices
     from benchmark.scoring.relevance import Relevance

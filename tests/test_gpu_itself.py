@@ -63,9 +63,7 @@ def there(value: object) -> object:
 
 @pytest.fixture
 def same_lots(monkeypatch):
-    """What is drawn at random is drawn on the CPU: generators of GPUs give other
-    numbers."""
-
+    # generators of GPUs give other numbers
     def on_cpu(draw: Callable) -> Callable:
         return lambda *shape, device=None, **how: draw(*shape, **how).to(
             device or "cpu"
@@ -168,7 +166,6 @@ def test_features_of_images_agree_with_the_cpu():
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("name", FED)
 def test_a_step_waits_for_nothing(name, autocast, tmp_path):
-    """Once the indices of an epoch are sent."""
     begin(DEVICE)
     method, row = presets()[name]
     module = methods.load(method)
@@ -206,7 +203,6 @@ def test_a_step_waits_for_nothing(name, autocast, tmp_path):
 
 
 def played(kind: str, device: str = DEVICE) -> tuple[str, dict]:
-    """History and metrics of a tiny cell, trained and evaluated on a device."""
     history, metrics = tiny_cells.ended_on(device, tiny_cells.cell_of(kind))
     return history.to_csv(), metrics
 

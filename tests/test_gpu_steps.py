@@ -29,8 +29,7 @@ def on_both(captions: Captions) -> Captions:
     return replace(captions, lengths_on_host=captions.lengths)
 
 
-def batch_of(name: str) -> Batch | RegionBatch:
-    """With what the host counts."""
+def batch_with_host_counts(name: str) -> Batch | RegionBatch:
     batch = TRIALS[name].batch(list(range(PAIRS)), PHASES[name])
     if isinstance(batch, RegionBatch):
         counted = {"ids_on_host": batch.chain_ids, "ious_on_host": batch.ious}
@@ -41,7 +40,7 @@ def batch_of(name: str) -> Batch | RegionBatch:
 
 
 def step(model: nn.Module, batch: Batch | RegionBatch, name: str) -> dict[str, Tensor]:
-    """The terms of the loss in a step of every phase, and those under autocast."""
+    """Terms of the loss by phase, and under autocast."""
     terms, device = {}, next(model.parameters()).device
     for phase in PHASES[name]:
         run = SimpleNamespace(model=model.train(), train=SimpleNamespace(device=device))
@@ -62,20 +61,19 @@ def check_float32(tensors: dict[str, Tensor]) -> None:
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
 
 
-def here(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What was on the device, all of it, on the host."""
+def on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     assert all(tensor.is_cuda for tensor in tensors.values())
     return {name: tensor.as_subclass(Tensor) for name, tensor in tensors.items()}
 
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_step_gives_the_losses_and_gradients_of_the_cpu(name):
-    model, batch = TRIALS[name].model(), batch_of(name)
+    model, batch = TRIALS[name].model(), batch_with_host_counts(name)
     other = copy.deepcopy(model)
     expected = step(model, batch, name)
     with pretended():
         terms = step(other.to("cuda"), there(batch), name)
-    torch.testing.assert_close(here(terms), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(on_host(terms), expected, rtol=1e-4, atol=1e-5)
     gradients, others = gradients_of(model), gradients_of(other)
     largest = max(float(gradient.abs().max()) for gradient in gradients.values())
     torch.testing.assert_close(others, gradients, rtol=1e-3, atol=1e-4 * largest)
@@ -100,12 +98,11 @@ def test_encodings_and_scores_are_those_of_the_cpu(name):
     assert faults == ["tolist"] * reads
     check_float32(scores)
     check_float32(rounded)
-    torch.testing.assert_close(here(scores), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(on_host(scores), expected, rtol=1e-4, atol=1e-5)
 
 
 @torch.no_grad()
 def all_scores(model, takes, images: Tensor, captions: Captions) -> dict[str, Tensor]:
-    """What a model gives for pairs, attention too."""
     scores = scores_of(model, takes, images, captions)
     if takes.attention:
         encodings = model.encode_images(images), model.encode_captions(captions)
@@ -176,7 +173,11 @@ FAULTS = [  # a function of a preset's module, what replaces it, what raises, an
 
 @pytest.mark.parametrize(("name", "function", "fault", "use", "error"), FAULTS)
 def test_a_fault_passes_on_a_cpu_alone(name, function, fault, use, error, monkeypatch):
-    module, model, batch = TRIALS[name].module, TRIALS[name].model(), batch_of(name)
+    module, model, batch = (
+        TRIALS[name].module,
+        TRIALS[name].model(),
+        batch_with_host_counts(name),
+    )
     monkeypatch.setattr(module, function, partial(fault, getattr(module, function)))
     use(copy.deepcopy(model), batch, name)
     with pretended(), pytest.raises(error):

@@ -23,7 +23,6 @@ PRINTED, MARGIN = 12.0, 6.0
 
 
 def claim(*kinds: str, **facts: object) -> Claim:
-    """With a part of each kind."""
     presets = ["scan_t2i_avg", "scan_i2t_avg"]
     parts = [{"presets": presets, "metric": "rsum", "kind": kind} for kind in kinds]
     known = {"id": "made", "statement": "S.", "where": "W", "parts": parts}
@@ -46,7 +45,6 @@ def on_set_up(*parts: dict, images: str = "x") -> ClaimOnSetUp:
 
 
 def grade(*differences: float, kind: str = "ordered", **facts: object) -> Graded:
-    """Of a claim of one part in set-ups on other images."""
     tests = [
         on_set_up({"difference": difference} | facts, images=str(number))
         for number, difference in enumerate(differences)
@@ -82,8 +80,7 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
     assert len(part.set_ups) == len(differences)
 
 
-def test_set_ups_that_are_each_undecided_may_decide_together():
-    """But nobody has seen it alone."""
+def test_set_ups_that_are_each_undecided_may_together_be_seen_once():
     of_claim = grade(4.0, 4.0, error=2.5)
     assert of_claim.parts[0].alone == (Conclusion.UNDECIDED,) * 2
     assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 0)
@@ -118,7 +115,6 @@ def test_all_parts_count_and_what_no_set_up_can_judge_leaves_it_open():
 
 
 def test_a_set_up_that_cannot_judge_neither_agrees_nor_makes_it_depend():
-    """Two that differ in size alone, and a blocked one."""
     tests = [
         on_set_up({"difference": 12.0}, images="a"),
         on_set_up({"difference": 7.0}, images="b"),
@@ -163,8 +159,7 @@ def test_a_bias_has_a_direction_in_the_pooled_verdict_too(
     assert grade(difference, favours=favours).grade == expected
 
 
-def test_the_same_images_are_pooled_image_by_image():
-    """An image that is easy in both set-ups counts once."""
+def test_an_image_that_two_set_ups_share_counts_once():
     drawn = np.random.default_rng(0).normal(size=500)
     noise = {0: drawn / np.linalg.norm(drawn)}
     finding = on_set_up({"difference": 3.0}).finding
@@ -226,9 +221,66 @@ def test_few_made_up_experiments_are_graded_wrongly(kind, effect, wrong, count):
 def drawn_on_set_up(
     rng: np.random.Generator, effect: float, error: float, images: str
 ) -> ClaimOnSetUp:
-    """Half of the variance is of images, half of trainings, known from 40."""
+    # half of the variance is of images, half of trainings
     luck = error**2 / 2
     part = SeedPart((1,), luck * rng.chisquare(40) / 40, 0.0, 40, is_own=False)
     doubt = Doubt(images=luck, interaction=0.0, image_count=1000, seeds=(part,))
     difference = effect + error * rng.normal()
     return on_set_up({"difference": difference, "doubt": doubt}, images=images)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("kind", "effects", "wrong"),
+    [
+        ("ordered", (0.0, PRINTED), HOLDING),
+        ("ordered", (MARGIN, MARGIN), FAILING),
+        ("alike", (MARGIN, 0.0), HOLDING),
+        ("alike", (0.0, 0.0), FAILING),
+        ("not_better", (MARGIN, -MARGIN), HOLDING),
+        ("not_better", (0.0, 0.0), FAILING),
+    ],
+)
+def test_few_claims_of_two_parts_on_shared_images_are_graded_wrongly(
+    kind, effects, wrong, count
+):
+    """Of 2,000: at most 5%. Half of the luck of an image is the same in all set-ups, and
+    in both parts."""
+    rng, grades = np.random.default_rng(12), []
+    for _ in range(2000):
+        error = float(rng.uniform(MARGIN / 3, MARGIN))
+        tests = drawn_on_shared_images(rng, effects, error, count)
+        (of_claim,) = graded([(claim(*[kind] * len(effects)), tests)])
+        grades.append(of_claim.grade)
+    assert np.isin(grades, wrong).mean() <= 0.05
+    assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
+
+
+def drawn_on_shared_images(
+    rng: np.random.Generator, effects: tuple[float, ...], error: float, count: int
+) -> list[ClaimOnSetUp]:
+    """Half of the variance is of 200 images, half of trainings, known from 40."""
+    image_count = 200
+    luck = error**2 / 2
+    spread = np.sqrt(luck * image_count)  # of a single image
+    shared_G = rng.normal(size=image_count)
+    tests = []
+    for _ in range(count):
+        facts, noise = [], {}
+        for index, effect in enumerate(effects):
+            own_G = rng.normal(size=image_count)
+            luck_G = spread * (shared_G + own_G) / np.sqrt(2)
+            noise[index] = (luck_G - luck_G.mean()) / image_count
+            seen = luck * rng.chisquare(40) / 40
+            part = SeedPart((1,), seen, 0.0, 40, is_own=False)
+            images = float(noise[index] @ noise[index])
+            doubt = Doubt(
+                images=images, interaction=0.0, image_count=image_count, seeds=(part,)
+            )
+            training = np.sqrt(luck) * rng.normal()
+            difference = effect + luck_G.mean() + training
+            facts.append({"difference": difference, "doubt": doubt})
+        finding = on_set_up(*facts).finding
+        tests.append(ClaimOnSetUp(finding=finding, images="x", noise=noise))
+    return tests

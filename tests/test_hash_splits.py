@@ -36,5 +36,5 @@ def test_groups_are_taken_from_train_by_the_highest_hashes():
     # the first split has the highest hash, whatever it is called
     assert set(groups[two == "test"]) == {"e", *groups[one == "val"]}
     assert two.isin(["train", "val", "test"]).all()
-    with refused("option val and test", "more than 2 + 2", "4"):
+    with refused("val and test", "more than 2 + 2", "4"):
         hash_splits.with_taken(known, groups, {"test": 2, "val": 2})

@@ -15,7 +15,7 @@ from benchmark.features import hglmm
 
 
 def mixture_of(K: int, E: int, seed: int = 0) -> hglmm.Mixture:
-    """Overlapping components of both families, with unequal priors."""
+    """Overlapping; both families, unequal priors."""
     rng = np.random.default_rng(seed)
     laplacian = (np.arange(K * E).reshape(K, E) + seed) % 2 == 0
     prior = np.arange(1, K + 1) / np.arange(1, K + 1).sum()
@@ -38,7 +38,7 @@ def nested(mixture: hglmm.Mixture) -> tuple:
 
 
 def samples(count: int, E: int = 4, seed: int = 0) -> np.ndarray:
-    """Half of the dimensions heavy-tailed, in two clouds."""
+    """Two clouds; half of the dimensions heavy-tailed."""
     rng = np.random.default_rng(seed)
     x = np.where(
         np.arange(E) % 2, rng.laplace(size=(count, E)), rng.normal(size=(count, E))
@@ -92,7 +92,7 @@ def test_gradients_are_the_oracles():
         np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_gradients_by_hand():
+def test_gradients_are_those_by_hand():
     """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| -
     1."""
     standard = gaussians(np.zeros((1, 2)), np.ones((1, 2)))
@@ -109,8 +109,7 @@ def test_gradients_by_hand():
 def oracle_vectors(
     captions: list[str], is_train: np.ndarray, words: Words, K: int
 ) -> np.ndarray:
-    """Fisher vectors of captions, zero without known words; only ICA is
-    scikit-learn's."""
+    # only ICA is scikit-learn's
     known = [[word for word in tokenise(text) if word in words] for text in captions]
     train = [row for row, fitted in zip(known, is_train, strict=True) if fitted]
     seen = sorted({word for row in train for word in row})

@@ -34,8 +34,7 @@ PARAMS = params_of()
 
 
 class Stub(nn.Module):
-    """Mean colours of squares of 4 x 4 pixels, after a batch norm that scales each
-    channel."""
+    """Mean colours, 4 x 4 pixels each, after a scaling batch norm."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,12 +74,11 @@ def data_of() -> Prepared:
         image_id=NAMED
     )
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
-    return builders.on_disk(images, pd.DataFrame(), regions)
+    return builders.prepared_on_disk(images, pd.DataFrame(), regions)
 
 
 @pytest.fixture
 def stage(monkeypatch):
-    """Encode proposals with the stub in an empty folder, three pictures at a time."""
     monkeypatch.setattr(images, "CHUNK_OF_BOXES", 3)
     monkeypatch.setattr(standardisation, "BLOCK", 50)
     opened: list[str] = []
@@ -119,7 +117,7 @@ def stage(monkeypatch):
 
 
 def quarters(picture: Image.Image, box: tuple) -> np.ndarray:
-    """Mean colours of the four quarters of a box, row by row: counted in pixels."""
+    """Mean colours, row by row, counted in pixels."""
     pixels = np.asarray(picture, dtype=float) / 255
     x0, y0, x1, y1 = box
     middle_x, middle_y = (x0 + x1) // 2, (y0 + y1) // 2
@@ -198,8 +196,8 @@ def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
 
 
 def write_boxes(folder: str = "raw/boxes") -> dict[str, np.ndarray]:
-    """Files of one to six boxes per image, but no box for the third."""
     Path(folder).mkdir(parents=True)
+    # one to six boxes an image, none for the third
     boxes = {}
     for n, image_id in enumerate(IDS):
         few = 0 if n == 2 else n % 6 + 1

@@ -53,7 +53,6 @@ def raw_folder(tmp_path, monkeypatch) -> None:
 def test_features_come_in_the_order_of_the_images_whatever_the_blocks(
     name, monkeypatch
 ):
-    """Pooled ones are the mean of the regions, where a format has those."""
     given = getattr(made, name)()
     expected = {"pooled": first_of(USED)}
     if name not in POOLED:
@@ -83,9 +82,7 @@ def test_channels_are_standardised_by_the_training_images(name):
         )
 
 
-def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
-    """Not of another one in the raw folder; and a folder before the name does not
-    matter."""
+def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it_and_of_no_other():
     made.mat_with_json()
     (RAW / "fc7").mkdir()
     for name in ("vgg_feats.mat", "dataset_flickr30k.json"):

@@ -72,8 +72,9 @@ def test_means_of_folds_have_more_decimals():
 @pytest.mark.parametrize("decimals", [1, 2, 3])
 @pytest.mark.parametrize("folds", [1, 5])
 @pytest.mark.parametrize("cut", [False, True])
-def test_what_ranks_give_is_never_called_wrong(decimals, folds, cut):
-    """Rounded or cut off, of methods from good to random."""
+def test_rounded_or_cut_off_numbers_of_real_ranks_are_never_called_wrong(
+    decimals, folds, cut
+):
     rng = np.random.default_rng(decimals)
     for quality in (0.0, 0.5, 1.0, 2.0, 4.0):
         numbers = {}

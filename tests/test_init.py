@@ -29,8 +29,7 @@ def folder(tmp_path, monkeypatch):
     Path("my pets").mkdir()
 
 
-def write(count: int) -> None:
-    """Images with two captions each, in COCO's format."""
+def write_coco(count: int) -> None:
     rng = np.random.default_rng(0)
     for number in range(count):
         pixels = rng.integers(0, 255, (20, 20, 3), np.uint8)
@@ -46,8 +45,7 @@ def write(count: int) -> None:
     )
 
 
-def write_lines(count: int, *splits: str) -> None:
-    """Lines with one caption each, and splits in turn."""
+def write_jsonl(count: int, *splits: str) -> None:
     rows = [{"image": f"{n}.png", "caption": "x"} for n in range(count)]
     for number, row in enumerate(rows if splits else ()):
         row["split"] = splits[number % len(splits)]
@@ -55,7 +53,7 @@ def write_lines(count: int, *splits: str) -> None:
 
 
 def test_a_folder_becomes_the_active_season(capsys):
-    write(12)
+    write_coco(12)
     assert main(["init", "my pets"]) == 0
     printed = capsys.readouterr().out
     assert "12 images, 24 captions" in printed and "train 9, val 1, test 2" in printed
@@ -80,7 +78,7 @@ def test_a_folder_becomes_the_active_season(capsys):
 def test_the_test_split_is_large_enough_where_it_can_be(
     images, test, val, is_conclusive
 ):
-    write_lines(images)
+    write_jsonl(images)
     counted = init.count(Path("my pets"), None)
     assert (counted.test, counted.val, counted.is_conclusive) == (
         test,
@@ -93,8 +91,7 @@ def test_the_test_split_is_large_enough_where_it_can_be(
 @pytest.mark.parametrize(
     ("images", "name"), [(9, "2024-05-01"), (160, "on"), (5000, "null"), (100_000, "s")]
 )
-def test_every_season_file_can_be_resolved(images, name):
-    """Whatever the folder is called, in YAML too."""
+def test_a_season_file_can_be_resolved_whatever_its_folder_is_called(images, name):
     counted = init.Counted(images, 5 * images, False, images // 10, images // 5)
     Path("s.yaml").write_text(
         init.season_text(name, Path('a "b" \\ c'), "x.json", counted)
@@ -107,8 +104,7 @@ def test_every_season_file_can_be_resolved(images, name):
     assert is_scaled == (counted.trained < init.LARGE)
 
 
-def refused(*words: str) -> UserError:
-    """The error of an `init` that writes no season."""
+def refused_without_season(*words: str) -> UserError:
     error = refusal(init, *words)
     assert not Path("seasons/my_pets").exists() and not Path("local.yaml").exists()
     assert Path("params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
@@ -116,25 +112,29 @@ def refused(*words: str) -> UserError:
 
 
 def test_what_cannot_be_read_leaves_no_season():
-    check(refused("nowhere"), where="nowhere", found="none")
-    check(refused("my pets"), expected="one annotation file")
-    write(12)
+    check(refused_without_season("nowhere"), where="nowhere", found="none")
+    check(refused_without_season("my pets"), expected="one annotation file")
+    write_coco(12)
     Path("my pets/3.png").write_text("no image")
-    error = refused("my pets")
+    error = refused_without_season("my pets")
     assert (error.within, error.where, error.redo) == ("my pets", "3.png", "init")
     assert "data/raw" not in str(error)
     Path("my pets/3.png").unlink()
-    check(refused("my pets"), where="my pets/3.png", found="nothing")
-    check(refused("my pets", "--name", "shared"), found="reserved")
+    check(refused_without_season("my pets"), where="my pets/3.png", found="nothing")
+    check(refused_without_season("my pets", "--name", "shared"), found="reserved")
 
 
 def test_weights_are_checked_before_anything_is_written(capsys):
-    write(12)
+    write_coco(12)
     Path("w").mkdir()
     words = ("my pets", "--weights-dir", "w")
-    check(refused(*words), expected="mobilenet_v2-*.pth", found="none")
+    check(refused_without_season(*words), expected="mobilenet_v2-*.pth", found="none")
     torch.save({"x": torch.zeros(1)}, "w/mobilenet_v2-1.pth")
-    check(refused(*words), where="mobilenet_v2-1.pth", expected="this network")
+    check(
+        refused_without_season(*words),
+        where="mobilenet_v2-1.pth",
+        expected="this network",
+    )
     weights = models.get_model("mobilenet_v2", weights=None).state_dict()
     torch.save(weights, "w/mobilenet_v2-1.pth")
     pytest.importorskip("timm")

@@ -12,7 +12,7 @@ OWNERS = torch.tensor([0, 0, 1, 2])
 
 
 def split() -> SplitInputs:
-    """Three images with four captions of one, two, three and four words."""
+    """Three images, four captions."""
     lengths = torch.arange(1, 5)
     words = torch.arange(1, 5) * (torch.arange(4) < lengths[:, None])
     return SplitInputs(

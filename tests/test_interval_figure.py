@@ -1,7 +1,7 @@
 """The one figure of numbers with their intervals."""
 
 import pytest
-from made_boards import LOOK, enter_made, points, titles
+from made_boards import LOOK, enter_made, points_of_marker, titles
 
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 
@@ -28,8 +28,8 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
         "second",
     ]
     assert upper.get_ylim()[0] > upper.get_ylim()[1]  # the first one on top
-    assert points(upper, "o") == [[2, places[0]], [2, places[1]]]
-    assert points(upper, "D") == [[0.5, pytest.approx(places[0] + 0.05)]]
+    assert points_of_marker(upper, "o") == [[2, places[0]], [2, places[1]]]
+    assert points_of_marker(upper, "D") == [[0.5, pytest.approx(places[0] + 0.05)]]
     (spans,) = upper.collections
     assert [span[:, 0].tolist() for span in spans.get_segments()] == [
         [1, 3.5],
@@ -39,4 +39,6 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
     assert (band.get_x(), band.get_width()) == (1, 1)
     assert band.get_y() < places[1] < band.get_y() + band.get_height()
     assert titles(upper.figure) == ["l", "other", "true there"]
-    assert lower.get_title(loc="left") == "q" and points(lower, "o")[0][0] == 2
+    assert (
+        lower.get_title(loc="left") == "q" and points_of_marker(lower, "o")[0][0] == 2
+    )

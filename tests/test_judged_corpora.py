@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from layouts import noted
+from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
@@ -15,7 +15,6 @@ def write_jsonl(path: Path, rows: list[dict]) -> None:
 
 
 def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
-    """Images and the captions ka, kb, kc; judged pairs of test."""
     (raw / "qrels").mkdir()
     for name in images:
         (raw / f"{name}.png").write_bytes(b"")
@@ -43,8 +42,8 @@ def test_captions_of_several_images_make_them_a_group(tmp_path):
 
 
 def test_judgements_go_by_the_names_of_their_columns(tmp_path):
-    """Ids of both sides are the same numbers: the place of a column says nothing."""
     (tmp_path / "qrels").mkdir()
+    # ids of both sides are the same numbers: the place of a column says nothing
     image_of = {"0": "2", "1": "0", "2": "1"}
     for number in image_of:
         (tmp_path / f"{number}.png").write_bytes(b"")
@@ -82,7 +81,9 @@ def test_captions_and_images_keep_the_names_of_a_corpus(tmp_path):
     tables = folder.read_for_score(tmp_path)
     assert tables.captions.index.tolist() == ["ka", "kb", "kc"]
     assert tables.captions["image_id"].tolist() == ["a", "b", "c"]
-    assert len(tables.notes) == 1 and noted(tables, "corpus.jsonl", "metadata.split.")
+    assert len(tables.notes) == 1 and in_one_note(
+        tables, "corpus.jsonl", "metadata.split."
+    )
 
 
 def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
@@ -96,7 +97,7 @@ def test_a_corpus_as_a_table_goes_by_names_and_knows_quotation_marks(tmp_path):
 
 def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
     small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
-    with refused("qrels/test.tsv: kb", "a, too", "b", "all captions of a group"):
+    with refused("qrels/test.tsv: kb", "a, too", "b", "captions of a group"):
         folder.read(tmp_path)
 
 
@@ -104,7 +105,9 @@ def test_what_is_not_judged_is_told(tmp_path):
     small_judgements(tmp_path, "ka a", "kb b", images="abcd")
     tables = folder.read(tmp_path)
     assert tables.images["split"].tolist() == ["test", "test", "unused", "unused"]
-    assert noted(tables, "1 captions", ": kc.") and noted(tables, "2 images", ": c, d.")
+    assert in_one_note(tables, "1 captions", ": kc.") and in_one_note(
+        tables, "2 images", ": c, d."
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,9 @@ def test_what_is_not_judged_is_told(tmp_path):
         ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
     ],
 )
-def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found):
+def test_judgements_that_are_wrong_are_refused(
+    tmp_path, name, text, where, expected, found
+):
     small_judgements(tmp_path, "ka a", "kb b", "kc c")
     (tmp_path / name).write_text(text)
     with refused(where, expected, found):

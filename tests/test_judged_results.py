@@ -18,7 +18,6 @@ ASKED = Question(kind=ORDERED, metric=None, margin=None)
 
 
 def result(name: str, hits: np.ndarray, clusters: np.ndarray | None = None) -> Result:
-    """Hits of queries of one direction, with one seed."""
     keys = [["i2t"] * len(hits), list(map(str, range(len(hits))))]
     index = pd.MultiIndex.from_arrays(keys, names=KEY)
     owner = np.arange(len(hits)) if clusters is None else clusters

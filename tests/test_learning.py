@@ -23,10 +23,10 @@ LEARNED = {
         True,
     ),
     "the next caption": (NEXT, False),
-    "true ones and the next alike": (OWN + NEXT, False),
-    "the other way round": (-OWN, False),
+    "true and next alike": (OWN + NEXT, False),
+    "reversed": (-OWN, False),
     "all alike": (torch.ones(PAIRS, PAIRS), False),
-    "one caption for all": (torch.ones(PAIRS, 1) * OWN[0], False),
+    "one for all": (torch.ones(PAIRS, 1) * OWN[0], False),
     "not a number": (OWN / 0, False),
 }
 
@@ -100,9 +100,9 @@ def test_wrong_pairs_are_trained_to_the_end_with_every_rate(monkeypatch):
 
 
 def test_the_phases_of_a_recipe_teach_one_after_another(tmp_path):
-    """The first one trains images alone, the second one captions."""
     source = Path(METHODS["plain"][0]).read_text(encoding="utf-8")
     one = "Phase(epochs=config.epochs, learning_rates=(0.01,) * config.epochs, batch_size=8)"
+    # the first one trains images alone, the second one captions
     two = f"{one[:-1]}, terms=('images',)), {one[:-1]}, terms=('captions',))"
     loss = source[source.index("        images, texts =") :]
     classes = """        share = self.share.weight.T

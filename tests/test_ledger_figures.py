@@ -1,7 +1,8 @@
 """The ledger as a figure."""
 
 import pytest
-from made_boards import enter_made, points, titles
+from facts import holds
+from made_boards import enter_made, points_of_marker, titles
 from made_ledger import judged, season
 
 from benchmark.boards.claim_ledger import ledger
@@ -27,15 +28,14 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
         rows_of(judged("holds", SCAN[0].id), judged("undecided", DENIED.id))
     )
     asserted, denied = figure.axes
-    assert [x for x, _ in points(asserted, "o")] == [0.5]
-    assert [x for x, _ in points(asserted, "|")] == [1.0]
+    assert [x for x, _ in points_of_marker(asserted, "o")] == [0.5]
+    assert [x for x, _ in points_of_marker(asserted, "|")] == [1.0]
     (span,) = asserted.collections[0].get_segments()
     assert span[:, 0].tolist() == [0.25, 0.75]
-    assert points(denied, "o")[0][0] == pytest.approx(2 / 1.5)  # in margins
+    assert points_of_marker(denied, "o")[0][0] == pytest.approx(2 / 1.5)  # in margins
     assert (denied.patches[0].get_x(), denied.patches[0].get_width()) == (-1, 2)
-    assert {"Data (s)", "printed in the paper", "holds in this test"} <= set(
-        titles(figure)
-    )
+    legend = "\n".join(titles(figure))
+    assert holds(legend, "Data (s)", "printed", "holds")
 
 
 # Boards ---

@@ -67,9 +67,7 @@ def test_a_lesson_gives_the_answer_first_and_then_an_exercise(path):
     assert first.startswith(f"# {path.stem[0]}. ") and "**The answer first.**" in first
     (exercise,) = (text for text in others if "## Now you" in text)
     sources = ["".join(cell["source"]) for cell in read(path)["cells"]]
-    assert "assert " in "\n".join(sources[sources.index(exercise) :]), (
-        "a check of the answer"
-    )
+    assert "assert " in "\n".join(sources[sources.index(exercise) :])
     for link in LINK.findall("\n".join([first, *others])):
         assert (path.parent / link).exists(), link
 

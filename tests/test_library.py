@@ -100,7 +100,7 @@ def test_ranks_of_a_matrix_are_judged_by_rsum(capsys):
     assert of_array.levels[0] == pytest.approx(better["t2i_r1"], rel=1e-5)
 
 
-def test_a_printed_number(capsys):
+def test_a_printed_number_is_judged_as_on_the_command_line(capsys):
     mine = hits(1, 0.6)
     write("mine.csv", mine, np.arange(COUNT))
     (facts,) = told(capsys, "judge", "mine.csv", "--printed", "71.20")
@@ -137,7 +137,7 @@ def test_embeddings_are_scored_by_cosines():
     assert same["i2t_r1"] == pytest.approx(100 / 3)
 
 
-def test_printed_and_plan(capsys):
+def test_printed_and_plan_give_what_the_commands_give(capsys):
     facts = told(capsys, "printed", "scan/1")
     found = rematch.printed("scan/1")
     assert list(found) == facts and len(found.to_frame()) > len(found)
@@ -173,7 +173,7 @@ def test_a_table_is_audited(capsys):
         (lambda: rematch.judge("a.csv", "a.csv"), "a.csv"),
         (lambda: rematch.judge("none.csv", "other.csv"), "found nothing"),
         (lambda: rematch.judge(["a", "b"], [1, 0]), "numbers (queries,)"),
-        (lambda: rematch.judge([1, 0], [1, 0], clusters=[1]), "one for each of 2"),
+        (lambda: rematch.judge([1, 0], [1, 0], clusters=[1]), "each of 2"),
         (lambda: rematch.judge([1] * 9, [1] * 8), "expected"),
         (lambda: rematch.judge([-1] * 9, [0] * 9, ranks=True), "not found among"),
         (lambda: rematch.judge(pd.DataFrame({"q": [1]}), [1]), "the columns query"),

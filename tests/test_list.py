@@ -9,7 +9,7 @@ from benchmark.__main__ import main
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
-def test_lists(capsys):
+def test_lists_have_what_is_there(capsys):
     for what, expected in {
         "methods": {"scan", "two_branch_embedding"},
         "presets": {"scan_t2i_avg", "two_branch_constraints", "scan_t2i_avg_i2t_lse"},

@@ -40,7 +40,7 @@ def test_hinges_of_wrong_captions_and_images_by_hand():
     torch.testing.assert_close(images, torch.tensor([[0.0, 0.5], [0.0, 0.0]]))
 
 
-def test_rows_of_one_group():
+def test_rows_of_one_group_are_no_negatives():
     assert losses.pairs_within(IDS) == 4
     assert losses.first_of_its_group(IDS).tolist() == [1, 0, 1, 1, 0]
     assert losses.differ(IDS)[0].tolist() == [0, 0, 1, 1, 1]

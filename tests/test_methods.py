@@ -98,7 +98,7 @@ def test_nothing_is_computed_that_processors_approximate(name):
 def test_what_a_model_offers_is_declared(name, offer):
     module = methods.load(name)
     of_method = [trial for trial in TRIALS.values() if trial.module is module]
-    assert of_method, "a method without a preset"
+    assert of_method
     declared = any(getattr(trial.takes, offer) for trial in of_method)
     assert declared == hasattr(module.Model, offer)
 

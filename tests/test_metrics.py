@@ -16,8 +16,7 @@ SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its met
 INTERVAL = {"overlap_s_low", "overlap_s_high"}
 
 
-def found_of_7(ranks: Ranks) -> np.ndarray:
-    """Percent of a query's relevant items that are among the first 7."""
+def percent_found_of_7(ranks: Ranks) -> np.ndarray:
     hits = np.bincount(ranks.queries, ranks.values < 7, minlength=len(ranks))
     return 100 * hits / ranks.counts
 
@@ -26,9 +25,9 @@ def test_a_metric_of_all_relevant_items_is_one_entry(monkeypatch):
     entry = metrics.Metric(
         name="of7",
         heading="of 7",
-        formula="share of the relevant items that are among the first 7",
-        compute=lambda ranks: float(found_of_7(ranks).mean()),
-        of_queries=found_of_7,
+        formula="share of the first 7",
+        compute=lambda ranks: float(percent_found_of_7(ranks).mean()),
+        of_queries=percent_found_of_7,
         directions=metrics.ALL,
         needs_all=True,
         **metrics.PERCENT,
@@ -67,13 +66,12 @@ def test_metrics_are_those_of_loops(seed):
             )
 
 
-def measured(rng: np.random.Generator) -> dict:
-    """All that can be measured of made-up scores."""
+def all_metrics(rng: np.random.Generator) -> dict:
     relevance = Relevance.of(np.arange(8), np.repeat(np.arange(8), 2), folds=2)
     relevant = relevance.matrix
     scores = {"i2t": np.clip(rng.normal(0.3 * relevant, 0.3), -1, 1)}
     scores["t2i"] = scores["i2t"].T
-    numbers = metrics.retrieval_metrics(whole_matrices.ranks(scores, relevant))
+    numbers = metrics.retrieval_metrics(whole_matrices.ranks_by_way(scores, relevant))
     numbers |= whole_matrices.tie_gap(scores, relevant)
     numbers |= whole_matrices.score_metrics(
         scores["i2t"][relevant], scores["i2t"][~relevant]
@@ -90,7 +88,7 @@ def measured(rng: np.random.Generator) -> dict:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_number_of_a_record_is_declared_and_in_its_range(seed):
-    numbers = measured(np.random.default_rng(seed))
+    numbers = all_metrics(np.random.default_rng(seed))
     assert set(numbers) - set(METRICS) == SETTINGS | INTERVAL | {"fold_values"}
     times = {"per_pair", "per_image", "per_caption", "per_batch"}
     lacks = {name for name in set(METRICS) - set(numbers) if METRICS[name].in_records}

@@ -94,7 +94,6 @@ def splits(tables) -> dict[str, str]:
 def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
     raw, restval, of_restval, use
 ):
-    """Images that are judged keep their first five captions."""
     tables = mscoco.read(raw, Options(restval=restval))
     assert splits(tables) == {
         i: of_restval if s == "restval" else s for i, s in SPLITS.items()
@@ -103,7 +102,7 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
     files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
     assert files["391895"] == "val2014/COCO_val2014_000000391895.jpg"
     assert files["60623"] == "train2014/COCO_train2014_000000060623.jpg"
-    assert layouts.noted(tables, "2 images", "restval", use)
+    assert layouts.in_one_note(tables, "2 images", "restval", use)
     for number, (split, _) in IMAGES.items():
         kept = sentences(number)[:5] if split in ("val", "test") else sentences(number)
         rows = tables.captions[tables.captions["image_id"] == str(number)]
@@ -111,8 +110,8 @@ def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
         assert rows["caption_id"].tolist() == [
             f"{number}#{k}" for k in range(len(kept))
         ]
-    assert layouts.noted(tables, "val: 1 of 11 captions", " 554625.")
-    assert layouts.noted(tables, "test: 2 of 17 captions", " 9.")
+    assert layouts.in_one_note(tables, "val: 1 of 11 captions", " 554625.")
+    assert layouts.in_one_note(tables, "test: 2 of 17 captions", " 9.")
 
 
 def test_keys_that_karpathy_has_not_are_told(captions):
@@ -122,12 +121,12 @@ def test_keys_that_karpathy_has_not_are_told(captions):
     data["images"][1]["quality"] = 3
     (captions / mscoco.KARPATHY).write_text(json.dumps(data | {"info": {"year": 1}}))
     keys = "info.year, sentences.is_rejected, sentences.by.who, quality"
-    assert layouts.noted(
+    assert layouts.in_one_note(
         mscoco.read(captions, BARE), "dataset_coco.json: ", f": {keys}."
     )
 
 
-def test_counts_of_the_cards():
+def test_counts_of_the_cards_add_up_to_the_published():
     """By hand: 616,767 captions in all, of which val and test have 25,010 each."""
     full, small = mscoco.card(), mscoco.card(Options(restval=False))
     assert full.expected_images == {"train": 82783 + 30504, "val": 5000, "test": 5000}
@@ -161,13 +160,13 @@ def test_archives_give_the_same(raw, packed):
     assert {f"{name}.zip" for name in packed} <= files
 
 
-def test_features_without_pictures(captions):
+def test_precomputed_features_need_no_pictures(captions):
     tables = mscoco.read(captions, Options(annotations="precomp"))
     used = {i: "train" if split == "restval" else split for i, split in SPLITS.items()}
     assert splits(tables) == used
     ids = tables.images["image_id"]
     assert ids[tables.images["split"] == "test"].tolist() == STEMS["testall"]
     assert set(tables.images["file"]) == {""}
-    assert layouts.noted(tables, "9 of 9 images")
+    assert layouts.in_one_note(tables, "9 of 9 images")
     with refused(found="nothing", do="place train2014/ and val2014/"):
         mscoco.pictures(captions, Options(annotations="precomp"))("")

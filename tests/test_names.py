@@ -7,7 +7,7 @@ from benchmark.core import names
 
 
 @pytest.mark.parametrize("name", ["a", "7", "scan_t2i-avg", "x" * 64])
-def test_names_that_may_be(name):
+def test_plain_names_are_taken_as_they_are(name):
     assert names.checked_name(name, "here") == name
 
 
@@ -18,7 +18,7 @@ def test_names_that_may_not_be(name):
 
 
 @pytest.mark.parametrize("path", ["a", "a/b.jpg", "./a//b.jpg", "...", "é"])
-def test_paths_inside(path):
+def test_paths_inside_a_folder_are_taken(path):
     assert not names.leads_outside(path)
     assert "//" not in names.inside(path, "here", "correct it")
 

@@ -85,7 +85,7 @@ def test_imitated_processors_of_both_makers_give_the_same_bytes(pinned, processo
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_wide_processor(), reason="needs a processor with AVX-512")
+@pytest.mark.skipif(not has_wide_processor(), reason="no AVX-512")
 def test_without_the_pins_the_bytes_are_others(pinned):
     native = json.loads(run("-c", PARTS, **{numerics.MODE: numerics.NATIVE}))
     same = {name for name in pinned if native[name] == pinned[name]}

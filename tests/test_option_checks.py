@@ -13,7 +13,7 @@ def test_numbers_that_are_too_small_or_none(value):
     option_checks.check_number("pets", "train", 1, 1)
 
 
-def test_choices():
+def test_a_choice_that_is_none_is_refused():
     option_checks.check_choice("pets", "split", "a", ("a", "b"))
     with refused("pets: option split", "a, b", "'c'"):
         option_checks.check_choice("pets", "split", "c", ("a", "b"))

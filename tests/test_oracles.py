@@ -43,7 +43,7 @@ class TestScan:
         assert scan.relevance_i2t([[1.0, 0.0]], [[-1.0, 0.0]], 4.0) == [-1.0]
         assert scan.relevance_t2i([[1.0, 0.0]], [[-1.0, 0.0]], 4.0) == [-1.0]
 
-    def test_pooling(self):
+    def test_pooling_is_as_by_hand(self):
         assert scan.lse([0.3], 6.0) == pytest.approx(0.3)
         assert scan.lse([0.3, 0.3], 2.0) == pytest.approx(0.3 + math.log(2) / 2)
         assert scan.lse([math.log(2), math.log(3)], 2.0) == pytest.approx(
@@ -54,7 +54,7 @@ class TestScan:
         assert scan.summation([0.25, -0.5, 1.0]) == 0.75
         assert scan.maximum([0.25, -0.5, 1.0]) == 1.0
 
-    def test_sum_max(self):
+    def test_sum_max_is_as_by_hand(self):
         # dot products [[2, -1, 0], [0, -3, 5]]
         regions, words = (
             [[1.0, 0.0], [0.0, 1.0]],
@@ -63,11 +63,11 @@ class TestScan:
         assert scan.sum_max_t2i(regions, words) == 2 - 1 + 5
         assert scan.sum_max_i2t(regions, words) == 2 + 5
 
-    def test_sum_hinge(self):
+    def test_sum_hinge_is_as_by_hand(self):
         # sentences 0.1 + 0.15 + 0.35, images 0.15 + (0.3 + 0.45)
         assert scan.sum_hinge(SCORES, IDS, 0.2) == pytest.approx(1.5)
 
-    def test_hardest_hinge(self):
+    def test_hardest_hinge_is_as_by_hand(self):
         # sentences 0.1 + 0.15 + 0.35, images 0.15 + 0 + 0.45
         assert scan.hardest_hinge(SCORES, IDS, 0.2) == pytest.approx(1.2)
         assert scan.hardest_hinge(SCORES, [1, 1, 1], 0.2) == 0
@@ -87,7 +87,7 @@ class TestTwoBranch:
             (3, 4.76 / 12, 3.76 / 12, 0.208 / 6),
         ],
     )
-    def test_hand_example_terms(self, k, forth, back, neighbours):
+    def test_terms_of_the_hand_example_are_as_by_hand(self, k, forth, back, neighbours):
         images, texts = two_branch.HAND_IMAGES, two_branch.HAND_TEXTS
         batch = (images, texts, two_branch.HAND_IDS)
         assert two_branch.bidirectional(*batch, 1.0, 1.0, 0.0, k) == pytest.approx(
@@ -105,13 +105,13 @@ class TestTwoBranch:
 
 
 class TestRanking:
-    def test_ranks(self):
+    def test_ties_count_against_the_query(self):
         scores = [[0.9, 0.5, 0.9, 0.1]] * 4
         # a tie lost; a tie between relevant items; two irrelevant items ahead; the last
         # of all
-        assert ranking.ranks(scores, [{0}, {0, 2}, [3, 1], (3,)]) == [1, 0, 2, 3]
+        assert ranking.best_ranks(scores, [{0}, {0, 2}, [3, 1], (3,)]) == [1, 0, 2, 3]
 
-    def test_summaries(self):
+    def test_recalls_and_median_are_as_by_hand(self):
         assert ranking.recall_at([0, 1, 2, 7], 1) == 25
         assert ranking.recall_at([0, 1, 2, 7], 2) == 50
         assert ranking.recall_at([0, 1, 2, 7], 10) == 100
@@ -119,7 +119,7 @@ class TestRanking:
         assert ranking.median_rank([7, 0, 2]) == 3
         assert ranking.mean_rank([0, 1, 2, 7]) == 3.5
 
-    def test_overlap(self):
+    def test_overlap_is_as_by_hand(self):
         p, q = [0.1, 0.3, 0.3, 0.9], [0.1, 0.6, 0.9, 1.0]
         # shares 1/4, 1/2, 0, 1/4 and 1/4, 0, 1/4, 1/2
         assert ranking.overlap(p, q, 4, 0.0, 1.0) == 0.5

@@ -71,7 +71,7 @@ RECIPES = [  # method, options, phases
 
 
 @pytest.mark.parametrize(("method", "options", "expected"), RECIPES)
-def test_recipes(method, options, expected):
+def test_recipes_are_those_of_the_papers(method, options, expected):
     module = methods.load(method)
     for phase, facts in zip(
         module.recipe(module.Config(**options)), expected, strict=True
@@ -108,7 +108,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("method", INPUTS)
-def test_inputs(method):
+def test_inputs_are_those_of_the_papers(method):
     module = methods.load(method)
     assert module.inputs(module.Config()) == Inputs(**INPUTS[method])
 
@@ -121,15 +121,19 @@ def fc(into: int, out: int) -> int:
     return into * out + out
 
 
-def norm(size: int) -> int:
-    """Scale and shift of a batch norm."""
+def norm_parameters(size: int) -> int:
     return 2 * size
 
 
 def block(into: int, middle: int, out: int) -> int:
     """Of the text CNN: convolutions without bias, each with a batch norm."""
     convolutions = into * middle + 2 * middle * middle + middle * out
-    return convolutions + norm(middle) + norm(middle) + norm(out)
+    return (
+        convolutions
+        + norm_parameters(middle)
+        + norm_parameters(middle)
+        + norm_parameters(out)
+    )
 
 
 def text_cnn() -> int:
@@ -140,7 +144,7 @@ def text_cnn() -> int:
         *((3, 300, 128, 256), (4, 256, 512, 512)),
         *((6, 512, 1024, 1024), (3, 1024, 2048, 2048)),
     ):
-        total += block(into, middle, out) + into * out + norm(out)
+        total += block(into, middle, out) + into * out + norm_parameters(out)
         total += (depth - 1) * block(out, out // 4, out)
     return total
 
@@ -148,18 +152,22 @@ def text_cnn() -> int:
 GRU = 3 * 1024 * (300 + 1024 + 2)  # three gates; PyTorch's two biases each
 OF_WORDS = fc(2048, 1024) + 8481 * 300
 # second and third layer of CycleMatch
-LATENT = 2048 * 512 + norm(512) + 512 * 512 + norm(512)
+LATENT = 2048 * 512 + norm_parameters(512) + 512 * 512 + norm_parameters(512)
 CYCLE = fc(2048, 2048) + fc(4096, 2048) + 2 * LATENT  # with both first layers
-BRANCHES = fc(4096, 2048) + fc(6000, 2048) + 2 * (fc(2048, 512) + norm(512))
+BRANCHES = fc(4096, 2048) + fc(6000, 2048) + 2 * (fc(2048, 512) + norm_parameters(512))
 FIRST = fc(4096, 1024) + fc(6000, 1024)  # of phrases
 LAST = fc(512, 256) + fc(256, 1)
-HEAD = 2048 * 2048 + norm(2048) + 2048 * 2048
+HEAD = 2048 * 2048 + norm_parameters(2048) + 2048 * 2048
 GPO = 2 * 3 * 32 * (32 + 32 + 2) + 32
-REGIONS = fc(2048, 1024) + fc(2048, 512) + fc(512, 1024) + norm(512)
-TEXT_CNN = 20_075 * 300 + norm(300) + text_cnn()
-SECOND = 2 * (fc(1024, 512) + norm(512))  # of phrases, after the first layers
+REGIONS = fc(2048, 1024) + fc(2048, 512) + fc(512, 1024) + norm_parameters(512)
+TEXT_CNN = 20_075 * 300 + norm_parameters(300) + text_cnn()
+SECOND = 2 * (
+    fc(1024, 512) + norm_parameters(512)
+)  # of phrases, after the first layers
 JOINT = fc(512, 512) + LAST
-FOURTH = 512 * 6144 + norm(6144)  # the last layers of both mappings of a cycle
+FOURTH = 512 * 6144 + norm_parameters(
+    6144
+)  # the last layers of both mappings of a cycle
 TOKENS, VECTORS = (2048, 8481), (4096, 6000)
 
 COUNTS = [  # method, options, sizes of image, text and classes, parameters

@@ -39,7 +39,7 @@ def view(**changes):
 
 
 def person(**changes):
-    """Somebody of whom every colour is another one."""
+    # every colour is another one
     values = {
         "build": "average",
         "skin": "light",
@@ -92,9 +92,8 @@ def test_every_image_has_two_different_captions_that_say_something(tables):
 
 
 def differing(a, b):
-    """The attributes in which two persons differ; the colour of a hat or bag comes with
-    it."""
     kinds = [kind for kind in VALUES if getattr(a, kind) != getattr(b, kind)]
+    # the colour of a hat or bag comes with it
     return [k for k in kinds if k.removesuffix("_colour") not in set(kinds) - {k}]
 
 
@@ -116,8 +115,7 @@ def test_nobody_occurs_twice_and_a_family_differs_in_one_attribute_and_stays_in_
 # Pictures -----------------------------------------------------------------------------
 
 
-def gap(a, b):
-    """Pixels in which two pictures differ clearly."""
+def clearly_different_pixels(a, b):
     return int((np.abs(np.asarray(a, int) - np.asarray(b, int)).max(axis=2) > 24).sum())
 
 
@@ -131,7 +129,7 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
             continue
         value = others(VALUES[kind], getattr(someone, kind), rng)[0]
         other = people._changed(someone, kind, value, rng)
-        difference = gap(draw(someone, how), draw(other, how))
+        difference = clearly_different_pixels(draw(someone, how), draw(other, how))
         if kind in visible(someone, how):
             assert difference > 12, (someone, other, how)
         else:

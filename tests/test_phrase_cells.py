@@ -12,12 +12,18 @@ import pytest
 import tiny_cells
 import torch
 from refusals import refused
-from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_cell
+from tiny_cells import (
+    cell_of,
+    evaluated,
+    fusion_of,
+    history_of,
+    scores_on_test,
+    train_cell,
+)
 
 from benchmark.boards import season_boards
 from benchmark.contracts.methods import Captions, NotApplicableError
 from benchmark.core.departures import Aspect
-from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.core.records import Costs
 from benchmark.data.feature_folders import sha256_of_items, write_card
@@ -51,9 +57,8 @@ def some_boxes(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def dataset(tmp_path, monkeypatch) -> None:
-    """The tiny dataset with three phrases an image, of which two have a right proposal.
-    Image 20 has two proposals; the first caption of an image has two phrases, the last
-    one the third."""
+    """Three phrases an image, two with a right proposal; image 20 has two proposals;
+    first captions have two phrases, last ones the third."""
     rng = np.random.default_rng(3)
     boxes, truths = some_boxes(rng, USED, P), some_boxes(rng, USED, 3)
     boxes[:, 1], boxes[:, 0] = truths[:, 0], truths[:, 1]
@@ -254,8 +259,6 @@ def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
 
 
 class Dot(torch.nn.Module):
-    """Scores a region and a phrase by the product of their first four numbers."""
-
     def encode_images(self, images):
         return (images[:, :4],)
 
@@ -267,7 +270,7 @@ class Dot(torch.nn.Module):
 
 
 class Centred(Dot):
-    """Scores that hang on which regions are scored together."""
+    """Depends on which regions are scored together."""
 
     def similarity(self, images, captions):
         return (images[0] - images[0].mean(0)) @ captions[0].T
@@ -288,18 +291,16 @@ def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
     score_checks.check_nearest_regions(Dot(), bare, of_bare)
     vectors = inputs.vectors.clone()
     vectors[inputs.vector_of_phrase[0]] = torch.nan
-    with pytest.raises(RefusedError, match="scores are NaN or infinite"):
+    with pytest.raises(RefusedError, match="NaN"):
         model_scores.nearest_regions(Dot(), replace(inputs, vectors=vectors))
 
 
 def test_other_phrases_or_none_have_no_inputs():
     data, cell = read("tiny"), phrase_cell()
-    with pytest.raises(
-        NotApplicableError, match="^tiny: the val split has no phrases with boxes$"
-    ):
+    with pytest.raises(NotApplicableError, match="^tiny: .*val"):
         phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
-    expected, found = "features of the phrases of ", "features of other phrases"
+    expected, found = "phrases of ", "other phrases"
     with refused(
         PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"
     ):
@@ -328,8 +329,7 @@ def products_of(cell: Cell) -> Callable[[int, str], np.ndarray]:
 
 
 def looked_up(cell: Cell, images: range) -> tuple[list[int], list[np.ndarray]]:
-    """For each phrase of some images: the best rank of a right proposal, and the first
-    box."""
+    """By phrase: best rank of a right proposal, first box."""
     every, products = np.load(PROPOSALS / "boxes.npy"), products_of(cell)
     ranks, firsts = [], []
     for row in read("tiny").regions.itertuples():
@@ -426,7 +426,7 @@ def test_a_board_refuses_a_record_of_other_phrases():
     kept = {cell.name: replace(tiny_cells.result_in(cell.folder), costs=costs)}
     assert season_boards._outcome(params, cell, card, kept).record == record
     counted["phrases"] = 17
-    with pytest.raises(UserError, match="phrases: expected 17, found 18"):
+    with refused(": phrases", "17", "18"):
         season_boards._outcome(params, cell, card, kept)
 
 
@@ -464,7 +464,7 @@ def test_regions_weigh_as_is_best_for_validation(monkeypatch):
     fusion = fusion_of(whole, phrases, how="weighted")
     for cell in (whole, phrases):
         train_cell(cell)
-    scores = scored(fusion, whole, phrases, monkeypatch=monkeypatch)
+    scores = scores_on_test(fusion, whole, phrases, monkeypatch=monkeypatch)
     alpha = evaluated(fusion, whole, phrases).metrics["alpha"]
     d, d_rp = distances(whole, phrases, "test")
     np.testing.assert_allclose(

@@ -14,7 +14,6 @@ from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.contracts import datasets, methods
-from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_archive, write_text
 from benchmark.data import results
 from benchmark.season import pipeline
@@ -141,8 +140,7 @@ def commit() -> None:
 
 
 def stale() -> set[str]:
-    """Stages with a changed dependency, parameter or output, once digests are as the
-    code is: the stages that write these are quick, and run first."""
+    # digests as the code is: the stages that write these are quick, and run first
     pipeline.write_readers()
     pipeline.write_digests(read_params("small"))
     with Repo() as repo:
@@ -237,7 +235,6 @@ def test_an_option_in_the_season_file_makes_its_cells_stale_and_other_stages_are
 
 
 def everything() -> dict[Path, tuple[int, bytes]]:
-    """Every file outside of DVC's and git's own folders."""
     files = (
         p
         for p in Path().rglob("*")
@@ -405,7 +402,7 @@ def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
     (SEASONS / "small/external.yaml").write_text("{}")
     deps = pipeline.all_stages(read_params("small"))["report"].reads
     assert {"seasons/small/tuning.csv", "seasons/small/external.yaml"} <= set(deps)
-    with pytest.raises(UserError, match="rematch season small"):
+    with refused(do="rematch season small"):
         pipeline.write_digests(resolved("small"))
 
 

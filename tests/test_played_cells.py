@@ -38,9 +38,7 @@ POOR_CELLS = {
 }
 
 
-def chance(images: int, captions: int) -> float:
-    """Upper bound of the expected rsum of random scores, with equally many captions per
-    image."""
+def highest_rsum_by_chance(images: int, captions: int) -> float:
     per_image = captions / images
     return sum(100 * k / images + 100 * k * per_image / captions for k in (1, 5, 10))
 
@@ -53,7 +51,7 @@ def times_chance(season: str, preset: str) -> float:
 
 def test_something_was_played():
     if not RECORDS:
-        pytest.skip("no season was played here: make repro")
+        pytest.skip("none was played: make repro")
     assert all(path.stat().st_size for path in FILES)
 
 
@@ -69,6 +67,8 @@ def test_every_cell_is_far_better_than_chance(record):
         assert metrics["p2r_r1"] > LOCALISED_BETTER * metrics["p2r_chance_r1"]
     elif "i2t_r1" in metrics:
         times = times_chance(record["season"], record["preset"])
-        assert metrics["rsum"] > times * chance(record["images"], record["captions"])
+        assert metrics["rsum"] > times * highest_rsum_by_chance(
+            record["images"], record["captions"]
+        )
     else:
         assert metrics["t2i_medr"] * PERSONS_AHEAD < record["images"]

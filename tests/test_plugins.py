@@ -20,12 +20,8 @@ def test_a_fusion_has_one_to_three_members(members):
 
 
 def test_no_two_presets_have_one_title_or_are_the_same_training():
-    """Two names for the same options would be trained twice and could carry different
-    numbers."""
     rows, played = presets(), {}
-    assert len({row.title for _, row in rows.values()}) == len(rows), (
-        "a title stands for one row"
-    )
+    assert len({row.title for _, row in rows.values()}) == len(rows)
     for name, (method, row) in rows.items():
         if not row.fuse:
             config = configured(load(method), row.options, name)

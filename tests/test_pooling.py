@@ -15,8 +15,7 @@ IMAGES = 400
 def set_up(
     difference: float, noise: np.ndarray | None, images: str, main: float = 0.0
 ) -> SetUp:
-    """With three trainings of each side, whose own variance adds `main` to that of the
-    difference."""
+    # three trainings of each side, whose variance adds `main`
     part = SeedPart((3, 3), main * 3 / 2, 0.0, 40, is_own=False)
     variance = 0.0 if noise is None else float(noise @ noise)
     doubt = Doubt(images=variance, interaction=0.0, image_count=IMAGES, seeds=(part,))
@@ -24,8 +23,8 @@ def set_up(
 
 
 def noise(seed: int, error: float = 1.0) -> np.ndarray:
-    """Whose squares add up to that of the error."""
     drawn = np.random.default_rng(seed).normal(size=IMAGES)
+    # squares add up to that of the error
     return error * drawn / np.sqrt(drawn @ drawn)
 
 
@@ -77,11 +76,10 @@ def test_what_images_share_makes_no_set_ups_unlike():
 @pytest.mark.parametrize("is_same", [True, False], ids=["same images", "other images"])
 @pytest.mark.parametrize("count", [2, 9])
 def test_intervals_and_heterogeneity_are_right_in_made_up_experiments(count, is_same):
-    """Differences on images that set-ups share to a half, and trainings of their own.
-    Of 2,000 experiments 95% are meant to be covered, and 5% to look heterogeneous."""
     rng = np.random.default_rng(7)
     covered = unlike = 0
     experiments = 2000
+    # images that set-ups share to a half, and trainings of their own
     for _ in range(experiments):
         shared = rng.normal(size=100) if is_same else None
         set_ups = [made_up(rng, shared, number) for number in range(count)]

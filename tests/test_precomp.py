@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layouts import replace_line, sentences, write_precomp
+from layouts import five_captions, replace_line, write_precomp
 from refusals import refused
 
 from benchmark.readers import precomp
@@ -36,7 +36,7 @@ def test_all_test_images_are_used_where_there_are_more_than_the_first_thousand(
     )
 
 
-def test_tables(folder):
+def test_tables_have_the_ids_and_splits_of_the_files(folder):
     tables = precomp.tables(precomp.layout(folder), {"4": "four.jpg"}, ["So."])
     assert tables.images.to_dict("list") == {
         "image_id": ["17", "4", "30", "99", "5", "0", "71"],
@@ -45,7 +45,7 @@ def test_tables(folder):
         "group": ["17", "4", "30", "99", "5", "0", "71"],
     }
     assert len(tables.captions) == 35
-    assert tables.captions.iloc[33].tolist() == ["71#3", "71", sentences("71")[3]]
+    assert tables.captions.iloc[33].tolist() == ["71#3", "71", five_captions("71")[3]]
     assert tables.notes == ("So.", "6 of 7 images have features but no picture.")
 
 
@@ -73,7 +73,7 @@ MALFORMED = {  # file, line and its replacement -> where, expected, found
 
 
 @pytest.mark.parametrize("change", MALFORMED)
-def test_malformed_text(folder, change):
+def test_malformed_text_is_refused(folder, change):
     name, *line = change
     replace_line(folder / name, *line)
     with refused(*MALFORMED[change]):

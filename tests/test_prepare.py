@@ -50,9 +50,7 @@ def rows() -> list[dict]:
     ]
 
 
-def place(lines: list[dict]) -> Path:
-    """Pictures of different sizes and colours, and the annotations, in
-    data/raw/mine."""
+def place_images_and(lines: list[dict]) -> Path:
     raw = Path("data/raw/mine")
     raw.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(SPLIT_OF):
@@ -77,7 +75,7 @@ def content(place: Path) -> dict[str, bytes]:
 def refuses(
     where: object = "", expected: object = "", found: object = "", do: str = ""
 ) -> None:
-    """The stage refuses with these fields, and leaves nothing half-written."""
+    """And nothing half-written is left."""
     check(refusal(prepare, "mine"), where, expected, found, do)
     assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {
         "mine"
@@ -85,7 +83,7 @@ def refuses(
 
 
 def prepared_mine() -> prepared_tables.Prepared:
-    place(rows())
+    place_images_and(rows())
     assert run_fetch() == 0 and run() == 0
     return prepared_tables.read("mine")
 
@@ -159,7 +157,7 @@ def good_tables() -> Tables:
 
 
 def test_raw_files_must_be_those_of_the_manifest():
-    raw = place(rows())
+    raw = place_images_and(rows())
     refuses("data/manifests/mine.json", "a manifest", "nothing", "rematch fetch mine")
     run_fetch()
     annotations = raw / "captions.jsonl"
@@ -176,7 +174,7 @@ def read_as(monkeypatch, tables: Tables, size: tuple[int, int] | None) -> None:
     none."""
 
     def open_picture(file: str) -> Image.Image:
-        assert size and file, "a picture that is not there is opened"
+        assert size and file
         return Image.new("RGB", size)
 
     monkeypatch.setattr(folder, "inventory", lambda raw, options: [])

@@ -15,7 +15,6 @@ from benchmark.data.prepared_tables import (
 
 
 def data_of(splits: list[str], owners: list[int]) -> Prepared:
-    """One image per split named, and captions of the images numbered."""
     ids = [f"i{n}" for n in range(len(splits))]
     images = pd.DataFrame({"image_id": ids, "split": splits, "group": ids})
     captions = pd.DataFrame({"image_id": [ids[owner] for owner in owners]})

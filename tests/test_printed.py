@@ -34,9 +34,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capsys):
-    """The lines that the verb prints, in a folder without a report unless there is
-    one."""
+def printed_lines(tmp_path, monkeypatch, capsys):
     if not Path("reports/try").exists():
         monkeypatch.chdir(tmp_path)
 
@@ -69,9 +67,9 @@ def every_number() -> list[tuple[str, str, str, str, float]]:
 
 
 @pytest.mark.parametrize("wanted", ["58.6", "58,6", "58.60", " 58.6 %"])
-def test_a_number_is_found_wherever_it_is_printed(told, wanted):
+def test_a_number_is_found_wherever_it_is_printed(printed_lines, wanted):
     known = [(t, p, label) for t, p, label, _, value in every_number() if value == 58.6]
-    lines = told(wanted)
+    lines = printed_lines(wanted)
     assert len(known) > 2 and len(lines) == len(known)
     for table, place, label in known:
         fits = [line for line in lines if line.startswith(f"{table}, {place}, {label}")]
@@ -80,30 +78,36 @@ def test_a_number_is_found_wherever_it_is_printed(told, wanted):
         )
 
 
-def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(told):
+def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(printed_lines):
     known = {value for *_, value in every_number() if 57.5 <= value <= 58.5}
     found = {
-        float(n) for line in told("58") for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)
+        float(n)
+        for line in printed_lines("58")
+        for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)
     }
     assert len(known) > 2 and found == known
-    assert told("446.2")[0] == (
+    assert printed_lines("446.2")[0] == (
         "scan/1, flickr30k/test, SCAN t-i AVG, lambda1 = 9 (scan_t2i_avg): rsum 446.2"
     )
 
 
 @pytest.mark.parametrize("wanted", ["0.586", ".586", "0,586"])
-def test_a_fraction_is_looked_for_as_a_percentage_and_that_is_said(told, wanted):
+def test_a_fraction_is_looked_for_as_a_percentage_and_that_is_said(
+    printed_lines, wanted
+):
     assert not any(abs(value - 0.586) < 0.0006 for *_, value in every_number())
-    head, *lines = told(wanted)
+    head, *lines = printed_lines(wanted)
     assert head == f"{wanted} as a fraction, 58.6 per cent:"
-    assert lines == told("58.6")
+    assert lines == printed_lines("58.6")
 
 
-def test_a_number_that_is_printed_stands_before_its_percentage(told, monkeypatch):
+def test_a_number_that_is_printed_stands_before_its_percentage(
+    printed_lines, monkeypatch
+):
     lines = printed.printed()
     share = lines[0]._replace(numbers={"overlap_s": 0.586})
     monkeypatch.setattr(printed, "printed", lambda: [*lines, share])
-    first, head, *_ = told("0.586")
+    first, head, *_ = printed_lines("0.586")
     assert first.endswith("S 0.5860") and "as a fraction" in head
 
 
@@ -141,8 +145,8 @@ def test_of_a_number_that_nobody_prints_the_nearest_one_is_told(tmp_path, monkey
         ),
     ],
 )
-def test_a_name_finds_its_rows(told, wanted, begins):
-    lines = told(wanted)
+def test_a_name_finds_its_rows(printed_lines, wanted, begins):
+    lines = printed_lines(wanted)
     assert lines and all(line.startswith(begins) for line in lines if wanted != "SCAN")
     places = {(t, p, label) for t, p, label, *_ in every_number()}
     if wanted == "scan/4":
@@ -156,9 +160,9 @@ def test_a_name_finds_its_rows(told, wanted, begins):
         )
 
 
-def test_what_was_measured_stands_once_for_each_preset_and_place(played, told):
+def test_what_was_measured_stands_once_for_each_preset_and_place(played, printed_lines):
     seen, rows, place = [], [], ""
-    for line in told("scan_t2i_avg"):
+    for line in printed_lines("scan_t2i_avg"):
         if line.startswith("    "):
             seen.append((place, line))
         else:
@@ -168,12 +172,12 @@ def test_what_was_measured_stands_once_for_each_preset_and_place(played, told):
     assert len(seen) == len(set(seen))
 
 
-def test_below_a_row_stands_what_was_measured_with_its_interval(played, told):
+def test_below_a_row_stands_what_was_measured_with_its_interval(played, printed_lines):
     board = played["open"]
     row = board.row("scan_t2i_avg")
     ends = interval_of(board, row, "rsum")
     mean = fmean(record_of("scan_t2i_avg", seed)["metrics"]["rsum"] for seed in (0, 1))
-    printed_line, *here = told("446.2")[:3]
+    printed_line, *here = printed_lines("446.2")[:3]
     assert printed_line.startswith("scan/1, ")
     expected = f"rsum {mean:.1f} [{ends.low:.1f}, {ends.high:.1f}]"
     (line,) = [line for line in here if "Rematch, season try, open" in line]

@@ -52,7 +52,7 @@ def test_a_plain_picture_is_one_box(size):
 
 
 def naive_grouping(labels: np.ndarray, pixels: np.ndarray) -> set[tuple]:
-    """Boxes of every segment on the way from `labels` to one: masks, pixel by pixel."""
+    """Boxes from `labels` to one segment, pixel by pixel."""
 
     def box(mask):
         y, x = mask.nonzero()

@@ -25,8 +25,7 @@ SCORES = np.array(
 )
 
 
-def of_pairs(scores_IC: np.ndarray) -> dict[str, np.ndarray]:
-    """The same score of a pair in both directions."""
+def alike_both_ways(scores_IC: np.ndarray) -> dict[str, np.ndarray]:
     return {"i2t": scores_IC, "t2i": scores_IC.T}
 
 
@@ -46,7 +45,7 @@ def test_validation_recalls_are_those_of_the_evaluation(seed):
     scores[owners, np.arange(len(owners))] += rng.integers(0, 9)
     relevant = Relevance.of(np.arange(13), owners).matrix
     expected = metrics.retrieval_metrics(
-        whole_matrices.ranks(of_pairs(scores), relevant)
+        whole_matrices.ranks_by_way(alike_both_ways(scores), relevant)
     )
     given = torch.tensor(scores), torch.tensor(relevant)
     recalls = selection.retrieval_recalls(*given, ["i2t", "t2i"])
@@ -71,7 +70,7 @@ def test_validation_scores_that_are_not_finite_are_refused(bad):
 
 
 def test_both_ways_of_a_literal_matrix():
-    ranks = whole_matrices.ranks(of_pairs(SCORES), RELEVANT)
+    ranks = whole_matrices.ranks_by_way(alike_both_ways(SCORES), RELEVANT)
     # i2t: image 0 first, its second caption right behind; image 1 behind caption 0;
     # image 2 ties with caption 0, behind caption 2
     assert ranks["i2t"].values.tolist() == [0, 1, 1, 2]
@@ -79,7 +78,7 @@ def test_both_ways_of_a_literal_matrix():
     assert ranks["i2t"].best.tolist() == [0, 1, 2]
     # t2i: caption 0 ties with image 1, caption 2 with image 2; captions 1 and 3 lead
     assert ranks["t2i"].best.tolist() == [1, 0, 1, 0]
-    gap = whole_matrices.tie_gap(of_pairs(SCORES), RELEVANT)
+    gap = whole_matrices.tie_gap(alike_both_ways(SCORES), RELEVANT)
     # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would
     # lead
     assert gap == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 50}
@@ -96,7 +95,7 @@ def test_ranks_are_those_of_sorting_in_galleries_of_their_own(seed):
     for q in range(9):
         items = np.flatnonzero(gallery[q])
         wanted = np.flatnonzero(relevant[q, items])
-        assert ranks.best[q] == naive.ranks([scores[q, items]], [wanted])[0]
+        assert ranks.best[q] == naive.best_ranks([scores[q, items]], [wanted])[0]
         own = ranks.values[ranks.queries == q]
         order = sorted(
             range(len(items)), key=lambda n: (-scores[q, items[n]], n in wanted)
@@ -113,7 +112,7 @@ def test_scores_that_are_not_finite_are_refused_with_their_number(bad):
 
 
 def test_a_query_without_a_relevant_item_is_refused():
-    with pytest.raises(ValueError, match="at least one relevant item"):
+    with pytest.raises(ValueError, match="one relevant item"):
         ranks_of(SCORES, np.zeros_like(RELEVANT))
 
 
@@ -141,8 +140,7 @@ def test_sentence_ranks_of_a_literal_matrix():
     assert has_sibling(FAMILIES).tolist() == [True, True, False, True, True, True]
 
 
-def test_a_sentence_is_not_found_by_itself():
-    """Whatever its own score, even where all the others are lower than any."""
+def test_a_sentence_is_not_found_by_itself_however_low_the_others_are():
     lowest = np.full((3, 3), -1e30) + 1e30 * np.eye(3)
     owners = np.array([0, 0, 1])
     # a tie
@@ -165,12 +163,14 @@ def test_a_fold_is_a_gallery_of_its_own(seed):
     scores = rng.integers(0, 9, (12, 21)).astype(np.float32)
     relevance = Relevance.of(np.arange(12), owners, folds=3)
     relevant = relevance.matrix
-    within = whole_matrices.fold_ranks(of_pairs(scores), relevant, relevance)
+    within = whole_matrices.fold_ranks(alike_both_ways(scores), relevant, relevance)
     parts = []
     for fold in range(3):
         images, captions = np.arange(12) // 4 == fold, owners // 4 == fold
         place = np.ix_(images, captions)
-        alone = whole_matrices.ranks(of_pairs(scores[place]), relevant[place])
+        alone = whole_matrices.ranks_by_way(
+            alike_both_ways(scores[place]), relevant[place]
+        )
         assert within["i2t"].at(images).values.tolist() == alone["i2t"].values.tolist()
         assert (
             within["t2i"].at(captions).values.tolist() == alone["t2i"].values.tolist()

@@ -31,7 +31,7 @@ def test_columns_go_by_their_names(names, order):
     assert qrels.read("\n".join(lines), "test.tsv").has_names
 
 
-def test_without_names_by_place():
+def test_without_names_columns_go_by_their_place():
     assert pairs("1\t7\t2\n7\t1\t0\n2\t1\t1") == PAIRS
     assert not qrels.read("1\t7\t2", "test.tsv").has_names
     assert pairs("1 0 7 2\n7 0 1 0\n2 0 1 1\n") == PAIRS  # TREC's

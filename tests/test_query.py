@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny_cells
 import torch
+from facts import holds
 from PIL import Image
 from refusals import refusal
 from test_encode import Stub, data_of, pictures_of
@@ -83,7 +84,7 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
     assert query.standardised(3 * still[:1], still, stored).tolist() == [[-0.25]]
     imported = feature_set.image.model_copy(update={"features": "x.npy"})
     other = feature_set.model_copy(update={"image": imported})
-    with pytest.raises(ValueError, match="features that were encoded here"):
+    with pytest.raises(ValueError, match="encoded here"):
         query.image_features(params_of(), other, data, shown["p9.png"], "pooled")
 
 
@@ -121,8 +122,8 @@ def test_a_text_is_scored_as_the_caption_that_it_is_and_the_best_images_are_told
         torch.testing.assert_close(scores, matrix[:, caption])
     assert refused_by("a red zebra", "--top", "3") is None
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "not in the vocabulary: zebra"
-    assert lines[1] == "scan on test of tiny, seed 0: rank, score, image, caption"
+    assert lines[0].endswith(": zebra")
+    assert holds(lines[1], "scan", "test of tiny", "seed 0")
     captions = prepared_tables.read("tiny").captions
     scores = []
     for number, line in enumerate(lines[2:5], 1):
@@ -173,4 +174,4 @@ def test_what_cannot_be_asked_is_refused(scan):
         (("a dog", "--top", "0"), "0"),
     ):
         assert found in refused_by(*words).found
-    assert "did you mean scan?" in refusal(query, "scam", "a dog").found
+    assert "scan?" in refusal(query, "scam", "a dog").found

@@ -100,8 +100,7 @@ def test_random_ranks_reach_the_end_of_both_galleries_and_pass():
 # What was really ranked ---------------------------------------------------------------
 
 
-def committed() -> Iterator[tuple[Record, Scores]]:
-    """The records and ranks of all cells in results/ that have some."""
+def committed_cells() -> Iterator[tuple[Record, Scores]]:
     for archive in sorted((ROOT / RESULTS).glob(f"*/*/{ARCHIVES[RANKS]}")):
         for cell in results.read_folder(archive.parent).values():
             if cell.record.status == "ok":
@@ -109,9 +108,8 @@ def committed() -> Iterator[tuple[Record, Scores]]:
 
 
 def test_no_committed_table_is_doubted_whole_or_by_direction():
-    """Of phrases many are not found, and have the largest rank: that is seen."""
     count = 0
-    for record, scores in committed():
+    for record, scores in committed_cells():
         pair = {
             key.direction: scores.ranks[key].best
             for key in (I2T, T2I)
@@ -137,7 +135,7 @@ def test_no_committed_table_is_doubted_whole_or_by_direction():
 def test_committed_tables_in_another_convention_are_doubted(depth):
     """Positions from 1, with 0 or a number for what lies beyond a list."""
     doubted, heaps, count = 0, 0, 0
-    for record, scores in list(committed())[::10]:
+    for record, scores in list(committed_cells())[::10]:
         if not {I2T, T2I} <= scores.ranks.keys():
             continue
         pair = {key.direction: scores.ranks[key].best for key in (I2T, T2I)}

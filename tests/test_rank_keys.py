@@ -36,7 +36,6 @@ def test_the_column_of_a_layer_is_its_direction():
 
 
 def test_all_ranks_that_git_keeps_are_read():
-    """As many lists of ranks as the archives have arrays of them."""
     others = {"matched", "unmatched", "score_range", "overlap_replicates"}
     for archive in sorted((ROOT / RESULTS).glob(f"*/*/{ARCHIVES[RANKS]}")):
         with zipfile.ZipFile(archive) as file:

@@ -17,7 +17,6 @@ def folder(tmp_path, monkeypatch) -> None:
 
 
 def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
-    """Ranks that lie behind by so many places, but for noise."""
     cells = []
     for seed in seeds:
         ranks = ranks_of(np.random.default_rng(seed), 3.0)
@@ -29,8 +28,7 @@ def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     return standing(preset, cells)
 
 
-def test_those_who_are_alike_are_rivals():
-    """a and b differ by one image; c is far behind."""
+def test_rows_that_differ_by_one_image_are_rivals():
     a, c = shifted("a", 0), shifted("c", 8)
     cells = []
     for seed in (0, 1, 2):
@@ -51,10 +49,8 @@ def test_of_too_few_queries_nobody_is_told_apart():
 
 
 def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
-    """Fused shares its trainings with a member that has one more, and a very good,
-    training: the member is ahead by all trainings and behind by those that both
-    have."""
     best = {way: np.zeros_like(ranks) for way, ranks in any_ranks().items()}
+    # the member has a further, very good training: ahead by all, behind by the shared
     member = shifted("m", 6)
     member.outcomes.append(outcome("m", 9, best))
     fuse = {"how": "average", "of": ["m:visual", "m:textual"]}

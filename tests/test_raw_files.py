@@ -58,8 +58,7 @@ def caption(folder: Path, word: str) -> None:
     (folder / "captions.csv").write_text("\n".join(["image,caption,split", *rows, ""]))
 
 
-def replace_picture(folder: Path) -> None:
-    """Another picture of equal size in bytes."""
+def replace_by_equal_size(folder: Path) -> None:
     path = folder / "pictures/0.png"
     content = path.read_bytes()
     draw(path, 9)
@@ -102,8 +101,7 @@ def played(monkeypatch) -> list[str]:
     return steps
 
 
-def again(played: list[str], *words: object) -> list[str]:
-    """What a run does: without repetitions."""
+def run_again(played: list[str], *words: object) -> list[str]:
     played.clear()
     assert main(["run", "scan_t2i_avg", "--dataset", "mine", *map(str, words)]) == 0
     return list(dict.fromkeys(played))
@@ -111,19 +109,19 @@ def again(played: list[str], *words: object) -> list[str]:
 
 def test_run_reads_edited_raw_files_anew(own, played, tmp_path):
     everything = ["fetch", "prepare", "encode"]
-    assert again(played) == everything
-    assert again(played) == []
+    assert run_again(played) == everything
+    assert run_again(played) == []
     caption(own, "second")
-    assert again(played) == everything
-    replace_picture(own)
-    assert again(played) == everything
+    assert run_again(played) == everything
+    replace_by_equal_size(own)
+    assert run_again(played) == everything
     os.utime(own / "captions.csv", (1, 1))
-    assert again(played) == []  # the same bytes
+    assert run_again(played) == []  # the same bytes
     other = own_folder(tmp_path / "other")
-    assert again(played, "--source", other) == everything
+    assert run_again(played, "--source", other) == everything
     shutil.rmtree(other)
     write_local(Local())
-    assert again(played) == []  # what is prepared needs no raw files
+    assert run_again(played) == []  # what is prepared needs no raw files
 
 
 def test_doctor_tells_what_changed_since_it_was_fetched(own, capsys, monkeypatch):
@@ -162,7 +160,7 @@ def test_files_that_change_while_they_are_prepared(own, monkeypatch):
 
 def test_pictures_that_change_before_they_are_encoded(own):
     assert main(["fetch", "mine"]) == 0 and main(["prepare", "mine"]) == 0
-    replace_picture(own)
+    replace_by_equal_size(own)
     error = refusal(encode, "mine-drawn_cnn_96_g6_flip")
     check(error, "data/raw/mine/pictures/0.png", "the manifest", "", FETCH)
     assert not Path("data/features").exists()

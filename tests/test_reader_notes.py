@@ -15,7 +15,7 @@ def test_keys_are_named_once_each():
     assert reader_notes.unread("x.json", []) == []
 
 
-def test_captions_and_their_images():
+def test_captions_left_out_are_counted_with_their_first_images():
     note = reader_notes.left_out("3 captions", map(str, range(27)))
     assert note.startswith("3 captions are left out, of the images 0, 1, ")
     assert note.endswith(", 24 and 2 more.")

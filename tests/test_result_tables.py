@@ -5,6 +5,7 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
+from facts import holds
 
 from benchmark.boards import claim_entries, flags
 from benchmark.boards.boards import Board, Row
@@ -37,7 +38,7 @@ def folder(tmp_path, monkeypatch) -> None:
 def row(
     preset: str, *ranks: int | None, start: str | None = None, **facts: object
 ) -> Row:
-    """One seed per rank that all its queries have; None: it failed."""
+    """A rank of all queries per seed; None: it failed."""
     outcomes = []
     for seed, rank in enumerate(ranks):
         queries = {"i2t": IMAGES, "t2i": IMAGES * EACH} if rank is not None else {}
@@ -67,8 +68,7 @@ def board(*rows: Row, **card: object) -> Board:
     return builders.board(*rows, dataset="flickr30k", **(facts | card))
 
 
-def cells(table: Table) -> list[dict[str, str]]:
-    """As a reader sees them."""
+def shown_cells(table: Table) -> list[dict[str, str]]:
     return [{head: str(cell) for head, cell in line.items()} for line in records(table)]
 
 
@@ -76,8 +76,7 @@ def records(table: Table) -> list[dict]:
     return table.frame.to_dict("records")
 
 
-def ranks_of(results: Board) -> list[str]:
-    """As a leaderboard shows them."""
+def shown_ranks(results: Board) -> list[str]:
     return [str(line["rank"]) for line in records(leaderboard(results))]
 
 
@@ -95,14 +94,14 @@ class TestLeaderboard:
     ):
         single = board(row("b", POOR), row("a", PERFECT))
         several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
-        assert ranks_of(single) == ["1", "2"]
-        assert ranks_of(several) == [f"{rank} [{rank}-{rank}]" for rank in (1, 2)]
+        assert shown_ranks(single) == ["1", "2"]
+        assert shown_ranks(several) == [f"{rank} [{rank}-{rank}]" for rank in (1, 2)]
         alike = [row(name, POOR, PERFECT, 1) for name in "abcd"]
         expected = [f"{rank} [1-4]" for rank in (1, 2, 3, 4)]
-        assert ranks_of(board(*alike)) == expected
+        assert shown_ranks(board(*alike)) == expected
         external = row("b", POOR, method="brought", family="brought")
         beside = board(row("a", PERFECT, PERFECT, 1), external)
-        assert ranks_of(beside) == ["1", "2"]
+        assert shown_ranks(beside) == ["1", "2"]
         (only,) = records(leaderboard(board(row("a", PERFECT))))
         ends = only["95% interval"]
         assert (ends.note, ends.high) == (DAGGER, 600) and 500 < ends.low < 600
@@ -115,12 +114,12 @@ class TestLeaderboard:
         one_lost = board(
             row("lost", None, None), row("some", None, 1), row("a", PERFECT)
         )
-        assert [line["preset"] for line in cells(leaderboard(one_lost))] == [
+        assert [line["preset"] for line in shown_cells(leaderboard(one_lost))] == [
             "A",
             "SOME",
             "LOST",
         ]
-        _, some, lost = cells(leaderboard(one_lost))
+        _, some, lost = shown_cells(leaderboard(one_lost))
         assert (lost["rsum"], lost["seeds"].replace("\xa0", " ")) == (
             "failed",
             "0 of 2",
@@ -131,7 +130,7 @@ class TestLeaderboard:
         assert told == [("LOST", 0), ("LOST", 1), ("SOME", 0)]
         assert {line["reason"] for line in failures} == {"the loss is NaN"}
         lost = row("n", None, status="not_applicable", reason="needs 5 captions")
-        assert cells(leaderboard(board(lost)))[0]["rsum"] == "not applicable"
+        assert shown_cells(leaderboard(board(lost)))[0]["rsum"] == "not applicable"
 
     def test_the_first_page_has_the_best_of_each_method_then_the_next_best_and_external_rows(
         self,
@@ -156,7 +155,7 @@ class TestLeaderboard:
 
 
 def test_a_direction_has_its_recalls():
-    (only,) = cells(of_direction(board(row("a", PERFECT)), "t2i"))
+    (only,) = shown_cells(of_direction(board(row("a", PERFECT)), "t2i"))
     assert list(only) == [
         "preset",
         *(METRICS[name].heading for name in table_metrics("t2i")),
@@ -286,17 +285,17 @@ def test_the_summary_has_the_best_with_its_interval_and_its_rivals():
     text = lines(board(row("a", PERFECT, 1, 5), row("b", 1, 5, PERFECT)))[0]
     assert "**A**, rsum 400.0" in text and "Not significantly different: B." in text
     apart = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
-    assert "All other rows are significantly below it." in lines(apart)[0]
+    assert "All other rows" in lines(apart)[0]
     single = board(row("b", POOR), row("a", PERFECT))
-    assert "nothing is known of other trainings" in lines(single)[0]
-    assert "It is the only row" in lines(board(row("a", PERFECT)))[0]
+    assert "other trainings" in lines(single)[0]
+    assert "only row" in lines(board(row("a", PERFECT)))[0]
     small = board(
         row("a", 0), row("b", 1), counts={"test": {"images": 9, "captions": 18}}
     )
-    assert "Nothing can be concluded from 9 test queries" in lines(small)[0]
+    assert "9 test queries" in lines(small)[0]
     assert not any("Best" in line for line in lines(small))
     lost = lines(board(row("a", None, None), row("b", None)))
-    assert "No preset has a result" in lost[0]
+    assert "No preset has" in lost[0]
     assert "3 of 3" in lost[-1] and "(datasets/flickr30k.md)" in lost[-1]
 
 
@@ -312,4 +311,5 @@ def test_the_summary_names_the_rows_that_are_chosen_otherwise():
     told = season_pages.summary(board(better, *plain.rows), [])
     line = next(line for line in told.splitlines() if "Chosen" in line)
     assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
-    assert "best uncorrected: B, 400.0; best on validation: B, 400.0." in line
+    assert line.count("B, 400.0") == 2
+    assert holds(line, "best uncorrected", "best on validation")

@@ -100,8 +100,7 @@ def logged(values: list[float], check_every: int, monkeypatch) -> LossLog:
 @pytest.mark.parametrize("check_every", [1, 2, 3, 50])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_the_first_step_that_is_not_finite_is_named(check_every, bad, monkeypatch):
-    message = "the loss is not finite in epoch 5, step 3, learning rate 0.025: "
-    message += f"near 1.5, far {bad:.4g}$"
+    message = f"epoch 5, step 3, learning rate 0.025: near 1.5, far {bad:.4g}$"
     with pytest.raises(DivergedError, match=message):
         logged([1.0, 2.0, bad, float("nan"), 1.0], check_every, monkeypatch).means()
 
@@ -113,8 +112,6 @@ def test_a_broken_loss_is_seen_at_the_next_check(monkeypatch):
 
 
 class OneBatch:
-    """The rows of a training split, as few as there can be."""
-
     device = torch.device("cpu")
     owners = np.arange(2)
 
@@ -124,7 +121,7 @@ class OneBatch:
 
 
 class Counting(nn.Module):
-    """Its weight grows by one with every epoch."""
+    """The weight grows by one an epoch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -61,8 +61,7 @@ def test_siblings_are_uniform():
 
 
 def test_a_last_batch_of_one_drawn_caption_is_dropped_with_its_siblings():
-    """Its rows all show one image: no negative, and batch statistics of a single
-    picture."""
+    # its rows would all show one image: no negative, and no batch statistics
     assert [len(rows) for rows in epoch(np.arange(9), 4)] == [4, 4]
     assert [len(rows) for rows in epoch(np.arange(9), 7)] == [7, 2]
     assert [len(rows) for rows in epoch(np.repeat(np.arange(3), 3), 4, 2)] == [8, 8]
@@ -124,9 +123,7 @@ def test_more_clusters_than_images_or_none_are_not_applicable(count):
         cluster(blobs()[0], count, seed=0)
 
 
-def test_images_that_are_alike_leave_no_gaps():
-    """Three distinct pictures cannot fill six clusters, and an empty class would never
-    learn."""
+def test_three_distinct_images_leave_none_of_six_clusters_empty():
     features = np.repeat(CENTRES[:3], 4, axis=0).astype(np.float16)
     labels = cluster(features, 6, seed=0)
     assert sorted(set(labels)) == [0, 1, 2]

@@ -17,8 +17,6 @@ SIZE = 8
 
 
 class Product:
-    """Scores by the product of the vectors that it is given."""
-
     def encode_images(self, images):
         return (images,)
 
@@ -44,9 +42,7 @@ class MeanOfCaptions(Product):
 
 
 class BankOfImages(Product):
-    """What a caption scores, less its mean score with all images that were encoded so
-    far."""
-
+    # a caption's score is less its mean with all images encoded so far
     def __init__(self):
         self.seen = []
 

@@ -22,8 +22,7 @@ def tables():
 
 
 def differing_attributes(a, b):
-    """The attributes in which two scenes differ; "count" and "place" concern whole
-    things."""
+    """ "count" and "place" concern whole things."""
     backdrop = [
         kind
         for kind in ("background", "texture")

@@ -12,8 +12,7 @@ from benchmark.stats import significance
 from benchmark.stats.significance import Doubt, SeedPart, deviations
 
 
-def own(count: int, variance: float, interaction: float = 0.0) -> SeedPart:
-    """The spread of a preset with so many trainings, by itself."""
+def own_spread(count: int, variance: float, interaction: float = 0.0) -> SeedPart:
     return SeedPart((count,), variance, interaction, count - 1, is_own=True)
 
 
@@ -57,7 +56,9 @@ class TestEstimates:
 
     def test_of_trainings_alone_it_is_welchs(self):
         first, second = np.array([9.0, 11.0, 10.5]), np.array([6.0, 9.5, 7.0, 8.0])
-        parts = [own(len(values), values.var(ddof=1)) for values in (first, second)]
+        parts = [
+            own_spread(len(values), values.var(ddof=1)) for values in (first, second)
+        ]
         value = first.mean() - second.mean()
         expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(
             0.95
@@ -81,14 +82,14 @@ class TestEstimates:
     def test_the_interaction_is_counted_once_and_a_spread_below_it_adds_nothing(self):
         """Images 4, of which 1 is the interaction of three trainings; the spread leaves
         5 - 3."""
-        part = own(3, 5.0, interaction=3.0)
+        part = own_spread(3, 5.0, interaction=3.0)
         estimate = significance.on_other_images(
             0.0, doubt(part, images=4.0, inside=1.0)
         )
         assert estimate.error**2 == pytest.approx(4.0 + (5.0 - 3.0) / 3)
         freedom = (4 + 2 / 3) ** 2 / (4**2 / 49 + (5 / 3) ** 2 / 2)
         assert estimate.freedom == pytest.approx(freedom)
-        part = own(3, 2.0, interaction=3.0)
+        part = own_spread(3, 2.0, interaction=3.0)
         estimate = significance.on_other_images(
             0.0, doubt(part, images=4.0, inside=1.0)
         )
@@ -96,7 +97,7 @@ class TestEstimates:
         assert estimate.freedom >= 2
 
     def test_on_the_test_set_only_trainings_count_and_equal_seeds_vary_less(self):
-        part = own(4, 5.0, interaction=3.0)
+        part = own_spread(4, 5.0, interaction=3.0)
         estimate = significance.on_test_set(1.0, doubt(part, images=40.0, inside=0.75))
         assert (estimate.error**2, estimate.freedom) == (pytest.approx(5 / 4), 3)
         # The interaction of the difference is 0.1, that of two presets would be 2.
@@ -107,8 +108,10 @@ class TestEstimates:
     def test_without_spread_there_is_no_estimate_and_of_unknown_trainings_none_on_the_test_set(
         self,
     ):
-        assert significance.on_other_images(6.0, doubt(own(3, 0.0))) is None
-        assert significance.on_test_set(6.0, doubt(own(3, 0.0), images=2.0)) is None
+        assert significance.on_other_images(6.0, doubt(own_spread(3, 0.0))) is None
+        assert (
+            significance.on_test_set(6.0, doubt(own_spread(3, 0.0), images=2.0)) is None
+        )
         assert significance.on_other_images(6.0, doubt()) is None
         assert significance.on_test_set(6.0, doubt(images=2.0)) is None
         assert significance.on_other_images(6.0, doubt(images=4.0)).error == 2.0
@@ -195,10 +198,10 @@ class TestWithSeeds:
     def test_both_sources_of_doubt_reach_at_a_right_angle(self):
         """Three trainings: t is 4.302653, the standard error sqrt((5 - 2) / 3)."""
         reach = 4.302653
-        low, high = significance.with_seeds(10.0, (7.0, 14.0), own(3, 5.0, 2.0))
+        low, high = significance.with_seeds(10.0, (7.0, 14.0), own_spread(3, 5.0, 2.0))
         assert low == pytest.approx(10 - math.hypot(3, reach))
         assert high == pytest.approx(10 + math.hypot(4, reach))
-        assert significance.with_seeds(10.0, (7.0, 14.0), own(3, 2.0, 2.5)) == (
+        assert significance.with_seeds(10.0, (7.0, 14.0), own_spread(3, 2.0, 2.5)) == (
             7.0,
             14.0,
         )

@@ -24,7 +24,7 @@ ASSERTED = (Conclusion.HOLDS, Conclusion.REVERSED)
 
 
 class Setting(NamedTuple):
-    """Standard deviations of the mean over all images."""
+    """In rsum, of the mean over all images."""
 
     images: float  # of a preset with the images, alone
     interaction: float  # of a training with the images
@@ -39,7 +39,7 @@ SETTINGS = {
     "Flickr8k, unrelated": Setting(2.0, 2.0, 0.0),
     "Flickr8k, related": Setting(0.35, 2.0, 0.0),
     "Flickr8k, five seeds": Setting(2.0, 2.0, 0.0, (5,)),
-    "one to three seeds": Setting(2.0, 2.0, 0.0, (3, 1, 2)),
+    "1 to 3 seeds": Setting(2.0, 2.0, 0.0, (3, 1, 2)),
     "images dominate": Setting(4.0, 0.5, 0.0),
     "seeds as large": Setting(2.0, 2.0, 2.0),
     "seeds dominate": Setting(0.3, 0.3, 3.0),
@@ -91,7 +91,7 @@ def compared(
 
 
 class Covered(NamedTuple):
-    """Intervals that contain the truth, and how many there were."""
+    """Counts of intervals; `of` is how many there were."""
 
     on_other_images: int = 0
     on_test_set: int = 0
@@ -112,15 +112,13 @@ def coverage(setting: Setting, runs: int, seed: int) -> Covered:
             counted += (
                 is_inside(0.0, comparison.interval),
                 is_inside(here, comparison.on_test_set.interval),
-                *of_preset(setting, drawn, spread, first, rng),
+                *is_preset_covered(setting, drawn, spread, first, rng),
                 1,
             )
     return Covered(*counted.tolist())
 
 
-def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
-    """Whether its interval covers its truth, and its prediction interval another
-    training."""
+def is_preset_covered(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
     sample, part = (
         drawn.samples[preset],
         spread.part(preset, len(drawn.samples[preset].values)),
@@ -157,8 +155,7 @@ class Errors(NamedTuple):
 def verdict_errors(
     setting: Setting, effect: float, share: float, runs: int, seed: int
 ) -> Errors:
-    """Of a family of claims on pairs of presets: `share` of them have an effect, others
-    none."""
+    """`share` of the pairs have an effect, others none."""
     rng = np.random.default_rng(seed)
     families = false_none = asserted = of_effect = count = 0
     for _ in range(runs):
@@ -181,7 +178,7 @@ def verdict_errors(
 
 
 def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
-    """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
+    """00 beats 01, 02 beats 03 and so on."""
     spread = comparisons.spread(drawn.samples, drawn.samples)
     names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
     claims = [
@@ -191,8 +188,7 @@ def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     return [pair.conclusion for (pair,) in judge(claims)]
 
 
-def split_runs(setting: Setting, runs: int, seed: int) -> int:
-    """In how many runs some pair of presets differs, though all are equal."""
+def runs_that_split_equals(setting: Setting, runs: int, seed: int) -> int:
     rng, split = np.random.default_rng(seed), 0
     for _ in range(runs):
         drawn = draw(setting, [300.0] * setting.presets, rng)
@@ -204,8 +200,9 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
     return split
 
 
-def holding(setting: Setting, kind: str, effect: float, runs: int, seed: int) -> float:
-    """The share of claims of a kind that hold, of pairs that differ by so much."""
+def share_that_holds(
+    setting: Setting, kind: str, effect: float, runs: int, seed: int
+) -> float:
     rng, holds, count = np.random.default_rng(seed), 0, 0
     rule = Rule(kind=KINDS[kind], margin=MARGIN)
     for _ in range(runs):
@@ -228,8 +225,7 @@ ROBUST = ("unequal spread",)  # where no rule can be exact
 def is_plausible(
     count: int, of: int, low: float, high: float, runs: int | None = None
 ) -> bool:
-    """Whether a share between low and high could give the count; `runs` is the number
-    of draws that do not hang together."""
+    """`runs` is the number of independent draws."""
     n = runs or of
     share = round(count / of * n)
     return stats.binom.ppf(0.001, n, low) <= share <= stats.binom.ppf(0.999, n, high)
@@ -268,14 +264,16 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate"])
 def test_what_lies_on_the_margin_is_seldom_called_far_above(name):
-    assert holding(SETTINGS[name], "far", MARGIN, 40, seed=7) <= 0.03
-    assert holding(SETTINGS[name], "far", 5 * MARGIN, 10, seed=8) > 0.9
+    assert share_that_holds(SETTINGS[name], "far", MARGIN, 40, seed=7) <= 0.03
+    assert share_that_holds(SETTINGS[name], "far", 5 * MARGIN, 10, seed=8) > 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate, some single"])
 def test_equal_presets_are_seldom_apart(name):
-    assert is_plausible(split_runs(SETTINGS[name], 25, seed=5), 25, 0.0, 0.05)
+    assert is_plausible(
+        runs_that_split_equals(SETTINGS[name], 25, seed=5), 25, 0.0, 0.05
+    )
 
 
 @pytest.mark.simulation
@@ -301,9 +299,10 @@ def test_the_table_of_all_settings():
         six = verdict_errors(setting, 6.0, 1.0, 200, seed=13)
         twelve = verdict_errors(setting, 12.0, 1.0, 200, seed=14)
         like = [
-            holding(setting, "alike", effect, 200, seed=15) for effect in (0.0, MARGIN)
+            share_that_holds(setting, "alike", effect, 200, seed=15)
+            for effect in (0.0, MARGIN)
         ]
-        split = split_runs(setting, 200, seed=16) / 200
+        split = runs_that_split_equals(setting, 200, seed=16) / 200
         row = [*shares, none.families / none.runs, six.asserted / six.of_effect]
         row += [
             twelve.asserted / twelve.of_effect,

@@ -27,7 +27,7 @@ from benchmark.boards.season_boards import read_boards
 from benchmark.commands import site
 from benchmark.report.pages.ledger_pages import anchor
 
-pytest.importorskip("itables", reason="the extra site is not installed")
+pytest.importorskip("itables", reason="no extra site")
 pytestmark = pytest.mark.slow
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 ARGUMENTS = (
@@ -44,7 +44,6 @@ ARGUMENTS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The site of a season with a failed cell; its captions are hostile."""
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.mktemp("site") / "played"
         report_seasons.enter_played_season(tmp_path_factory, root, patch)
@@ -55,13 +54,12 @@ def folder(tmp_path_factory):
         yield root
 
 
-def read(path: Path) -> dict:
-    """The data of a script."""
+def read_data(path: Path) -> dict:
     return json.loads(path.read_text().partition("=")[2].rstrip(";\n"))
 
 
 def test_the_page_is_told_the_numbers_of_the_boards(folder):
-    told = read(folder / "public/data/season.js")
+    told = read_data(folder / "public/data/season.js")
     board = next(
         board
         for board in read_boards(report_seasons.season())
@@ -100,7 +98,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     }
     counted = [claim["counted"] for claim in of_claims]
     assert counted == [verdict.is_counted for verdict in verdicts] and False in counted
-    scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"][
+    scores = read_data(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"][
         "scores"
     ]
     assert sum(scores["matched"]) == pytest.approx(1) == sum(scores["unmatched"])
@@ -126,9 +124,9 @@ def test_a_name_is_a_method_and_what_sets_the_preset_apart(title, name):
 def test_intervals_stand_beside_levels_and_differences(folder):
     """Of every row by each metric, and of every two rows, the first less the second:
     of S, of which less is better, too."""
-    told = read(folder / "public/data/season.js")
+    told = read_data(folder / "public/data/season.js")
     of_board = next(b for b in told["boards"] if b["dataset"] == "open")
-    pairs = read(folder / "public/data/pairs/open/retrieval.js")
+    pairs = read_data(folder / "public/data/pairs/open/retrieval.js")
     boards_of = read_boards(report_seasons.season())
     board = next(board for board in boards_of if board.dataset == "open").retrieval
     metrics = [*of_board["metrics"], "overlap_s"]
@@ -203,7 +201,9 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
             shutil.rmtree(folder)
     assert main(["site", "--all", "--public", "bare"]) == 0
     assert "rematch prepare open, then rematch site again" in capsys.readouterr().out
-    whole, bare = (read(Path(of, "data/season.js")) for of in ("whole", "bare/try"))
+    whole, bare = (
+        read_data(Path(of, "data/season.js")) for of in ("whole", "bare/try")
+    )
     assert bare["claims"] == whole["claims"] and len(bare["claims"]) > 1
     for here, there in zip(bare["boards"], whole["boards"], strict=True):
         assert (
@@ -233,8 +233,8 @@ def test_the_search_knows_every_row_and_claim(tmp_path, tmp_path_factory, monkey
         tmp_path_factory, tmp_path / "reported", monkeypatch
     )
     assert main(["site", "--all", "--public", "all"]) == 0
-    found = read(Path("all/data/search.js"))
-    season = read(Path("all/try/data/season.js"))
+    found = read_data(Path("all/data/search.js"))
+    season = read_data(Path("all/try/data/season.js"))
     rows = [entry for entry in found if entry["kind"] == "row"]
     expected = []
     for board in season["boards"]:
@@ -271,10 +271,8 @@ def test_a_module_becomes_a_script():
 def browser():
     """A browser without a network; what its pages log can be asked for."""
     if not (CHROMIUM and DRIVER):
-        pytest.skip("chromium and its driver are not installed")
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="selenium is not installed"
-    )
+        pytest.skip("no chromium")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium")
     services = pytest.importorskip("selenium.webdriver.chrome.service")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
@@ -352,7 +350,7 @@ def test_the_rows_shown_can_be_downloaded(folder, browser):
     browser.find_element("id", "download").click()
     name, text = browser.execute_script("return kept")
     records = list(csv.DictReader(io.StringIO(text)))
-    told = read(folder / "public/data/season.js")
+    told = read_data(folder / "public/data/season.js")
     board = next(b for b in told["boards"] if b["dataset"] == "open")
     rows = [row for row in board["rows"] if row["status"] == "ok"]
     assert name == "try-open-retrieval.csv"
@@ -389,7 +387,7 @@ def test_two_rows_side_by_side_have_intervals_and_no_negative_zero(folder, brows
         cells = browser.find_elements("css selector", "table.plain:first-of-type tr")
         of_rsum = next(row.text for row in cells if row.text.startswith("rsum"))
         assert of_rsum.count("[") == 3
-        pairs = read(folder / "public/data/pairs/open/retrieval.js")
+        pairs = read_data(folder / "public/data/pairs/open/retrieval.js")
         at = pairs["metrics"].index("rsum")
         value = pairs["differences"][0][at][0] * (1 if pair == names else -1)
         assert f"{value:+.1f} [" in of_rsum
@@ -404,7 +402,7 @@ def test_the_search_over_seasons_is_kept_in_the_address(
     assert main(["site", "--all", "--public", "all"]) == 0
     front = Path("all/index.html").resolve()
     visit(browser, front, "find=instance%20loss", "#found li")
-    found = [entry for entry in read(Path("all/data/search.js"))]
+    found = [entry for entry in read_data(Path("all/data/search.js"))]
     texts = [json.dumps(list(entry.values())).lower() for entry in found]
     both = [text for text in texts if "instance" in text and "loss" in text]
     shown = browser.find_elements("css selector", "#found li")

@@ -122,8 +122,6 @@ def test_how_unlike_presets_are_is_found_again(freedom, within):
 
 
 def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
-    """Six presets vary with 12.4, sixteen with 2.7; with one variance for all it is not
-    seldom."""
     rng, runs = np.random.default_rng(4), 600
     alarms = {"moderated": 0, "one for all": 0}
     for _ in range(runs):

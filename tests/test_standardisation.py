@@ -22,7 +22,7 @@ def test_a_channel_of_almost_zeros_is_not_scaled_up():
 
 
 def test_deviations_are_exact_far_from_zero():
-    """The mean of the squares minus the square of the mean would have no digit left."""
+    # the mean of squares minus the square of the mean would have no digit left
     rows = 1e8 + np.array([[0.0], [1.0]]).repeat(50, axis=0)
     standardiser = Standardiser.of(rows, np.ones(100, bool))
     np.testing.assert_allclose(standardiser.deviation, [0.5], rtol=1e-6)

@@ -16,8 +16,7 @@ CARD = Card(title="T", source="S", licence="L", split="own", may_publish=True)
 
 
 def tables(**rows: list[dict]) -> Tables:
-    """One image per split, named like it, with one caption; two phrases of the image of
-    train."""
+    """A caption per split; image "train" has two phrases."""
     splits = ["train", "val", "test"]
     cat = {"image_id": "train", "caption_id": "t", "phrase": "a cat", "chain": "cat"}
     box = {"x0": 1.0, "y0": 2.0, "x1": 5.0, "y1": 6.0}

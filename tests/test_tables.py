@@ -132,7 +132,7 @@ class TestLatex:
 
 
 class TestMarkdown:
-    def test_marked_cells(self):
+    def test_best_cells_are_bold_and_code_is_code(self):
         best = Number(value=1.0, is_best=True)
         rows = [{"m": "a", "n": best}, {"m": Code("x|`y"), "n": ""}]
         lines = as_markdown(Table.of("T", rows)).splitlines()

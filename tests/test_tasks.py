@@ -140,8 +140,7 @@ def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_what_runs(folder):
-    """The processes of tasks end with the one that began them."""
+def test_ctrl_c_ends_the_processes_of_tasks(folder):
     program = (
         "import signal; from benchmark.commands import tasks\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell ignore it\n"

@@ -95,7 +95,6 @@ def test_between_tabs_and_bars_quotation_marks_are_letters(separator, caption):
 
 
 def test_in_a_padded_table_quotation_marks_are_letters():
-    """As in the table that Flickr30k is passed on with."""
     captions = [
         '" Fish " says a sign .',
         '"Fish"',
@@ -205,7 +204,7 @@ def test_columns_of_one_name_are_refused():
         read("image,caption,caption\np0.jpg,A.,B.")
 
 
-def test_names_that_are_likely():
+def test_likely_names_are_told_from_texts():
     names = Names({"p7.jpg", "000123", "dog"})
     for name in ("p7.jpg", "other.JPEG", "000777", "dog"):
         assert name in names, name

@@ -33,7 +33,7 @@ def test_all_who_count_ranks_agree_on_scores_with_many_ties(seed):
     scores_QG = rng.integers(0, 4, (12, 12)).astype(np.float32)
     relevant_QG = np.eye(12, dtype=bool) | (rng.random((12, 12)) < 0.1)
     wanted = [np.flatnonzero(row) for row in relevant_QG]
-    expected = naive.ranks(scores_QG, wanted)
+    expected = naive.best_ranks(scores_QG, wanted)
     assert ranks_of(scores_QG, relevant_QG).best.tolist() == expected
     recalls = retrieval_recalls(
         torch.from_numpy(scores_QG), torch.from_numpy(relevant_QG), ["i2t"]
@@ -51,9 +51,8 @@ def test_all_who_count_ranks_agree_on_scores_with_many_ties(seed):
     assert places_of(pd.DataFrame(run))["before"].tolist() == expected
 
 
-def found_in_orders(scores: list, relevant: set[int], k: int) -> float:
-    """The share of all orders of equal items in which a relevant one is among the first
-    k, by going through them."""
+def share_found_in_all_orders(scores: list, relevant: set[int], k: int) -> float:
+    """By going through all orders of equal items."""
     hits = orders = 0
     for order in permutations(range(len(scores))):
         heights = [scores[item] for item in order]
@@ -72,7 +71,7 @@ def test_the_mean_over_orders_of_ties_is_that_of_all_permutations(seed):
     tied = tied_items(scores_QG, relevant_QG)
     for k in (1, 2, 3, 5, 7):
         naively = [
-            found_in_orders(list(scores), {*np.flatnonzero(relevant)}, k)
+            share_found_in_all_orders(list(scores), {*np.flatnonzero(relevant)}, k)
             for scores, relevant in zip(scores_QG, relevant_QG, strict=True)
         ]
         misses, hits, mean = tied.recalls_at(k)
@@ -82,7 +81,6 @@ def test_the_mean_over_orders_of_ties_is_that_of_all_permutations(seed):
 
 
 def test_the_mean_over_orders_of_ties_is_that_of_many_drawn_ones():
-    """On more items than can be gone through."""
     rng = np.random.default_rng(0)
     scores_QG = rng.integers(0, 12, (40, 60)).astype(np.float32)
     relevant_QG = rng.random((40, 60)) < 0.08
@@ -125,7 +123,6 @@ def test_tied_items_are_counted_in_both_directions_whatever_the_tiles(size):
 
 
 def tied_items(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> TiedItems:
-    """Counted from a whole matrix."""
     best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(1, keepdims=True)
     is_tied_QG = scores_QG == best_Q1
     return TiedItems(

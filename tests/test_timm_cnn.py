@@ -140,7 +140,6 @@ class Naive:
         return x.clamp(0, 6) if active else x
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """Normalised pixels to the map."""
         x, number = self.convolved(x, "_conv_stem", "_bn0", 2), 0
         for stage, (_, stride, repeats) in enumerate(STAGES):
             for repeat in range(repeats):

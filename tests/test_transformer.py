@@ -214,21 +214,20 @@ def tokens_cell():
 
 
 @pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    """The working folder with the tiny dataset, and the folder of a tiny encoder."""
+def tiny_encoder(tmp_path, monkeypatch):
     folder = tiny_networks.bert(tmp_path / "bert")
     tiny_cells.enter(tmp_path, monkeypatch)
     return folder
 
 
-def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny):
+def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny_encoder):
     data = prepared_tables.read("tiny")
-    encode.contexts(feature_set(tiny, "contexts"), data)
+    encode.contexts(feature_set(tiny_encoder, "contexts"), data)
     stored, ends = (
         np.load(f"data/features/tiny/vectors/{n}.npy") for n in ("contextual", "ends")
     )
     texts = data.captions["text"].tolist()
-    whole = np.concatenate([tokens_of(tiny, text) for text in texts])
+    whole = np.concatenate([tokens_of(tiny_encoder, text) for text in texts])
     assert (
         stored.dtype == np.float16
         and stored.shape == whole.shape
@@ -259,9 +258,9 @@ def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny):
         assert not values[length:].any()
 
 
-def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny):
+def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny_encoder):
     data = prepared_tables.read("tiny")
-    features = feature_set(tiny, "contexts")
+    features = feature_set(tiny_encoder, "contexts")
     encode.contexts(features, data)
     cell = tokens_cell()
     tiny_cells.train_cell(cell)
@@ -282,10 +281,10 @@ def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny):
 
 
 @pytest.mark.parametrize("standardise", [False, True])
-def test_a_text_has_the_vector_of_its_feature_folder(standardise, tiny):
+def test_a_text_has_the_vector_of_its_feature_folder(standardise, tiny_encoder):
     data, features = (
         prepared_tables.read("tiny"),
-        feature_set(tiny, "sentences", standardise=standardise),
+        feature_set(tiny_encoder, "sentences", standardise=standardise),
     )
     encode.vectors(features, data)
     stored = np.load("data/features/tiny/vectors/sentence.npy").astype(np.float32)

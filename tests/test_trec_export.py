@@ -60,8 +60,7 @@ def prepared(images: int, rng: np.random.Generator) -> Prepared:
 
 
 def best_first(scores_QN: np.ndarray, relevant_QN: np.ndarray) -> np.ndarray:
-    """The ten best items of each query, (Q, 10); among equal scores the wrong ones come
-    first."""
+    """(Q, 10); among equal scores the wrong ones come first."""
     return np.array(
         [
             sorted(
@@ -83,7 +82,7 @@ def played(
     relevant = np.equal.outer(split.group_of_image, split.group_of_caption)
     scores = 1.0 * rng.integers(0, levels, relevant.shape) + relevant * (levels // 3)
     both = {"i2t": (scores, relevant), "t2i": (scores.T, relevant.T)}
-    ranks = whole_matrices.ranks(
+    ranks = whole_matrices.ranks_by_way(
         {way: matrix for way, (matrix, _) in both.items()}, relevant
     )
     retrieved = {way: best_first(*matrices) for way, matrices in both.items()}
@@ -128,8 +127,7 @@ def test_success_of_ir_measures_is_the_recall_of_the_record(tmp_path, images, le
 
 
 def test_any_image_of_a_person_is_relevant_and_only_captions_are_queries(tmp_path):
-    """Two images per person: each caption finds the other one of its person, second or
-    first."""
+    # two images a person: each caption finds the other one, second or first
     images = ["a1", "b1", "a2", "b2"]
     captions = {
         "caption_id": ["on a2", "on b1"],

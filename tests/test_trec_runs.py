@@ -227,7 +227,7 @@ def test_items_that_the_qrels_do_not_have_are_refused(name):
 
 def test_queries_in_another_spelling_are_refused():
     for query in (str.upper, lambda name: f"q{int(name[1:])}"):
-        with refused("some.run", "the queries of qrels", "for 'q0", "name them alike"):
+        with refused("some.run", "queries of qrels", "for 'q0", "name them alike"):
             type(
                 "Other", (Run,), {"query": lambda self, name, query=query: query(name)}
             )().read()

@@ -81,7 +81,7 @@ def everything() -> set[Path]:
 @pytest.mark.parametrize(("preset", "option"), FAILING)
 def test_a_trial_that_fails_leaves_nothing(capsys, preset, option):
     before = everything()
-    with refused(f"preset {preset}", "a training to its end", do="try other options"):
+    with refused(f"preset {preset}", "to its end", do="try other options"):
         tried(option, preset=preset)
     assert everything() == before
 
@@ -89,7 +89,7 @@ def test_a_trial_that_fails_leaves_nothing(capsys, preset, option):
 def test_a_closed_form_is_refused_before_it_is_fitted(capsys, monkeypatch):
     monkeypatch.delattr(tune, "train_cell")
     before = everything()
-    with refused("preset cca", "a recipe with epochs", "none", "another preset"):
+    with refused("preset cca", "with epochs", "none", "another preset"):
         tried("embedding_size=4", preset="cca")
     assert everything() == before
 
@@ -117,8 +117,7 @@ RISING = pd.DataFrame({"epoch": [1, 2, 3], "val_rsum": [100.0, 250.25, 200.0]})
 
 
 def board_of(**options: object) -> Board:
-    """Two presets of a method, one of them with a training of these options, and one of
-    another."""
+    """`options` of one of two presets; a third is of another method."""
     tried = builders.outcome(
         "two_branch", options=options, history=RISING, selected_epoch=2, **OF_BOARD
     )

@@ -35,8 +35,7 @@ def made(tmp_path, monkeypatch) -> Board:
     return builders.board(builders.standing("a", [cell], "A"), dataset="made", **card)
 
 
-def by_hand(kept: dict[str, list[int]]) -> float:
-    """rsum over these queries: a hit at K is a rank below K."""
+def rsum_by_hand(kept: dict[str, list[int]]) -> float:
     total = 0.0
     for way, queries in kept.items():
         for k in (1, 5, 10):
@@ -49,10 +48,10 @@ def test_only_queries_of_other_pictures_count(made):
     (standing,) = made.rows
     assert named_twins(made.card) == {"0.png", "2.png"} and twins_in_all(made.card) == 3
     assert without_twins(made, standing, "rsum") == pytest.approx(
-        by_hand({"i2t": [1], "t2i": [2]})
+        rsum_by_hand({"i2t": [1], "t2i": [2]})
     )
     none = replace(made, card=made.card | {"leakage": {}})
-    whole = by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
+    whole = rsum_by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
     assert without_twins(none, standing, "rsum") == pytest.approx(whole)
     pictures = [[f"test: {n}.png", "val: 9.png"] for n in range(3)]
     every = replace(made, card=made.card | {"leakage": {"pictures": pictures}})

@@ -98,7 +98,7 @@ def test_terms_are_those_of_equation_6(lambda2, lambda4, seed, k):
 
 
 def linear(branch: torch.nn.Sequential, x: np.ndarray) -> np.ndarray:
-    """The linear variant is the first layer alone."""
+    # the first layer alone
     return naive.embed_linear(x, *plain(branch[0].weight, branch[0].bias))
 
 
@@ -109,10 +109,10 @@ def embedded(branch: torch.nn.Sequential, x: np.ndarray) -> np.ndarray:
 
 
 def official(branch: torch.nn.Sequential, x: np.ndarray) -> np.ndarray:
-    """Normalised after the first layer."""
     first, norm, _, _, last = branch
     assert norm.momentum == 0.9
     (w1,), (w2, b2) = plain(first.weight), plain(last.weight, last.bias)
+    # normalised after the first layer
     return naive.official_embed(x, w1, *numbers(norm), w2, b2, norm.eps)
 
 

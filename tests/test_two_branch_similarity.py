@@ -116,11 +116,10 @@ def test_negatives_are_drawn_uniformly_among_sentences_of_other_images():
 
 
 def drawn_pairs(chains: list[int], config: object, seed: int = 0) -> tuple[list, list]:
-    """Pairs as the oracle names them, -1 for the true region, and the wrong region of
-    each."""
     torch.manual_seed(seed)
     ious = torch.tensor([IOUS[chain] for chain in chains])
     rows, regions, wrong = (x.tolist() for x in phrase_method.pairs(ious, config))
+    # -1 is the true region
     return [(row, r - 1) for row, r in zip(rows, regions, strict=True)], [
         r - 1 for r in wrong
     ]

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from facts import holds
 from scipy import stats
 
 from benchmark.stats.claim_kinds import (
@@ -37,61 +38,47 @@ WITHOUT_MARGIN = Rule(kind=ORDERED, margin=0.0)
 
 
 def estimate(value: float, error: float = 0.1, freedom: float = 1e6) -> Estimate:
-    """The interval is the value -+ 1.96 errors."""
     return Estimate(value=value, error=error, freedom=freedom)
 
 
-NONE, ABOVE_ZERO = "no difference beyond the margin", "the interval lies above zero"
-NOT_ABOVE = "does not reach above the margin of 1"
-DENIED = "not better by the margin"
-CASES = [  # kind, value, error, conclusion, reason: margin 1
+NONE, ABOVE_ZERO = Conclusion.NO_DIFFERENCE, "above zero"
+NOT_ABOVE = "not reach above"
+DENIED = Conclusion.NOT_BETTER
+CASES = [  # kind, value, error, conclusion, what the reason holds; margin 1
     ("ordered", 1.5, 0.1, "holds", ABOVE_ZERO),
-    ("ordered", -1.5, 0.1, "reversed", "the interval lies below zero"),
+    ("ordered", -1.5, 0.1, "reversed", "below zero"),
     ("ordered", 0.9, 0.4, "holds", ABOVE_ZERO),
-    ("ordered", 0.5, 0.1, NONE, "lies within 1 of zero"),
-    ("ordered", -0.5, 0.1, NONE, "lies within 1 of zero"),
-    ("ordered", 0.5, 0.4, "undecided", "the interval covers zero and reaches beyond 1"),
-    ("ordered", 0.0, 2.0, "undecided", "the interval covers zero and reaches beyond 1"),
+    ("ordered", 0.5, 0.1, NONE, "within 1 of zero"),
+    ("ordered", -0.5, 0.1, NONE, "within 1 of zero"),
+    ("ordered", 0.5, 0.4, "undecided", "beyond 1"),
+    ("ordered", 0.0, 2.0, "undecided", "beyond 1"),
     ("ordered", -0.5, 0.4, DENIED, NOT_ABOVE),
     ("ordered", -3.0, 2.0, DENIED, NOT_ABOVE),
-    ("ordered", -2.9, 2.0, "undecided", "covers zero and reaches beyond 1"),
-    ("far", 1.5, 0.1, "holds", "the interval lies above 1"),
+    ("ordered", -2.9, 2.0, "undecided", "beyond 1"),
+    ("far", 1.5, 0.1, "holds", "above 1"),
     ("far", 0.5, 0.1, DENIED, NOT_ABOVE),
     ("far", -9.0, 3.0, DENIED, NOT_ABOVE),
-    ("far", 1.1, 0.1, "undecided", "the interval covers the margin of 1"),
-    ("alike", -0.5, 0.1, "holds", "the interval lies within 1 of zero"),
-    ("alike", 1.5, 0.1, "does not hold: better", "the interval lies above 1"),
-    ("alike", -1.5, 0.1, "does not hold: worse", "the interval lies below -1"),
-    (
-        "alike",
-        0.9,
-        0.1,
-        "undecided",
-        "the interval reaches within 1 of zero and beyond",
-    ),
-    (
-        "alike",
-        -1.1,
-        0.1,
-        "undecided",
-        "the interval reaches within 1 of zero and beyond",
-    ),
+    ("far", 1.1, 0.1, "undecided", "margin of 1"),
+    ("alike", -0.5, 0.1, "holds", "within 1 of zero"),
+    ("alike", 1.5, 0.1, "does not hold: better", "above 1"),
+    ("alike", -1.5, 0.1, "does not hold: worse", "below -1"),
+    ("alike", 0.9, 0.1, "undecided", "within 1 of zero and beyond"),
+    ("alike", -1.1, 0.1, "undecided", "within 1 of zero and beyond"),
     ("not_better", -9.0, 3.0, "holds", NOT_ABOVE),
     ("not_better", 0.5, 0.1, "holds", NOT_ABOVE),
-    ("not_better", 2.0, 0.1, "does not hold: better", "the interval lies above 1"),
-    ("not_better", 0.9, 0.1, "undecided", "the interval covers the margin of 1"),
+    ("not_better", 2.0, 0.1, "does not hold: better", "above 1"),
+    ("not_better", 0.9, 0.1, "undecided", "margin of 1"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "error", "conclusion", "reason"), CASES)
-def test_the_interval_decides(kind, value, error, conclusion, reason):
+@pytest.mark.parametrize(("kind", "value", "error", "conclusion", "place"), CASES)
+def test_the_interval_decides(kind, value, error, conclusion, place):
     rule, made = Rule(kind=KINDS[kind], margin=1.0), estimate(value, error)
     concluded, why = rule.conclusion(made, rule.p(made))
-    assert concluded == conclusion and reason in why
+    assert concluded == conclusion and holds(why, place)
 
 
-def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
-    """The differences that a conclusion on a claim is compatible with."""
+def allowed_differences(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
     m, inf = rule.margin, np.inf
     holds = {
         "ordered": (0, inf),
@@ -110,8 +97,6 @@ def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
 
 
 def test_no_two_conclusions_on_one_difference_contradict_each_other():
-    """Effects of every size and sign, every width, margin, kind and adjustment, from
-    both sides."""
     margins, widths = (0.0, 0.2, 1.0, 6.0, 12.2), (0.01, 0.1, 0.5, 2.0, 8.0)
     effects = np.concatenate(
         [-np.geomspace(0.01, 60, 25), [0.0], np.geomspace(0.01, 60, 25)]
@@ -123,7 +108,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
             rule = Rule(kind=KINDS[kind], margin=margin)
             made = Estimate(value=side * value, error=width, freedom=freedom)
             conclusion, _ = rule.conclusion(made, min(1.0, factor * rule.p(made)))
-            low, high = allowed(rule, conclusion)
+            low, high = allowed_differences(rule, conclusion)
             ranges.append((low, high) if side > 0 else (-high, -low))
             seen.add((kind, str(conclusion)))
             assert low <= made.interval[0] and made.interval[1] <= high
@@ -155,8 +140,7 @@ def test_the_interval_settles_how_large_the_difference_is_beside_the_printed_one
 
 
 def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
-    """Differences with these two-sided p; a negative p is of a difference below
-    zero."""
+    """Two-sided p; a negative one is below zero."""
     return [
         Estimate(
             value=float(np.sign(p) * (margin + stats.norm.isf(abs(p) / 2))),
@@ -180,8 +164,7 @@ def judged(
     rules: list[Rule] | None = None,
     blocked: Flag | None = None,
 ) -> list[list[Verdict]]:
-    """The verdicts on claims, one list of estimates each; `blocked` is the last of all
-    pairs."""
+    """A list of estimates per claim; `blocked` is the last of all pairs."""
     rules = rules or [WITHOUT_MARGIN] * len(claims)
     both = zip(rules, claims, strict=True)
     asked = [[Verdict(comparison=made(e), rule=rule) for e in of] for rule, of in both]
@@ -190,7 +173,6 @@ def judged(
 
 
 def biased(value: float, *favours: Side) -> Verdict:
-    """The verdict on a difference with an error of 0.1 and a margin of 1."""
     rule = Rule(kind=ORDERED, margin=1.0)
     flags = [
         Flag("U", f"bias {number}", favours=of) for number, of in enumerate(favours)
@@ -303,9 +285,7 @@ class TestAdjustment:
         assert conclusions[1:] == [DENIED, "undecided"]
         assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
 
-    def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
-        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
-        cases."""
+    def test_two_pairs_that_share_a_preset_are_seldom_told_apart_by_chance(self):
         rng, rules, runs = np.random.default_rng(0), [WITHOUT_MARGIN] * 2, 4000
         drawn = rng.normal(size=(runs, 3)) / 2**0.5
         told = 0
@@ -317,9 +297,8 @@ class TestAdjustment:
         assert told <= stats.binom.ppf(0.999, runs, 0.05)
 
     def test_a_pair_that_is_surer_than_its_claim_has_more_claims_behind_it(self):
-        """As if the claim were this pair alone: 0.03 is the second smallest p of
-        four."""
         others = [at(0.001), at(0.2), at(0.3)]
+        # 0.03 is the second smallest p of four
         unsure, sure = judged(at(0.84, 0.03), *others)[0]
         assert (
             sure.adjusted_p
@@ -344,8 +323,7 @@ class TestAdjustment:
 def made_doubt(
     images: float, each: float, seeds: int, count: int = 1000, main: float = 0.0
 ):
-    """Variances of a difference of two presets: of images, of the interaction of each
-    training, and of the trainings beyond it; 40 degrees of freedom."""
+    """Variances: `images`, `each` training's interaction, `main` beyond it."""
     part = SeedPart((seeds, seeds), (each + main) / 2, each / 2, 40, is_own=False)
     inside = each / seeds
     return Doubt(
@@ -353,9 +331,9 @@ def made_doubt(
     )
 
 
-def power(doubt: Doubt, gap: float, level: float, seeds: int, folds: int = 0) -> float:
-    """Of finding the gap with so many trainings of each preset on the test set at hand,
-    and one on each further fold, by Student's t, by hand."""
+def power_of(
+    doubt: Doubt, gap: float, level: float, seeds: int, folds: int = 0
+) -> float:
     (part,) = doubt.seeds
     images = doubt.images - doubt.interaction
     at_hand = images + 2 / seeds * (part.interaction + part.main)
@@ -378,13 +356,17 @@ class TestLimits:
         doubt = made_doubt(0.5**2, 2.85**2, 3)
         limit = self.RULE.limit(6.0, doubt, 17)
         assert limit.seeds == 1
-        assert power(doubt, 6.0, 0.05 / 17, 4) >= 0.8 > power(doubt, 6.0, 0.05 / 17, 3)
+        assert (
+            power_of(doubt, 6.0, 0.05 / 17, 4)
+            >= 0.8
+            > power_of(doubt, 6.0, 0.05 / 17, 3)
+        )
         doubt = made_doubt(2.8**2, 2.85**2, 3)
         limit = self.RULE.limit(6.0, doubt, 17)
         assert limit.seeds is None and limit.folds > 1
-        assert power(doubt, 6.0, 0.05 / 17, 3, limit.folds) >= 0.8
-        assert power(doubt, 6.0, 0.05 / 17, 3, limit.folds - 1) < 0.8
-        assert power(doubt, 6.0, 0.05 / 17, 1000) < 0.8
+        assert power_of(doubt, 6.0, 0.05 / 17, 3, limit.folds) >= 0.8
+        assert power_of(doubt, 6.0, 0.05 / 17, 3, limit.folds - 1) < 0.8
+        assert power_of(doubt, 6.0, 0.05 / 17, 1000) < 0.8
 
     def test_where_images_are_not_known_seeds_are_all_there_is(self):
         part = SeedPart((3, 3), 20.0, 0.0, 40, is_own=False)

@@ -44,7 +44,7 @@ def test_verify_compares_all_that_counts(monkeypatch):
 
 
 def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
-    """The result with other ranks, whatever its record says of them."""
+    # without digests the record says nothing of them
     record = result.record.model_copy(update={"files": {}})
     npz = results.scores_npz(Scores(ranks={I2T: ranks}))
     return replace(result, record=record, arrays={results.RANKS: npz})

@@ -26,7 +26,7 @@ from benchmark.season.parameters import Cell
         ("tab\tand\nnewline", ["tab", "and", "newline"]),
     ],
 )
-def test_tokenise(text, words):
+def test_words_are_lower_case_without_punctuation(text, words):
     assert tokenise(text) == words
 
 

@@ -34,12 +34,12 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 @pytest.mark.slow
 def test_an_installed_wheel_lists_and_runs(tmp_path):
-    """The environment has this one's libraries, and nothing of this checkout."""
     source, venv, here = tmp_path / "source", tmp_path / "venv", tmp_path / "here"
     for name in COPIED:
         shutil.copytree(
             ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__")
         )
+    # this environment's libraries, and nothing of this checkout
     for name in FILES:
         shutil.copy(ROOT / name, source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)

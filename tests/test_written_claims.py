@@ -18,8 +18,7 @@ QUERIES = 400
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
-    """Results of three methods: hits of two seeds."""
+def three_methods(tmp_path) -> Path:
     levels = {"better": (300, 302), "worse": (240, 243), "equal": (301, 301)}
     for name, hits in levels.items():
         for seed, count in enumerate(hits):
@@ -44,9 +43,9 @@ def conclusions(path: Path) -> list[str]:
     return [facts["conclusion"] for facts in judge_claims(read_claims(path))]
 
 
-def test_each_form_of_a_claim_is_judged(folder):
+def test_each_form_of_a_claim_is_judged(three_methods):
     path = written(
-        folder,
+        three_methods,
         "better: better, than: worse",
         "better: worse, than: better",
         "not_better: worse, than: better",
@@ -62,18 +61,18 @@ def test_each_form_of_a_claim_is_judged(folder):
     ]
 
 
-def test_claims_that_compare_results_are_adjusted_together(folder):
+def test_claims_that_compare_results_are_adjusted_together(three_methods):
     claims = ["better: better, than: worse", "better: better, than: equal"]
-    alone = judge_claims(read_claims(written(folder, claims[0])))[0]
-    both = judge_claims(read_claims(written(folder, *claims)))
+    alone = judge_claims(read_claims(written(three_methods, claims[0])))[0]
+    both = judge_claims(read_claims(written(three_methods, *claims)))
     assert alone["adjusted_p"] == alone["p"]
     assert both[0]["pairs"] == 2
     assert both[0]["adjusted_p"] == pytest.approx(2 * both[0]["p"], rel=1e-4)
 
 
-def test_a_claim_keeps_its_place_and_its_statement(folder):
+def test_a_claim_keeps_its_place_and_its_statement(three_methods):
     path = written(
-        folder,
+        three_methods,
         'result: better, printed: "75.0", statement: first',
         "better: better, than: worse, statement: second",
     )
@@ -84,11 +83,11 @@ def test_a_claim_keeps_its_place_and_its_statement(folder):
     assert compared.summary().startswith("second\n")
 
 
-def test_a_result_is_read_as_the_file_says(folder):
+def test_a_result_is_read_as_the_file_says(three_methods):
     ranks = pd.DataFrame({"query": range(QUERIES), "rank": 1})
-    ranks.to_csv(folder / "ranks.csv", index=False)
+    ranks.to_csv(three_methods / "ranks.csv", index=False)
     path = written(
-        folder,
+        three_methods,
         'result: first, printed: "100.0", metric: r1',
         first="{files: [ranks.csv], first_rank: 1}",
     )
@@ -109,16 +108,16 @@ def test_a_result_is_read_as_the_file_says(folder):
         ("beter: better, than: worse", "beter"),
     ],
 )
-def test_what_is_no_claim_is_refused_in_one_line(folder, claim, found):
+def test_what_is_no_claim_is_refused_in_one_line(three_methods, claim, found):
     with refused("claims.yaml") as error:
-        read_claims(written(folder, claim))
+        read_claims(written(three_methods, claim))
     line = str(error.value)
     assert found in line
     assert "\n" not in line
 
 
-def test_a_missing_file_is_named(folder):
-    path = written(folder, "better: gone, than: worse", gone="gone.csv")
+def test_a_missing_file_is_named(three_methods):
+    path = written(three_methods, "better: gone, than: worse", gone="gone.csv")
     with refused("gone.csv"):
         read_claims(path)
 
@@ -134,7 +133,7 @@ def test_the_example_holds(tmp_path):
     "words",
     [["a.csv"], ["--layer", "experts"], ["--pair", "a", "b"], ["--season", "demo"]],
 )
-def test_no_word_beside_a_file_of_claims_is_ignored(folder, words, capsys):
-    path = written(folder, "better: better, than: worse")
+def test_no_word_beside_a_file_of_claims_is_ignored(three_methods, words, capsys):
+    path = written(three_methods, "better: better, than: worse")
     assert main(["judge", *words, "--claims", str(path)]) == 2
     assert "--claims" in capsys.readouterr().err

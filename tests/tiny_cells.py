@@ -89,8 +89,8 @@ def write_dataset(
     captions_of_image: int | None = None,
     empty: str | None = None,
 ) -> None:
-    """Prepared tables and random features; `words` are other words for the captions of
-    a split, `bad` is a split whose features are NaN, `empty` one without captions."""
+    """`words` of the captions of a split; `bad`, a split whose features are NaN;
+    `empty`, one without captions."""
     rng = np.random.default_rng(0)
     splits = [split for split, count in COUNTS.items() for _ in range(count)]
     ids = [f"i{n}" for n in range(len(splits))]
@@ -176,9 +176,7 @@ def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> N
     write_card(folder, card | facts)
 
 
-def seal(folder: Path = IMAGES) -> None:
-    """Make the card of a feature folder agree with its files, as if they had been
-    encoded so."""
+def seal_features(folder: Path = IMAGES) -> None:
     write_card(folder, read_json(folder / "card.json"))
 
 
@@ -227,15 +225,13 @@ def fusion_of(
 
 
 def train_cell(cell: Cell) -> tuple[bytes, bytes]:
-    """Bytes of the checkpoint, and its history, after training from nothing or what is
-    there."""
+    """Checkpoint and history, as bytes."""
     train.train_cell(params_of(cells={cell.folder: cell}), cell)
     history = read_json(Path(cell.history))["history"]
     return Path(cell.checkpoint).read_bytes(), json.dumps(history).encode()
 
 
 def ended_on(device: str, cell: Cell) -> tuple[pd.DataFrame, dict]:
-    """History and metrics of a cell that is trained and evaluated on a device."""
     params = params_of(device=device, cells={cell.folder: cell})
     train.train_cell(params, cell)
     evaluate.evaluate_cell(params, cell)
@@ -243,7 +239,6 @@ def ended_on(device: str, cell: Cell) -> tuple[pd.DataFrame, dict]:
 
 
 def check_on_a_pretended_gpu(cell: Cell) -> None:
-    """The cell ends as on the CPU."""
     expected_history, expected = ended_on("cpu", cell)
     with pretended_steps():
         history, metrics = ended_on("cuda", cell)
@@ -265,14 +260,15 @@ def state_of(folder: str | Path = RESULTS) -> dict[str, torch.Tensor]:
 
 
 def evaluated(cell: Cell | Fusion, *members: Cell) -> Record:
-    """The record of a cell, or of a fusion of members."""
     cells = {member.folder: member for member in members or (cell,)}
     evaluate.evaluate_cell(params_of(cells=cells), cell)
     return read_record(Path(cell.folder))
 
 
-def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.ndarray]:
-    """The test scores that the cell is evaluated by, one row per query."""
+def scores_on_test(
+    cell: Cell | Fusion, *members: Cell, monkeypatch
+) -> dict[str, np.ndarray]:
+    """One row per query."""
     seen = []
     original = evaluation.of_retrieval
 
@@ -295,7 +291,6 @@ def scores_of(folder: str | Path = RESULTS) -> Scores:
 
 
 def result_in(folder: str | Path = RESULTS) -> CellResult:
-    """What the evaluation of a cell left."""
     return results.read_cell(Path(folder), Path(folder).name)
 
 

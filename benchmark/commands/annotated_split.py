@@ -24,19 +24,32 @@ def annotated(dataset: str, path: Path) -> Prepared:
     """The test split of annotations, as if prepared; of a folder that names no split,
     or one alone, all of it. Raises UserError for what cannot be read."""
     if not is_file(path):
-        raise UserError(path, "a file of annotations", "nothing", "correct the path")
-    module, raw = datasets.load(dataset), path.parent
+        raise UserError(
+            path,
+            expected="a file of annotations",
+            found="nothing",
+            do="correct the path",
+        )
+    module = datasets.load(dataset)
+    raw = path.parent
     options = _options(module, path)
     is_folder = dataset == OWN_IMAGES
     if not is_folder and path not in (files := module.inventory(raw, options)):
-        expected = f"annotations as {', '.join(file.name for file in files)}"
-        raise UserError(path, expected, path.name, "name the file so")
+        raise UserError(
+            path,
+            expected=f"annotations as {', '.join(file.name for file in files)}",
+            found=path.name,
+            do="name the file so",
+        )
     read = module.read_for_score if is_folder else module.read
-    tables, card = read(raw, options), module.card(options)
+    tables = read(raw, options)
+    card = module.card(options)
     of_test = _test_tables(path, tables, card.expected_images.get(SPLIT))
     check_rows(of_test)
-    found = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
-    layers, notes = _with_enough_queries(found)
+    declared = []
+    if hasattr(module, "layers"):
+        declared = module.layers(raw, of_test, options)
+    layers, notes = _with_enough_queries(declared)
     images, captions = _with_annotation_ids(of_test, tables)
     files = images["file"]
     facts = {
@@ -75,8 +88,12 @@ def _test_tables(path: Path, tables: Tables, expected: int | None) -> Tables:
     images = tables.images[tables.images["split"] == SPLIT]
     count = len(images)
     if not count or expected not in (None, count):
-        wanted = f"{'some' if expected is None else expected} test images"
-        raise UserError(path, wanted, count, "get the whole file")
+        raise UserError(
+            path,
+            expected=f"{'some' if expected is None else expected} test images",
+            found=count,
+            do="get the whole file",
+        )
     is_of_test = tables.captions["image_id"].isin(images["image_id"])
     return replace(
         tables,
@@ -102,20 +119,22 @@ def _with_annotation_ids(
 def _with_enough_queries(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     """The layers whose queries are here, and what is said of those that lack some:
     numbers of a few queries would be read as those of the layer."""
-    kept, notes = [], []
+    kept = []
+    notes = []
     for layer in layers:
         covered = layer.covered
-        shares = [covered.get(way, 0) / layer.named[way] for way in layer.named]
-        counts = [
-            f"{covered.get(way, 0):,} of {count:,} {way}"
-            for way, count in layer.named.items()
-        ]
+        least = 1.0
+        counts = []
+        for way, count in layer.named.items():
+            queries = covered.get(way, 0)
+            least = min(least, queries / count)
+            counts.append(f"{queries:,} of {count:,} {way}")
         coverage = f"{layer.name}: {', '.join(counts)} queries are in this test split"
-        if min(shares, default=1.0) >= LEAST_COVERED:
+        if least >= LEAST_COVERED:
             kept.append(layer)
         else:
             coverage += f"; left out below {LEAST_COVERED:.0%}"
-        if min(shares, default=1.0) < 1:
+        if least < 1:
             notes.append(coverage)
     return kept, notes
 

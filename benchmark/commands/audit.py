@@ -38,6 +38,7 @@ QUERIES = {  # of the papers' places, by direction
 FOLDS = {"mscoco_1k/test": 5}  # or a single set: papers differ
 SUMS = {"rsum": "rsum", "sum": "rsum", "mr": "mean", "mean": "mean", "avg": "mean"}
 OF_RANKS = ("medr", "mrr")
+RECALLS = [f"r{cut}" for cut in CUTS]
 TEXT, JSON = "text", "json"
 
 
@@ -53,8 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     if arguments.papers == (arguments.table is not None):
-        advice = "name a table, or add --papers"
-        raise UserError("audit", "a table, or --papers", "both or none", advice)
+        raise UserError(
+            "audit",
+            expected="a table, or --papers",
+            found="both or none",
+            do="name a table, or add --papers",
+        )
     if arguments.papers:
         rows = list(rows_of_papers())
     else:
@@ -93,8 +98,14 @@ def queries_of(text: str | None) -> dict[str, int]:
     if text is None:
         return {}
     parts = text.split(",")
-    if len(parts) > 2 or not all(re.fullmatch(r"[1-9]\d{0,8}", part) for part in parts):
-        raise UserError("--queries", "1000, or 1000,5000", text, "correct it")
+    are_numbers = all(re.fullmatch(r"[1-9]\d{0,8}", part) for part in parts)
+    if len(parts) > 2 or not are_numbers:
+        raise UserError(
+            "--queries",
+            expected="1000, or 1000,5000",
+            found=text,
+            do="correct it",
+        )
     counts = [int(part) for part in parts]
     if len(counts) == 1:
         return dict.fromkeys(WAYS, counts[0])
@@ -106,7 +117,10 @@ def read_printed(path: Path) -> pd.DataFrame:
     separator = SEPARATORS.get(path.suffix.lower())
     if separator is None:
         raise UserError(
-            path, "a .csv or .tsv", path.suffix or "no ending", "save it so"
+            path,
+            expected="a .csv or .tsv",
+            found=path.suffix or "no ending",
+            do="save it so",
         )
     with readable(path, f"a table as {path.suffix}", "correct it, or its path"):
         frame = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
@@ -119,19 +133,27 @@ def rows_of(
     """The rows of a table. Raises UserError for one without recalls, and for what is
     no number in their columns."""
     if folds < 1:
-        raise UserError("--folds", "1 or more", folds, "correct it")
+        raise UserError(
+            "--folds",
+            expected="1 or more",
+            found=folds,
+            do="correct it",
+        )
     metrics = {head: metric_of(str(head)) for head in frame}
     known = {head: metric for head, metric in metrics.items() if metric}
     names = list(known.values())
     if not known or len(set(names)) < len(names):
-        expected = "columns such as i2t_r1 or R@1, each metric once"
-        found = ", ".join(map(str, frame)) or "no columns"
-        raise UserError(where, expected, found, "name them so")
+        raise UserError(
+            where,
+            expected="columns such as i2t_r1 or R@1, each metric once",
+            found=", ".join(map(str, frame)) or "no columns",
+            do="name them so",
+        )
     others = [head for head in frame if head not in known]
     rows = []
     for place, cells in enumerate(frame.to_dict("records")):
-        label = " ".join(str(cells[head]) for head in others if str(cells[head]))
-        label = label or f"row {place + 1}"
+        texts = [str(cells[head]) for head in others]
+        label = " ".join(filter(None, texts)) or f"row {place + 1}"
         numbers = {}
         for head, metric in known.items():
             number = _number(f"{where}: {label}: {head}", cells[head])
@@ -146,10 +168,13 @@ def metric_of(head: str) -> str:
     text = re.sub(r"[^a-z0-9]", "", head.casefold())
     if text in SUMS:
         return SUMS[text]
-    way = next((way for way in WAYS if text.startswith(way)), "")
-    rest = text.removeprefix(way)
-    if rest in (*OF_RANKS, *(f"r{cut}" for cut in CUTS)):
-        return f"{way or WAYS[0]}_{rest}"
+    way = text[:3]
+    if way in WAYS:
+        text = text.removeprefix(way)
+    else:
+        way = WAYS[0]
+    if text in (*OF_RANKS, *RECALLS):
+        return f"{way}_{text}"
     return ""
 
 
@@ -161,7 +186,12 @@ def _number(where: str, cell: object) -> Rounded | None:
         return None
     number = Rounded.of(text)
     if number is None:
-        raise UserError(where, "a number as it is printed", text, "correct it")
+        raise UserError(
+            where,
+            expected="a number as it is printed",
+            found=text,
+            do="correct it",
+        )
     return number
 
 

@@ -35,6 +35,7 @@ from benchmark.commands.learning import (
     side_names,
 )
 from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Promise, Trial
+from benchmark.contracts import methods
 from benchmark.contracts.methods import Captions, Inputs, Phase
 from benchmark.core.devices import make_deterministic
 from benchmark.core.errors import suggested, unfit
@@ -65,14 +66,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started = perf_counter()
-    name = checked_name(Path(arguments.method).stem, "check")
+    method = _name_or_path(arguments.method)
+    name = checked_name(Path(method).stem, "check")
     before = _state()
-    module = method_of(arguments.method)
+    module = method_of(method)
     changed = [what for what in _changed(before) if what in before]
     broken = len(changed)
     for what in changed:
         print(f"FAIL  its import changes {what}, process-wide")
-    trials = trials_of(arguments.method, name, module)
+    trials = trials_of(method, name, module)
     for preset, trial in trials.items():
         print(f"{preset}:")
         for promise in check(trial):
@@ -81,11 +83,22 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"  {MARKS[promise.is_kept]}  {promise.what}{note}")
     print(NOT_SEEN)
     verdict = "keeps the contract"
-    if broken:
-        verdict = f"{broken} promises broken" if broken > 1 else "1 promise broken"
+    if broken == 1:
+        verdict = "1 promise broken"
+    elif broken:
+        verdict = f"{broken} promises broken"
+    spent = perf_counter() - started
     print(f"{arguments.method}: {verdict}")
-    print(f"presets tried: {len(trials)}, in {perf_counter() - started:.0f} s")
+    print(f"presets tried: {len(trials)}, in {spent:.0f} s")
     return int(broken > 0)
+
+
+def _name_or_path(method: str) -> str:
+    """The name of a method of this project where the path of its file is given."""
+    path = Path(method)
+    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
+        return path.stem
+    return method
 
 
 def trials_of(method: str, name: str, module: ModuleType) -> dict[str, Trial]:
@@ -142,7 +155,8 @@ def _try_parts(trial: Trial) -> None:
         _check(not lost, message)
         for phase in trial.module.recipe(trial.config):
             optimiser_of(model, phase)
-        notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
+        count = sum(parameter.numel() for parameter in model.parameters())
+        notes.append(f"{count:,} parameters")
     with trial.promise("it gives one finite score per pair") as notes:
         scores = _scored(trial, trial.model())
         _check(scores.std() > 0, "all scores are equal")
@@ -163,7 +177,8 @@ def _check_options(trial: Trial) -> None:
     except ValidationError as error:
         raise unfit(error, "inputs", []) from error
     if trial.row and trial.row.sentence:
-        encoder, known = trial.row.sentence, text_encoders()
+        encoder = trial.row.sentence
+        known = text_encoders()
         message = (
             f"the preset's sentence: expected one of {', '.join(known)}, "
             f"found {suggested(encoder, known)}"
@@ -176,7 +191,8 @@ def _checked_phases(trial: Trial) -> list[Phase]:
     for number, phase in enumerate(phases, 1):
         name = f"phase {number}"
         _check(isinstance(phase, Phase), f"{name} is {phase!r:.60}")
-        epochs, rates = phase.epochs, len(phase.learning_rates)
+        epochs = phase.epochs
+        rates = len(phase.learning_rates)
         _check(epochs == rates, f"{name}: {epochs} epochs, {rates} learning rates")
         _check(any(phase.learning_rates), f"{name}: all its learning rates are 0")
         _check(epochs > 0, f"{name}: less than one epoch")
@@ -285,7 +301,8 @@ def _try_training(trial: Trial) -> None:
     with trial.promise("what it learned is in its parameters and buffers"):
         _check_again(trial, _trained(trial, phases, 3).model.eval())
     with trial.promise("the same seed gives the same training"):
-        first, second = _trained(trial, phases, 2), _trained(trial, phases, 2)
+        first = _trained(trial, phases, 2)
+        second = _trained(trial, phases, 2)
         _check(first.losses == second.losses, "two trainings with one seed differ")
 
 
@@ -350,7 +367,8 @@ def _check_sides(
 ) -> None:
     """Raises BrokenError for a loss that one side has no part in, and where no step
     moves what encodes a side, though that is not frozen."""
-    model, batch = training.model, training.batch
+    model = training.model
+    batch = training.batch
     counted = _counted(phases)
     if not all(phase.terms for phase in phases):
         counted = set(model.loss(batch))
@@ -360,11 +378,13 @@ def _check_sides(
         for given in (batch, trial.with_other(batch, side)):
             seed_all(0)
             terms = model.loss(given)
-            losses.append(float(sum(terms[name].detach() for name in counted)))
-        message = f"with other {side} the loss is the same, {losses[0]:.3g}"
-        _check(losses[0] != losses[1], message)
+            loss = sum(terms[name].detach() for name in counted)
+            losses.append(float(loss))
+        own, other = losses
+        message = f"with other {side} the loss is the same, {own:.3g}"
+        _check(own != other, message)
         message = (
-            f"no step changes what encode_{side} alone uses ({_few(names)}): is there a "
+            f"no step changes what encode_{side} alone uses ({_first_names(names)}): is there a "
             f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
         )
         _check(not names or names & moved, message)
@@ -390,14 +410,8 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
         captions = captions or trial.captions(CAPTIONS)
         images = _called(model, "encode_images", trial.images(IMAGES))
         texts = _called(model, "encode_captions", captions)
-        for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
-            kind = type(encoding).__name__
-            message = f"an encoding is {kind}, not a tuple of tensors"
-            _check(isinstance(encoding, tuple), message)
-            kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
-            _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
-            sizes = {len(x) for x in encoding}
-            _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
+        _check_encoding(images, IMAGES)
+        _check_encoding(texts, CAPTIONS)
         scores = _called(model, "similarity", images, texts)
     shape = tuple(scores.shape)
     message = f"{shape} scores for {IMAGES} x {CAPTIONS} pairs"
@@ -406,18 +420,28 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
     _check(not lost, f"{lost} are NaN or infinite")
     state = model.state_dict()
     changed = {name for name, x in state.items() if not x.equal(before[name])}
-    message = (
-        f"scoring changes {_few(changed)}: later scores may follow from earlier ones"
-    )
+    message = f"scoring changes {_first_names(changed)}: later scores may follow from earlier ones"
     _check(not changed, message)
     return scores
+
+
+def _check_encoding(encoding: object, count: int) -> None:
+    """Raises BrokenError for what is no tuple of tensors with a row per item."""
+    kind = type(encoding).__name__
+    message = f"an encoding is {kind}, not a tuple of tensors"
+    _check(isinstance(encoding, tuple), message)
+    kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
+    _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
+    sizes = {len(x) for x in encoding}
+    _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
 
 
 def _called(model: nn.Module, name: str, *given: object) -> object:
     """What a method of the model gives. Raises BrokenError where the call leaves
     another mode, other frozen parameters or other numbers in what it is given."""
     modes = {part: module.training for part, module in model.named_modules()}
-    frozen, tensors = _frozen(model), list(_tensors(given))
+    frozen = _frozen(model)
+    tensors = list(_tensors(given))
     copies = [x.clone() for x in tensors]
     result = getattr(model, name)(*given)
     for part, module in model.named_modules():
@@ -427,7 +451,8 @@ def _called(model: nn.Module, name: str, *given: object) -> object:
         _check(is_same, message)
     _check_frozen(name, frozen, model)
     for x, copy in zip(tensors, copies, strict=True):
-        is_same = x.nan_to_num(nan=torch.inf).equal(copy.nan_to_num(nan=torch.inf))
+        before = copy.nan_to_num(nan=torch.inf)
+        is_same = x.nan_to_num(nan=torch.inf).equal(before)
         _check(is_same, f"{name} changes the numbers that it is given: copy them first")
     return result
 
@@ -451,13 +476,13 @@ def _frozen(model: nn.Module) -> set[str]:
 def _check_frozen(name: str, before: set[str], model: nn.Module) -> None:
     changed = before ^ _frozen(model)
     message = (
-        f"{name} changes whether {_few(changed)} is frozen: "
+        f"{name} changes whether {_first_names(changed)} is frozen: "
         f"what requires_grad_(False) freezes stays so"
     )
     _check(not changed, message)
 
 
-def _few(names: set[str]) -> str:
+def _first_names(names: set[str]) -> str:
     """Some names, the first in alphabetical order."""
     ellipsis = ", ..." if len(names) > SHOWN else ""
     return ", ".join(sorted(names)[:SHOWN]) + ellipsis
@@ -497,7 +522,8 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
     module = method_of(trial.module.__file__)
     other = Trial(module, trial.options, trial.row).model(seed=7)
     other.load_state_dict(model.state_dict())
-    captions, contexts = trial.captions(CAPTIONS), None
+    captions = trial.captions(CAPTIONS)
+    contexts = None
     if trial.takes.text == "contextual":
         contexts = captions.values.flatten(0, 1)
         rows = torch.arange(len(contexts)).view(CAPTIONS, WORDS)
@@ -531,7 +557,8 @@ def _check_no_memory(trial: Trial, model: nn.Module) -> None:
     other = trial.model()
     other.load_state_dict(model.state_dict())
     other.eval()
-    images, captions = trial.images(IMAGES), trial.captions(CAPTIONS)
+    images = trial.images(IMAGES)
+    captions = trial.captions(CAPTIONS)
     model.encode_images(images)
     model.encode_captions(captions)
     for tensor in (images, captions.values, captions.lengths):

@@ -4,6 +4,7 @@ rematch compare scan_t2i_avg two_branch_constraints --dataset flickr8k
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,56 +26,84 @@ SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "first", help="a preset of the season, or a row that `score` added"
-    )
-    parser.add_argument("second")
-    parser.add_argument("--dataset", help="default: the only one where both were run")
-    parser.add_argument("--direction", choices=("t2i", "i2t"), default="t2i")
-    parser.add_argument("--season", metavar="NAME", help="default: the active one")
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="all queries, as .parquet"
-    )
+    add = parser.add_argument
+    add("first", help="a preset of the season, or a row that `score` added")
+    add("second")
+    add("--dataset", help="default: the only one where both were run")
+    add("--direction", choices=("t2i", "i2t"), default="t2i")
+    add("--season", metavar="NAME", help="default: the active one")
+    add("--out", type=Path, metavar="FILE", help="all queries, as .parquet")
 
 
 def main(arguments: argparse.Namespace) -> None:
     names = (arguments.first, arguments.second)
     if names[0] == names[1]:
-        advice = "name another one"
-        raise UserError("compare", "two presets", f"{names[0]} twice", advice)
+        raise UserError(
+            "compare",
+            expected="two presets",
+            found=f"{names[0]} twice",
+            do="name another one",
+        )
     if arguments.out and arguments.out.suffix != ".parquet":
-        advice = f"name it {arguments.out.stem}.parquet"
-        raise UserError("--out", "a .parquet file", arguments.out.name, advice)
-    season = read_boards(read_params(arguments.season))
-    boards = {board.dataset: board for board in season}
-    both = [board for board in boards.values() if all(map(board.row, names))]
-    if arguments.dataset is None and len(both) != 1 < len(boards):
-        found = f"{len(both)} of {', '.join(boards)}"
-        raise UserError("--dataset", "one where both were run", found, "name it")
-    dataset = arguments.dataset or (both or list(boards.values()))[0].dataset
-    board = entry(boards, dataset, "dataset")
+        raise UserError(
+            "--out",
+            expected="a .parquet file",
+            found=arguments.out.name,
+            do=f"name it {arguments.out.stem}.parquet",
+        )
+    params = read_params(arguments.season)
+    board = chosen_board(read_boards(params), names, arguments.dataset)
+    dataset = board.dataset
     rows = {row.preset: row for row in board.rows}
     first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
     print(verdict(board, first, second))
     queries = changes(first, second, arguments.direction)
     steps = queries["step"]
-    won, lost = (steps > 0).sum(), (steps < 0).sum()
+    won = (steps > 0).sum()
+    lost = (steps < 0).sum()
     equal = len(queries) - won - lost
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
     if not arguments.out and not prepared_tables.is_here(dataset):
         advice = prepared_tables.preparing(dataset)
         print(f"captions of {dataset} are not here, so no query is shown; {advice}")
         return
-    queries = with_texts(queries, prepared_tables.read(dataset), arguments.direction)
+    data = prepared_tables.read(dataset)
+    queries = with_texts(queries, data, arguments.direction)
     if arguments.out:
         with atomic(arguments.out) as part:
             queries.to_parquet(part, index=False)
+    print_largest_changes(queries)
+
+
+def chosen_board(
+    season: Sequence[Board], presets: Sequence[str], dataset: str | None
+) -> Board:
+    """The board of a dataset; without a name, the only one, or the only one where both
+    presets were run. Raises UserError where that is none or several."""
+    boards = {board.dataset: board for board in season}
+    if dataset is not None:
+        return entry(boards, dataset, "dataset")
+    both = [board for board in season if all(map(board.row, presets))]
+    if len(both) != 1 < len(boards):
+        raise UserError(
+            "--dataset",
+            expected="one where both were run",
+            found=f"{len(both)} of {', '.join(boards)}",
+            do="name it",
+        )
+    return (both or season)[0]
+
+
+def print_largest_changes(queries: pd.DataFrame) -> None:
+    """The queries that the first row finds sooner by most steps, and those that the
+    second does."""
     print("\nlargest rank changes: rank with the first, with the second, query")
-    order = steps.sort_values(kind="stable").index
-    for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
-        first, second = 1 + query.first, 1 + query.second
-        print(f"{first:8.1f} {second:8.1f}  {printable(query.text)[:LONGEST]}")
+    order = queries["step"].sort_values(kind="stable").index
+    largest = [*order[::-1][:SHOWN], *order[:SHOWN]]
+    for query in queries.loc[largest].itertuples():
+        ranks = f"{1 + query.first:8.1f} {1 + query.second:8.1f}"
+        print(f"{ranks}  {printable(query.text)[:LONGEST]}")
 
 
 def verdict(board: Board, first: Row, second: Row) -> str:
@@ -92,12 +121,16 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
 
     Raises UserError where the rows share no seed with ranks of the direction.
     """
-    ranks, other_ranks = _ranks(first, direction), _ranks(second, direction)
+    ranks = _ranks(first, direction)
+    other_ranks = _ranks(second, direction)
     seeds = [seed for seed in ranks if seed in other_ranks]
     if not seeds:
-        where = f"{first.preset}, {second.preset}"
-        expected = f"a seed of both with ranks of {direction}"
-        raise UserError(where, expected, "none", "choose others")
+        raise UserError(
+            f"{first.preset}, {second.preset}",
+            expected=f"a seed of both with ranks of {direction}",
+            found="none",
+            do="choose others",
+        )
     means = {
         "first": np.mean([ranks[seed] for seed in seeds], axis=0),
         "second": np.mean([other_ranks[seed] for seed in seeds], axis=0),

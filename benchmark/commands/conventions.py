@@ -47,7 +47,12 @@ def check(first: Result, second: Result) -> None:
             evidence = f"a rank correlation of {correlation:.2f} over queries"
             advice = "compare one metric (turn an error rate into 1 minus it), or add "
             advice += "--scale 1 if greater is better on both sides"
-            raise UserError(_names(first, second), expected, evidence, advice)
+            raise UserError(
+                _names(first, second),
+                expected=expected,
+                found=evidence,
+                do=advice,
+            )
 
 
 def notes(first: Result, second: Result) -> list[str]:
@@ -82,8 +87,12 @@ def _unlike_kinds(first: Result, second: Result) -> UserError:
     if Kind.RANKS not in (first.kind, second.kind):
         advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is in "
         advice += "per cent and A is not"
-    evidence = f"{_kind(first)} and {_kind(second)}"
-    return UserError(_names(first, second), "the same kind", evidence, advice)
+    return UserError(
+        _names(first, second),
+        expected="the same kind",
+        found=f"{_kind(first)} and {_kind(second)}",
+        do=advice,
+    )
 
 
 def _kind(result: Result) -> str:
@@ -101,49 +110,80 @@ def _names(first: Result, second: Result) -> str:
 
 def _check_facts(first: Result, second: Result) -> None:
     """Layers, datasets, galleries, directions, queries and clusters are the same."""
-    names, facts = _names(first, second), (first.facts, second.facts)
+    names = _names(first, second)
+    facts = (first.facts, second.facts)
     for column in SAME:
         one, other = (of_side[column].iloc[0] for of_side in facts)
         if one and other and one != other:
-            evidence = f"{one} and {other}"
-            raise UserError(names, f"the same {column}", evidence, CHOOSE)
+            raise UserError(
+                names,
+                expected=f"the same {column}",
+                found=f"{one} and {other}",
+                do=CHOOSE,
+            )
     for whole, other in ((first, second), (second, first)):
         if whole.lists_all and (beyond := other.items - whole.items):
             evidence = f"{len(whole.items)} items in {whole.name}, and others in "
             evidence += f"{other.name}, such as {min(beyond)!r}"
-            raise UserError(names, "the same gallery", evidence, CHOOSE)
+            raise UserError(
+                names,
+                expected="the same gallery",
+                found=evidence,
+                do=CHOOSE,
+            )
     one, other = (", ".join(of_side.index.unique("direction")) for of_side in facts)
     if one != other:
-        advice = f"{CHOOSE}; without a column direction, i2t is meant"
-        raise UserError(names, "the same directions", f"{one} and {other}", advice)
+        raise UserError(
+            names,
+            expected="the same directions",
+            found=f"{one} and {other}",
+            do=f"{CHOOSE}; without a column direction, i2t is meant",
+        )
     if not first.facts.index.equals(second.facts.index):
         raise _other_queries(first, second)
     differs = first.facts["cluster"] != second.facts["cluster"]
     if differs.any():
         query = differs.idxmax()
         one, other = (of_side["cluster"][query] for of_side in facts)
-        evidence = f"{one!r} and {other!r}"
-        raise UserError(f"{names}: {query[1]!r}", "the same cluster", evidence, CHOOSE)
+        raise UserError(
+            f"{names}: {query[1]!r}",
+            expected="the same cluster",
+            found=f"{one!r} and {other!r}",
+            do=CHOOSE,
+        )
 
 
 def _other_queries(first: Result, second: Result) -> UserError:
     names = _names(first, second)
-    indexes = first.facts.index, second.facts.index
-    alone = [indexes[0].difference(indexes[1]), indexes[1].difference(indexes[0])]
-    queries = [list(index.unique("query")) for index in alone]
-    if pairs := respelled(*queries):
+    first_alone = _queries_beyond(first, second)
+    second_alone = _queries_beyond(second, first)
+    pairs = respelled(first_alone, second_alone)
+    if pairs:
         one, other = pairs[0]
-        evidence = f"{one!r} and {other!r} ({len(pairs)} such)"
-        expected = "the same query names"
-        return UserError(names, expected, evidence, "name them alike")
+        return UserError(
+            names,
+            expected="the same query names",
+            found=f"{one!r} and {other!r} ({len(pairs)} such)",
+            do="name them alike",
+        )
     parts = []
-    for result, of_side in zip((first, second), queries, strict=True):
-        if of_side:
-            count = f"{len(of_side)} in {result.name} alone"
-            parts.append(f"{count}, as {of_side[0]!r}")
-    advice = "leave out what one side lacks, or add it: a value, or an empty rank if "
-    advice += "not found"
-    return UserError(names, "the same queries", ", ".join(parts), advice)
+    for result, queries in ((first, first_alone), (second, second_alone)):
+        if queries:
+            count = f"{len(queries)} in {result.name} alone"
+            parts.append(f"{count}, as {queries[0]!r}")
+    return UserError(
+        names,
+        expected="the same queries",
+        found=", ".join(parts),
+        do="leave out what one side lacks, or add it: a value, or an empty rank if "
+        "not found",
+    )
+
+
+def _queries_beyond(result: Result, other: Result) -> list:
+    """The queries of a result that the other one lacks, in one of its directions."""
+    index = result.facts.index.difference(other.facts.index)
+    return list(index.unique("query"))
 
 
 def _check_scale(first: Result, second: Result) -> None:
@@ -155,37 +195,50 @@ def _check_scale(first: Result, second: Result) -> None:
         sizes = [size for _, size in lists]
         pairs = itertools.permutations(sizes, 2)
         if any(_is_other_scale(one, other) for one, other in pairs):
-            expected = "all seeds and directions on one scale"
-            advice = "write all of them in per cent, or add --scale 1"
-            raise UserError(result.name, expected, _range(result), advice)
-    sizes = first.table.abs().stack(), second.table.abs().stack()
-    if _is_other_scale(*sizes):
+            raise UserError(
+                result.name,
+                expected="all seeds and directions on one scale",
+                found=_range(result),
+                do="write all of them in per cent, or add --scale 1",
+            )
+    sizes = first.table.abs().stack()
+    other_sizes = second.table.abs().stack()
+    if _is_other_scale(sizes, other_sizes):
         factors = "100,1"
-    elif _is_other_scale(*sizes[::-1]):
+    elif _is_other_scale(other_sizes, sizes):
         factors = "1,100"
     else:
         return
-    evidence = f"{_range(first)} in {first.name} and {_range(second)} in {second.name}"
     advice = f"if one side is in per cent, add --scale {factors} (A times, B times); "
     if is_whole(first) or is_whole(second):
         advice += "if whole numbers are ranks, name the columns rank; "
-    advice += AS_THEY_ARE
-    raise UserError(_names(first, second), "values on one scale", evidence, advice)
+    raise UserError(
+        _names(first, second),
+        expected="values on one scale",
+        found=f"{_range(first)} in {first.name} and {_range(second)} in {second.name}",
+        do=f"{advice}{AS_THEY_ARE}",
+    )
 
 
 def _is_other_scale(sizes: pd.Series, others: pd.Series) -> bool:
     """Whether the first may be fractions of 1, and the others are none."""
-    most, beyond = sizes.max(), others.max()
-    is_share, reaches_1 = 0 < most <= 1 + ROUNDING, most >= 1 - ROUNDING
-    return bool(is_share and (beyond > FAR or (reaches_1 and beyond > 1 + ROUNDING)))
+    most = sizes.max()
+    beyond = others.max()
+    is_share = 0 < most <= 1 + ROUNDING
+    if not is_share:
+        return False
+    reaches_1 = most >= 1 - ROUNDING
+    limit = 1 + ROUNDING if reaches_1 else FAR
+    return bool(beyond > limit)
 
 
 def rank_correlation(first: Result, second: Result) -> float:
     """Spearman's correlation over queries, 0 where one side does not vary."""
-    means = [result.table.rank().mean(axis=1) for result in (first, second)]
-    if any(mean.nunique() == 1 for mean in means):
+    mean = first.table.rank().mean(axis=1)
+    other = second.table.rank().mean(axis=1)
+    if 1 in (mean.nunique(), other.nunique()):
         return 0.0
-    return float(means[0].rank().corr(means[1].rank()))
+    return float(mean.rank().corr(other.rank()))
 
 
 def heap_at_end(result: Result) -> int | None:

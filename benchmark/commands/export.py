@@ -56,19 +56,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params, is_eee = read_params(arguments.season), arguments.format == EEE
+    params = read_params(arguments.season)
+    is_eee = arguments.format == EEE
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
-        expected = f"--format {EEE} with --out FOLDER, and nothing else"
-        found = "--out alone" if arguments.out else f"--format {EEE} alone"
+        actual = "--out alone" if arguments.out else f"--format {EEE} alone"
         if others and is_eee:
-            found = "a table, --queries or --trec beside it"
-        advice = f"run: rematch export --format {EEE} --out FOLDER"
-        raise UserError("export", expected, found, advice)
+            actual = "a table, --queries or --trec beside it"
+        raise UserError(
+            "export",
+            expected=f"--format {EEE} with --out FOLDER, and nothing else",
+            found=actual,
+            do=f"run: rematch export --format {EEE} --out FOLDER",
+        )
     if arguments.queries and arguments.queries.suffix != ".parquet":
-        advice = f"run: rematch export --queries {arguments.queries.stem}.parquet"
-        found = arguments.queries.name
-        raise UserError("--queries", "a .parquet file", found, advice)
+        raise UserError(
+            "--queries",
+            expected="a .parquet file",
+            found=arguments.queries.name,
+            do=f"run: rematch export --queries {arguments.queries.stem}.parquet",
+        )
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:
@@ -106,8 +113,12 @@ def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season
             advice = f"run: rematch export --season {season}, which prints its names"
-        found = suggested(name, tables)
-        raise UserError("table", "the name of a table", found, advice)
+        raise UserError(
+            "table",
+            expected="the name of a table",
+            found=suggested(name, tables),
+            do=advice,
+        )
     return chosen
 
 

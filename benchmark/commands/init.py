@@ -70,7 +70,8 @@ class Counted:
     @property
     def trained(self) -> int:
         """Captions to train on."""
-        return max(1, round(self.captions * (1 - (self.val + self.test) / self.images)))
+        share = 1 - (self.val + self.test) / self.images
+        return max(1, round(self.captions * share))
 
     @property
     def is_conclusive(self) -> bool:
@@ -100,20 +101,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     folder = arguments.folder
     captions = arguments.captions
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
+    folder_name = folder.resolve().name
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder_name).strip("_-")[:LONGEST]
     if not (arguments.name or plain):
-        expected = "Latin letters or digits in its name"
-        shown = folder.resolve().name
-        raise UserError(folder, expected, repr(shown), "name the season: --name NAME")
+        raise UserError(
+            folder,
+            expected="Latin letters or digits in its name",
+            found=repr(folder_name),
+            do="name the season: --name NAME",
+        )
     name = files.season_name(arguments.name or plain)
     files.check_project()  # elsewhere, this would begin a second project
     path = SEASONS / name / SEASON_FILE
     if path.exists():
-        advice = f"choose another name with --name, or use it: rematch season {name}"
-        raise UserError(path, "no season of this name", "one", advice)
+        raise UserError(
+            path,
+            expected="no season of this name",
+            found="one",
+            do=f"choose another name with --name, or use it: rematch season {name}",
+        )
     if not folder.is_dir():
-        expected = "a folder with images and captions"
-        raise UserError(folder, expected, "none", "check the path")
+        raise UserError(
+            folder,
+            expected="a folder with images and captions",
+            found="none",
+            do="check the path",
+        )
     if arguments.weights_dir:
         season.check_folder("--weights-dir", arguments.weights_dir)
     weights_dir = arguments.weights_dir or files.read_local().weights_dir

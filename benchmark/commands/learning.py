@@ -82,7 +82,8 @@ class Training:
         self.optimiser.step()
         self.losses.append(float(loss.detach()))
         if len(self.losses) > 1 and not self.falls:
-            first, last = self.losses[0], self.losses[-1]
+            first = self.losses[0]
+            last = self.losses[-1]
             self.falls = last <= max(LOWER * first, SMALL)
             steps = f"{len(self.losses)} steps of Adam"
             self.note = f"from {first:.3g} to {last:.3g} in {steps}"
@@ -128,7 +129,8 @@ def pairing_of(trial: Trial, model: nn.Module) -> Pairing:
         return _pairing_of_regions(trial, model)
     count = FITTED if trial.takes.fit else PAIRS
     images = model.encode_images(trial.images(count)[:PAIRS])
-    captions = model.encode_captions(_rows(trial.captions(count), slice(PAIRS)))
+    first_captions = _rows(trial.captions(count), slice(PAIRS))
+    captions = model.encode_captions(first_captions)
     scores_BB = model.similarity(images, captions).double().cpu()
     if not scores_BB.isfinite().all():
         return Pairing(true=np.nan, other=np.nan, spread=np.nan, lead=LEAD)
@@ -147,15 +149,19 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
     """Each phrase with its true region, and with proposals of its image that do not
     fit."""
     batch = trial.batch(list(range(PAIRS)), [])
-    true, others = [], []
+    true = []
+    others = []
     for row, image in enumerate(batch.image_of_row.tolist()):
+        this_row = slice(row, row + 1)
         elsewhere = batch.proposals[image][batch.ious[row] < FITS]
-        regions = torch.cat([batch.regions[row : row + 1], elsewhere])
-        phrase = model.encode_captions(_rows(batch.phrases, slice(row, row + 1)))
-        scores = model.similarity(model.encode_images(regions), phrase).double()[:, 0]
+        regions = torch.cat([batch.regions[this_row], elsewhere])
+        phrase = model.encode_captions(_rows(batch.phrases, this_row))
+        encoded = model.encode_images(regions)
+        scores = model.similarity(encoded, phrase).double()[:, 0]
         true.append(scores[:1])
         others.append(scores[1:])
-    true_B, others_N = torch.cat(true), torch.cat(others)
+    true_B = torch.cat(true)
+    others_N = torch.cat(others)
     return Pairing(
         true=float(true_B.mean()),
         other=float(others_N.mean()),
@@ -165,7 +171,8 @@ def _pairing_of_regions(trial: Trial, model: nn.Module) -> Pairing:
 
 
 def _rows(captions: Captions, rows: slice) -> Captions:
-    values, lengths = captions.values[rows], captions.lengths[rows]
+    values = captions.values[rows]
+    lengths = captions.lengths[rows]
     return replace(captions, values=values, lengths=lengths)
 
 

@@ -22,19 +22,26 @@ def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """A row for each document and metric: query, value and metric. Raises UserError
     for a metric without numbers, and without a metric."""
     parts = []
-    filters = (
-        table["filter"] if "filter" in table else pd.Series(NO_FILTER, table.index)
-    )
+    filters = pd.Series(NO_FILTER, table.index)
+    if "filter" in table:
+        filters = table["filter"]
     names = _metrics(table)
     if not names:
-        advice = "log the samples of a task that has metrics of each document"
-        raise UserError(where, "a metric that every document has", "none", advice)
+        raise UserError(
+            where,
+            expected="a metric that every document has",
+            found="none",
+            do="log the samples of a task that has metrics of each document",
+        )
     for name in names:
         values = pd.to_numeric(table[name], errors="coerce")
         if values.isna().any():
-            expected = "a number for each document"
-            advice = "name another metric, as FILE:METRIC"
-            raise UserError(f"{where}: {name}", expected, "something else", advice)
+            raise UserError(
+                f"{where}: {name}",
+                expected="a number for each document",
+                found="something else",
+                do="name another metric, as FILE:METRIC",
+            )
         for kind in filters.unique():
             is_of_kind = filters == kind
             metric = name if filters.nunique() == 1 else f"{name}-{kind}"

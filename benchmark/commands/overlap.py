@@ -39,6 +39,14 @@ class SharedPair:
     bits: int | None  # in which their hashes differ; None: equal pixel for pixel
 
 
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """The images of a folder by their paths in it, and their facts."""
+
+    names: Sequence[str]
+    pictures: Sequence[Picture]
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("first", type=Path, metavar="DIR", help="a folder of images")
@@ -50,73 +58,95 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     out = arguments.out
     if out and out.suffix != ".csv":
-        raise UserError("--out", "a .csv file", out.name, "name it so")
+        raise UserError(
+            "--out",
+            expected="a .csv file",
+            found=out.name,
+            do="name it so",
+        )
     if arguments.first.resolve() == arguments.second.resolve():
-        advice = "name another one"
-        raise UserError("overlap", "two folders", f"{arguments.first} twice", advice)
-    names = [images_in(folder) for folder in (arguments.first, arguments.second)]
-    pictures = []
-    for folder, of_folder in zip(
-        (arguments.first, arguments.second), names, strict=True
-    ):
-        pictures.append(measure(of_folder, Folder(folder), str(folder)))
-    pairs = shared_pairs(names, pictures)
+        raise UserError(
+            "overlap",
+            expected="two folders",
+            found=f"{arguments.first} twice",
+            do="name another one",
+        )
+    first = read_pictures(arguments.first)
+    second = read_pictures(arguments.second)
+    pairs = shared_pairs(first, second)
     if out:
         columns = [field.name for field in fields(SharedPair)]
         table = pd.DataFrame(pairs, columns=columns)
         write_text(out, table.to_csv(index=False, lineterminator="\n"))
-    print(shown(pairs, names))
+    print(shown(pairs, len(first.names), len(second.names)))
     return int(arguments.check and bool(pairs))
+
+
+def read_pictures(folder: Path) -> Pictures:
+    """Decode the images of a folder and those below it."""
+    names = images_in(folder)
+    return Pictures(names, measure(names, Folder(folder), str(folder)))
 
 
 def images_in(folder: Path) -> list[str]:
     """The images of a folder and those below it, by their paths in it. Raises UserError
     where there is none."""
     if not folder.is_dir():
-        raise UserError(folder, "a folder of images", "no folder", "correct the path")
+        raise UserError(
+            folder,
+            expected="a folder of images",
+            found="no folder",
+            do="correct the path",
+        )
     images = []
     for path in sorted(folder.rglob("[!.]*")):
         if path.suffix.lower() in ENDINGS and path.is_file():
             images.append(path.relative_to(folder).as_posix())
     if not images:
-        expected = f"images ({', '.join(ENDINGS)})"
-        raise UserError(folder, expected, "none", "name the folder that has them")
+        raise UserError(
+            folder,
+            expected=f"images ({', '.join(ENDINGS)})",
+            found="none",
+            do="name the folder that has them",
+        )
     return images
 
 
-def shared_pairs(
-    names: Sequence[Sequence[str]], pictures: Sequence[Sequence[Picture]]
-) -> list[SharedPair]:
+def shared_pairs(first: Pictures, second: Pictures) -> list[SharedPair]:
     """Equal pairs of two folders first, then the nearest ones."""
-    (first_names, second_names), (first, second) = names, pictures
-    named = defaultdict(list)
-    for name, picture in zip(first_names, first, strict=True):
-        named[picture.sha256].append(name)
+    names_of_content = defaultdict(list)
+    for name, picture in zip(first.names, first.pictures, strict=True):
+        names_of_content[picture.sha256].append(name)
     pairs = []
-    for name, picture in zip(second_names, second, strict=True):
-        pairs += [
-            SharedPair(of_first, name, None) for of_first in named[picture.sha256]
-        ]
-    side = [0] * len(first) + [1] * len(second)
-    both = [*first_names, *second_names]
-    for row in near_pairs(side, [*first, *second]).itertuples():
-        pairs.append(SharedPair(both[row.first], both[row.second], int(row.distance)))
+    for name, picture in zip(second.names, second.pictures, strict=True):
+        for equal in names_of_content[picture.sha256]:
+            pairs.append(SharedPair(equal, name, None))
+    side = [0] * len(first.names) + [1] * len(second.names)
+    names = [*first.names, *second.names]
+    near = near_pairs(side, [*first.pictures, *second.pictures])
+    for row in near.itertuples():
+        pair = SharedPair(names[row.first], names[row.second], int(row.distance))
+        pairs.append(pair)
     return pairs
 
 
-def shown(pairs: Sequence[SharedPair], names: Sequence[Sequence[str]]) -> str:
-    """How many images of each side are shared, and the first pairs."""
-    equal = [pair for pair in pairs if pair.bits is None]
+def shown(pairs: Sequence[SharedPair], first_count: int, second_count: int) -> str:
+    """How many of the images of each side are shared, and the first pairs."""
     firsts = {pair.first for pair in pairs}
     seconds = {pair.second for pair in pairs}
+    equal = sum(pair.bits is None for pair in pairs)
+    near = len(pairs) - equal
     lines = [
-        f"{len(firsts)} of {len(names[0])} images are in the second folder, "
-        f"{len(seconds)} of {len(names[1])} in the first: "
-        f"{len(equal)} pairs are equal pixel for pixel, {len(pairs) - len(equal)} nearly",
+        f"{len(firsts)} of {first_count} images are in the second folder, "
+        f"{len(seconds)} of {second_count} in the first: "
+        f"{equal} pairs are equal pixel for pixel, {near} nearly",
     ]
     for pair in pairs[:SHOWN]:
-        how = "equal" if pair.bits is None else f"{pair.bits} of {NEAR_BITS} bits"
-        lines.append(f"  {printable(pair.first)}  {printable(pair.second)}  ({how})")
+        likeness = "equal"
+        if pair.bits is not None:
+            likeness = f"{pair.bits} of {NEAR_BITS} bits"
+        both = f"{printable(pair.first)}  {printable(pair.second)}"
+        lines.append(f"  {both}  ({likeness})")
     if len(pairs) > SHOWN:
         lines.append(f"  and {len(pairs) - SHOWN} more: --out FILE.csv has all")
     return "\n".join(lines)

@@ -51,9 +51,22 @@ def two_digits(number: int) -> int:
     return -(-number // step) * step
 
 
+def differences_up_to(most: float) -> list[float]:
+    """From 0.01, each with two significant digits and two per cent above the last
+    one."""
+    differences = []
+    difference = 0.01
+    while difference < most:
+        rounded = float(f"{difference:.2g}")
+        if rounded not in differences:
+            differences.append(rounded)
+        difference *= 1.02
+    return differences
+
+
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
-DIFFERENCES = [*sorted({float(f"{0.01 * 1.02**n:.2g}") for n in range(556)}), inf]
+DIFFERENCES = [*differences_up_to(600), inf]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +145,11 @@ def main(arguments: argparse.Namespace) -> None:
         margin=arguments.margin,
         power=arguments.power,
     )
-    found = facts_of(plan, arguments.seeds, arguments.images)
+    facts = facts_of(plan, arguments.seeds, arguments.images)
     if arguments.format == JSON:
-        print(json_text(found), end="")
+        print(json_text(facts), end="")
     else:
-        print(shown(found))
+        print(shown(facts))
 
 
 def facts_of(
@@ -146,11 +159,15 @@ def facts_of(
     the claim, from 0 to 1, or the smallest true difference that is shown; None where
     nothing would be known of other trainings. Raises UserError for too few of them."""
     image_count = plan.known.image_count
-    multiples = (1, 2, 4, 10)
-    usual = {max(MIN_TEST_QUERIES, image_count * n // 2) for n in multiples}
-    seeds, images = list(seeds or SEEDS), list(images or sorted(usual))
+    halves = (1, 2, 4, 10)
+    usual = {max(MIN_TEST_QUERIES, image_count * half // 2) for half in halves}
+    seeds = list(seeds or SEEDS)
+    images = list(images or sorted(usual))
     _check_least("--seeds", seeds, 1)
     _check_least("--images", images, MIN_TEST_QUERIES)
+    cells = []
+    for seed_count in seeds:
+        cells.append([plan.cell(seed_count, count) for count in images])
     facts = {
         "kind": plan.kind.name,
         "metric": plan.metric,
@@ -159,7 +176,7 @@ def facts_of(
         "goal": plan.goal,
         "seeds": seeds,
         "images": images,
-        "cells": [[plan.cell(each, count) for count in images] for each in seeds],
+        "cells": cells,
         "image_count": image_count,
         "source": plan.known.source,
     }
@@ -172,11 +189,13 @@ def facts_of(
 
 def shown(facts: Mapping) -> str:
     """The same as a table and a sentence."""
-    goal, difference = f"{facts['goal']:.0%}", facts["difference"]
+    goal = f"{facts['goal']:.0%}"
+    difference = facts["difference"]
     heads = ["seeds of each row", *(f"{count:,} images" for count in facts["images"])]
     rows = []
-    for each, cells in zip(facts["seeds"], facts["cells"], strict=True):
-        rows.append([str(each), *(_cell(cell, difference) for cell in cells)])
+    for seeds, cells in zip(facts["seeds"], facts["cells"], strict=True):
+        texts = [_cell(cell, difference) for cell in cells]
+        rows.append([str(seeds), *texts])
     claim = f"({facts['kind']}, {facts['metric']}"
     if difference is None:
         sentence = (
@@ -249,15 +268,23 @@ def plan_of(
     if deviations == (None, None, None):
         return replace(plan, known=of_season(origin, metric))
     if None in deviations or origin.names_season:
-        expected = "--sd-seeds, --se-images and --of-images, or a season"
-        found = "parts of both, or of one"
-        raise UserError("plan", expected, found, "give all of one")
+        raise UserError(
+            "plan",
+            expected="--sd-seeds, --se-images and --of-images, or a season",
+            found="parts of both, or of one",
+            do="give all of one",
+        )
     return replace(plan, known=given(*deviations))
 
 
 def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
     if min(numbers) < least:
-        raise UserError(option, f"{least} or more", min(numbers), "correct it")
+        raise UserError(
+            option,
+            expected=f"{least} or more",
+            found=min(numbers),
+            do="correct it",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,23 +348,37 @@ def rule_of(
     """The rule of the claim. Raises UserError for one that is not true of the
     difference: no number of seeds and images would let it hold."""
     if metric not in METRICS:
-        found = f"unknown metric {suggested(metric, METRICS)}"
-        raise UserError("--metric", "a metric of records", found, "correct it")
+        raise UserError(
+            "--metric",
+            expected="a metric of records",
+            found=f"unknown metric {suggested(metric, METRICS)}",
+            do="correct it",
+        )
     if margin is None and kind.needs_printed:
-        raise UserError("--margin", "what the first is better by", "nothing", "give it")
+        raise UserError(
+            "--margin",
+            expected="what the first is better by",
+            found="nothing",
+            do="give it",
+        )
     if margin is None:
         printed = None if kind.denies else (difference or 0.0, 0.0)
         margin = margin_of(Part(kind=kind.name, metric=metric), printed)
     is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
     if not is_finite or not 0 < goal < 1:
-        expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
-        found = f"{difference}, {margin:g} and {goal:g}"
-        raise UserError("plan", expected, found)
+        raise UserError(
+            "plan",
+            expected="finite numbers, a margin of 0 or more and a power between 0 and 1",
+            found=f"{difference}, {margin:g} and {goal:g}",
+        )
     if difference is not None and not kind.is_true_of(difference, margin):
         than = "less" if kind.denies else "more"
-        expected = f"{than} than the margin of {margin:.3g}"
-        where = f"--difference, {kind.name}"
-        raise UserError(where, expected, f"{difference:g}", "change one of them")
+        raise UserError(
+            f"--difference, {kind.name}",
+            expected=f"{than} than the margin of {margin:.3g}",
+            found=f"{difference:g}",
+            do="change one of them",
+        )
     return Rule(kind=kind, margin=margin)
 
 
@@ -345,10 +386,19 @@ def given(sd: float, error: float, image_count: int) -> Known:
     """From the command line. No part of the spread of trainings is that of images,
     which asks for the most."""
     if not (0 <= sd < inf and 0 <= error < inf and sd + error > 0):
-        expected = "deviations that are not all 0"
-        raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}", "correct them")
+        raise UserError(
+            "plan",
+            expected="deviations that are not all 0",
+            found=f"SD {sd:g}, SE {error:g}",
+            do="correct them",
+        )
     if image_count < 2:
-        raise UserError("--of-images", "2 or more", image_count, "correct it")
+        raise UserError(
+            "--of-images",
+            expected="2 or more",
+            found=image_count,
+            do="correct it",
+        )
     return Known(
         images=error**2,
         image_count=image_count,
@@ -366,8 +416,12 @@ def of_season(origin: Origin, metric: str) -> Known:
     params = read_params(origin.season)
     boards = {board.dataset: board for board in read_boards(params)}
     if origin.dataset is None and len(boards) > 1:
-        names = f"one of {', '.join(boards)}"
-        raise UserError("--dataset", names, "nothing", "name it")
+        raise UserError(
+            "--dataset",
+            expected=f"one of {', '.join(boards)}",
+            found="nothing",
+            do="name it",
+        )
     board = entry(boards, origin.dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
     named = [entry(rows, name, f"row with {metric}") for name in origin.like or ()]
@@ -386,16 +440,17 @@ def of_season(origin: Origin, metric: str) -> Known:
             spread = comparisons.spread_of(board, first.task, metric)
             parts = [spread.part("", 2)]
     if not of_images or None in parts:
-        where = f"{params.season}: {metric}"
-        expected = f"rows on {board.dataset} whose images and trainings both vary"
-        advice = "choose others, or give --sd-seeds, --se-images and --of-images"
-        raise UserError(where, expected, "none", advice)
+        raise UserError(
+            f"{params.season}: {metric}",
+            expected=f"rows on {board.dataset} whose images and trainings both vary",
+            found="none",
+            do="choose others, or give --sd-seeds, --se-images and --of-images",
+        )
     seeds = fmean(part.variance for part in parts)
     images = median(of_images)
-    source = (
-        f"Standard deviations on {board.dataset}: {seeds**0.5:.2g} between trainings, "
-        f"{images**0.5:.2g} from the images"
-    )
+    between_seeds = f"{seeds**0.5:.2g} between trainings"
+    from_images = f"{images**0.5:.2g} from the images"
+    source = f"Standard deviations on {board.dataset}: {between_seeds}, {from_images}"
     if len(of_images) > 1:
         source += " (a median: similar rows have less, see --like)"
     return Known(

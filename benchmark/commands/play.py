@@ -98,8 +98,12 @@ def gpus_of(text: str) -> tuple[str, ...]:
     gpus = tuple(text.split(",")) if text else ()
     are_numbers = all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus)
     if not are_numbers or len(set(gpus)) < len(gpus):
-        expected = "numbers of GPUs, each once, as in 0,1"
-        raise UserError("--gpus", expected, repr(text), "correct it")
+        raise UserError(
+            "--gpus",
+            expected="numbers of GPUs, each once, as in 0,1",
+            found=repr(text),
+            do="correct it",
+        )
     for gpu in gpus:  # the jobs of one that is not there would run on the CPU
         # torch takes a second that --help should not
         from benchmark.core.devices import pick
@@ -124,7 +128,8 @@ def stale_stages(params: Params, last: list[str]) -> list[str]:
 def hours_of(params: Params, stale: Collection[str]) -> str:
     """How many stages would run, and how long their trainings took by kept costs."""
     seconds = tasks.training_seconds(params)
-    trainings, known = 0, []
+    trainings = 0
+    known = []
     for key in params.cells:
         if f"{Kind.TRAIN}@{key}" in stale:
             trainings += 1
@@ -148,9 +153,12 @@ def tasks_of(params: Params, records: "Records") -> dict[str, Task]:
     named = {}
     for name, stage in records.stages.items():
         if name not in known:
-            expected = "the stages that `rematch season` writes"
-            where = f"{stage.path_in_repo}: {name}"
-            raise UserError(where, expected, "another one", "run: dvc repro")
+            raise UserError(
+                f"{stage.path_in_repo}: {name}",
+                expected="the stages that `rematch season` writes",
+                found="another one",
+                do="run: dvc repro",
+            )
         needs = tuple(other.name for other in records.graph.successors(stage))
         named[name] = tasks.of_stage(params, known[name], needs, seconds)
     return named
@@ -199,7 +207,8 @@ class Records:
         # of stages that were found stale, as they were then
         self.inputs: dict[str, dict] = {}
         self.unwritten: list[PipelineStage] = []  # that ended
-        self.kept, self.run = 0, set[str]()
+        self.kept = 0
+        self.run = set[str]()
         self.written = time.monotonic()
 
     def is_changed(self, name: str) -> bool:
@@ -221,7 +230,8 @@ class Records:
     def ended(self, name: str) -> str:
         """Note that a stage was run, unless an input changed meanwhile: what the stage
         made is of the former one. The reason why it does not count, or nothing."""
-        stage, before = self.stages[name], self.inputs[name]
+        stage = self.stages[name]
+        before = self.inputs[name]
         with self.repo.lock:
             now = _inputs(stage)
             edited = [path for path in before if now.get(path) != before[path]]
@@ -274,5 +284,9 @@ def opened(season: str, last: list[str]) -> Iterator[Records]:
             finally:
                 records.write()
     except DvcException as error:
-        expected = "pipelines and locks that it can read"
-        raise UserError("DVC", expected, error, "run: dvc status") from error
+        raise UserError(
+            "DVC",
+            expected="pipelines and locks that it can read",
+            found=error,
+            do="run: dvc status",
+        ) from error

@@ -69,16 +69,22 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
     number = Rounded.of(wanted)
     if number is None:
         return named(wanted), []
-    lines, share = with_number(number), number.in_percent
+    lines = with_number(number)
+    share = number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
-        found = f"{wanted}; nearest is {nearest(number):g}"
+        actual = f"{wanted}; nearest is {nearest(number):g}"
         advice = f"run: rematch printed {nearest(number):g}"
         if share:
-            found += f", and to {share} per cent {nearest(share):g}"
+            actual += f", and to {share} per cent {nearest(share):g}"
         elif number.value < 1:
             advice = f"run: rematch printed {100 * number.value:g}, its percentage"
-        raise UserError("printed", "a printed number", found, advice)
+        raise UserError(
+            "printed",
+            expected="a printed number",
+            found=actual,
+            do=advice,
+        )
     return lines, of_share
 
 
@@ -123,7 +129,9 @@ def named(wanted: str) -> list[Printed]:
     """The rows of a paper, table, preset or label. Raises UserError for what is in no
     table."""
     key = wanted.casefold()
-    named, similar, known = [], [], []
+    named = []
+    similar = []
+    known = []
     for line in printed():
         names = _names(line)
         known += names
@@ -133,11 +141,12 @@ def named(wanted: str) -> list[Printed]:
             similar.append(line)
     lines = named or similar
     if not key or not lines:
-        expected = (
-            "a printed number, or a paper, table, preset or label of the papers' tables"
+        raise UserError(
+            "printed",
+            expected="a printed number, or a paper, table, preset or label of the papers' tables",
+            found=suggested(wanted, known),
+            do="run: rematch list presets",
         )
-        found = suggested(wanted, known)
-        raise UserError("printed", expected, found, "run: rematch list presets")
     return [line for line in lines if line.row.preset or key not in papers()]
 
 

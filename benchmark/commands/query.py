@@ -53,21 +53,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     if (arguments.text is None) == (arguments.image is None):
-        found = "neither" if arguments.text is None else "both"
-        advice = 'run: rematch query PRESET "TEXT"'
-        raise UserError("query", "a text or --image", found, advice)
+        raise UserError(
+            "query",
+            expected="a text or --image",
+            found="neither" if arguments.text is None else "both",
+            do='run: rematch query PRESET "TEXT"',
+        )
     if arguments.top < 1:
-        raise UserError("--top", "1 or more", arguments.top, "correct it")
+        raise UserError(
+            "--top",
+            expected="1 or more",
+            found=arguments.top,
+            do="correct it",
+        )
     if arguments.image and not arguments.image.is_file():
-        raise UserError(arguments.image, "an image", "no such file", "correct --image")
+        raise UserError(
+            arguments.image,
+            expected="an image",
+            found="no such file",
+            do="correct --image",
+        )
     make_deterministic()
     params = read_params(arguments.season)
     cell = chosen(params, arguments)
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
-        found = f"{trained.takes.task}, {trained.checkpoint.status}"
-        expected = "a trained preset of retrieval"
-        raise UserError(cell.key, expected, found, "choose another")
+        raise UserError(
+            cell.key,
+            expected="a trained preset of retrieval",
+            found=f"{trained.takes.task}, {trained.checkpoint.status}",
+            do="choose another",
+        )
     data = prepared_tables.read(cell.dataset)
     on_split = model_on_split(trained, data, SPLIT, pick(params.device))
     split = data.split(SPLIT)
@@ -86,21 +102,26 @@ def main(arguments: argparse.Namespace) -> None:
     title = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
     print(f"{title}: rank, score, image, caption")
     for rank, hit in enumerate(items[: arguments.top].itertuples(), 1):
-        image, text = printable(hit.file or hit.image_id), printable(hit.text)
+        image = printable(hit.file or hit.image_id)
+        text = printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
 
 
 def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     """The first trained cell of the preset, with the dataset and the seed that are
     named."""
-    presets: dict[str, dict[str, dict[str, Cell]]] = {}
+    of_preset: dict[str, list[Cell]] = {}
     for cell in params.cells.values():
-        datasets = presets.setdefault(cell.preset, {})
-        datasets.setdefault(cell.dataset, {})[str(cell.seed)] = cell
-    datasets = entry(presets, arguments.preset, "trained preset")
-    seeds = entry(datasets, arguments.dataset or next(iter(datasets)), "dataset")
-    seed = next(iter(seeds)) if arguments.seed is None else str(arguments.seed)
-    return entry(seeds, seed, "seed")
+        of_preset.setdefault(cell.preset, []).append(cell)
+    cells = entry(of_preset, arguments.preset, "trained preset")
+    of_dataset: dict[str, list[Cell]] = {}
+    for cell in cells:
+        of_dataset.setdefault(cell.dataset, []).append(cell)
+    dataset = arguments.dataset or cells[0].dataset
+    cells = entry(of_dataset, dataset, "dataset")
+    of_seed = {str(cell.seed): cell for cell in cells}
+    seed = cells[0].seed if arguments.seed is None else arguments.seed
+    return entry(of_seed, str(seed), "seed")
 
 
 @torch.inference_mode()
@@ -118,22 +139,30 @@ def score_text(
         feature_set = _feature_set(params, trained.cell.texts)
         values = sentence_vector(feature_set, data, text)
         lengths = torch.tensor([values.shape[1] if values.dim() == 3 else 1])
-        knows_parts = feature_set.encoder == TRANSFORMER  # of any word
-        known = words if knows_parts else Words.read(Path(feature_set.source))
+        known = words
+        if feature_set.encoder != TRANSFORMER:  # which knows parts of any word
+            known = Words.read(Path(feature_set.source))
     else:
         known = on_split.vocabulary.words
-        values, lengths = map(torch.from_numpy, on_split.vocabulary.encode([text]))
+        numbers, counts = on_split.vocabulary.encode([text])
+        values = torch.from_numpy(numbers)
+        lengths = torch.from_numpy(counts)
     unknown = [word for word in words if word not in known]
     if len(unknown) == len(words):
-        expected, advice = "a text with a known word", "use words of captions"
-        raise UserError("query", expected, repr(text), advice)
+        raise UserError(
+            "query",
+            expected="a text with a known word",
+            found=repr(text),
+            do="use words of captions",
+        )
     if unknown:
         print(f"not in the vocabulary: {printable(', '.join(unknown))}")
+    model = on_split.model
     device = on_split.inputs.device
     captions = Captions(values=values.to(device), lengths=lengths.to(device))
-    encoded = on_split.model.encode_captions(captions)
-    images = model_scores.encode_images(on_split.model, on_split.inputs)
-    scores = model_scores.score_pairs(on_split.model.similarity, images, encoded)
+    encoded = model.encode_captions(captions)
+    images = model_scores.encode_images(model, on_split.inputs)
+    scores = model_scores.score_pairs(model.similarity, images, encoded)
     return scores[:, 0].cpu()
 
 
@@ -151,27 +180,33 @@ def score_image(
     values = values.to(on_split.inputs.device)
     if values.is_floating_point():
         values = values.float()
-    encoded = on_split.model.encode_images(values)
-    captions = model_scores.encode_captions(on_split.model, on_split.inputs)
-    scores = model_scores.score_pairs(on_split.model.similarity, encoded, captions)
+    model = on_split.model
+    encoded = model.encode_images(values)
+    captions = model_scores.encode_captions(model, on_split.inputs)
+    scores = model_scores.score_pairs(model.similarity, encoded, captions)
     return scores[0].cpu()
 
 
 def _feature_set(params: Params, folder: str) -> FeatureSet:
-    return next(each for each in params.feature_sets.values() if each.folder == folder)
+    known = params.feature_sets.values()
+    return next(each for each in known if each.folder == folder)
 
 
 def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tensor:
     """(1, F) float32, or (1, W, F) of tokens, as the feature folder would have it for a
     caption of another split: the encoder is fitted again to the training captions."""
     captions = data.captions[data.captions["split"] == "train"]["text"]
-    encoder, settings = features.load(feature_set.encoder), feature_set.sentence
+    encoder = features.load(feature_set.encoder)
+    settings = feature_set.sentence
     if feature_set.kind == "contexts":
         ((_, vectors),) = encoder.contexts([text], settings)[2]
         return torch.from_numpy(as_float16(vectors.numpy())).float()
-    fits = feature_set.encoder != TRANSFORMER
-    words = Words.read(Path(feature_set.source)) if fits else None
-    captions = captions if fits or settings.standardise else []
+    words = None
+    is_fitted = feature_set.encoder != TRANSFORMER
+    if is_fitted:
+        words = Words.read(Path(feature_set.source))
+    elif not settings.standardise:
+        captions = []
     texts = [*captions, text]
     is_train = np.arange(len(texts)) < len(captions)
     vectors, _ = encoder.encode(texts, is_train, words, settings)
@@ -196,18 +231,23 @@ def image_features(
     """
     settings = feature_set.image
     if settings.features:
-        expected = "features that were encoded here"
-        found = f"{settings.features}, imported"
-        raise UserError("--image", expected, found, "ask with a text")
+        raise UserError(
+            "--image",
+            expected="features that were encoded here",
+            found=f"{settings.features}, imported",
+            do="ask with a text",
+        )
     if kind == "pixels":
         return stacked([image], settings.pixels)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
-    network, _ = features.load(feature_set.encoder).load(settings.network, weights_dir)
+    encoder = features.load(feature_set.encoder)
+    network, _ = encoder.load(settings.network, weights_dir)
     describe = describer(network, settings, pick(params.device))
     described = describe([image])[kind].astype(np.float32)
     if settings.standardise:
         open_image = raw_dataset(params, feature_set.dataset).pictures()
-        files = data.images["file"][data.images["split"] == "train"].tolist()[:SAMPLE]
+        is_train = data.images["split"] == "train"
+        files = data.images["file"][is_train].tolist()[:SAMPLE]
         raw = describe([open_image(file) for file in files])[kind]
         features_file = Path(feature_set.folder) / f"{kind}.npy"
         stored = np.load(features_file, mmap_mode="r")[: len(files)]
@@ -222,8 +262,11 @@ def standardised(values: np.ndarray, raw: np.ndarray, stored: np.ndarray) -> np.
     channels = raw.shape[-1]
     raw = raw.reshape(-1, channels).astype(np.float64)
     stored = stored.reshape(-1, channels).astype(np.float64)
-    is_constant = (stored.std(0) < CONSTANT) | (raw.std(0) < CONSTANT)
-    ratio = raw.std(0) / np.maximum(stored.std(0), CONSTANT)
+    raw_spread = raw.std(0)
+    stored_spread = stored.std(0)
+    is_constant = (stored_spread < CONSTANT) | (raw_spread < CONSTANT)
+    ratio = raw_spread / np.maximum(stored_spread, CONSTANT)
     deviation = np.where(is_constant, 1.0, ratio)
-    scaled = (values - raw.mean(0)) / deviation + stored.mean(0)
-    return np.where(is_constant, stored.mean(0), scaled)
+    stored_mean = stored.mean(0)
+    scaled = (values - raw.mean(0)) / deviation + stored_mean
+    return np.where(is_constant, stored_mean, scaled)

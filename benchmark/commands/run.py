@@ -64,8 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     if (arguments.preset is None) == (arguments.method is None):
-        found = "neither" if arguments.preset is None else "both"
-        raise UserError("run", "a preset or --method", found, "name one of them")
+        raise UserError(
+            "run",
+            expected="a preset or --method",
+            found="neither" if arguments.preset is None else "both",
+            do="name one of them",
+        )
     name = arguments.preset or Path(arguments.method).stem
     params = params_of(arguments, name)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
@@ -115,9 +119,12 @@ def on_dataset(params: Params, dataset: str) -> Params:
         cells = getattr(params, group)
         kept[group] = {k: cell for k, cell in cells.items() if cell.dataset == dataset}
     if not any(kept.values()):
-        expected = "a fold of a dataset that has `folds` in a season"
-        advice = "see docs/season-file.md"
-        raise UserError(f"--dataset {dataset}", expected, "another one", advice)
+        raise UserError(
+            f"--dataset {dataset}",
+            expected="a fold of a dataset that has `folds` in a season",
+            found="another one",
+            do="see docs/season-file.md",
+        )
     return params.model_copy(update=kept)
 
 
@@ -133,9 +140,9 @@ def known_presets(preset: str | None, method: str | None, name: str) -> Known:
     if name not in known:
         raise UserError(
             f"preset {name!r}",
-            f"one of {', '.join(sorted(known))}",
-            f"no such preset: {suggested(name, known)}",
-            "see: rematch list presets",
+            expected=f"one of {', '.join(sorted(known))}",
+            found=f"no such preset: {suggested(name, known)}",
+            do="see: rematch list presets",
         )
     return known
 
@@ -244,7 +251,8 @@ def is_prepared(params: Params, dataset: str) -> bool:
 
 def are_dealt(params: Params, dataset: str) -> bool:
     """Whether the folds of a dataset are those of the tables that are prepared."""
-    whole, count = prepared_tables.read(dataset), params.folds[dataset]
+    whole = prepared_tables.read(dataset)
+    count = params.folds[dataset]
     for fold in folds_of(dataset, count):
         if not (prepared_tables.ROOT / fold.name).is_dir():
             return False
@@ -289,12 +297,18 @@ def option(text: str) -> tuple[str, Option]:
     """KEY=VALUE of the command line. Raises UserError for anything else."""
     key, separator, value = text.partition("=")
     if not separator:
-        advice = "name an option and its value"
-        raise UserError("--option", "KEY=VALUE", repr(text), advice)
+        raise UserError(
+            "--option",
+            expected="KEY=VALUE",
+            found=repr(text),
+            do="name an option and its value",
+        )
     try:
         return key, yaml.safe_load(value)
     except DAMAGED as error:
-        expected = "a number, true, false or text"
         raise UserError(
-            f"--option {key}", expected, repr(value), "correct it"
+            f"--option {key}",
+            expected="a number, true, false or text",
+            found=repr(value),
+            do="correct it",
         ) from error

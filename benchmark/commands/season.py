@@ -62,7 +62,8 @@ def main(arguments: argparse.Namespace) -> None:
 def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
-    name, declared = files.season_name(path), files.read_season(path)
+    name = files.season_name(path)
+    declared = files.read_season(path)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
     params = resolved_and_remembered(name, declared)
@@ -105,9 +106,12 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
     for source in sources:
         dataset, _, folder = source.partition("=")
         if dataset not in known or not folder:
-            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            advice = "name the dataset and its folder"
-            raise UserError("--source", expected, repr(source), advice)
+            raise UserError(
+                "--source",
+                expected=f"DATASET=DIR with a dataset of {', '.join(sorted(known))}",
+                found=repr(source),
+                do="name the dataset and its folder",
+            )
         check_folder(f"--source {dataset}", folder)
         folders[dataset] = folder
     return folders
@@ -116,7 +120,12 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
 def check_folder(option: str, folder: str) -> None:
     """Raise UserError where an option names no folder."""
     if not Path(folder).expanduser().is_dir():
-        raise UserError(option, "a folder", f"none at {folder}", "check the path")
+        raise UserError(
+            option,
+            expected="a folder",
+            found=f"none at {folder}",
+            do="check the path",
+        )
 
 
 def unlink_other_source(raw: RawDataset) -> None:
@@ -136,7 +145,8 @@ def schema() -> str:
 
 def show(params: Params) -> None:
     """The season on one line, and its report."""
-    trainings, fusions = len(params.cells), len(params.fusions)
+    trainings = len(params.cells)
+    fusions = len(params.fusions)
     print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
     report = REPORTS / params.season / "README.md"
     if report.is_file():

@@ -102,7 +102,12 @@ def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:
     each core. Raises UserError for none."""
     jobs = (len(gpus) or os.cpu_count()) if given is None else given
     if jobs < 1:
-        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
+        raise UserError(
+            "--jobs",
+            expected="1 or more",
+            found=jobs,
+            do="name how many stages may run",
+        )
     return jobs
 
 
@@ -202,12 +207,14 @@ class _Places:
 
     def result(self, future: Future, task: Task) -> tuple[str, float]:
         """Why the task failed ("" if it did not), and its seconds."""
-        place, is_over = self.place_of.pop(future), task.is_apart
+        place = self.place_of.pop(future)
+        is_over = task.is_apart
         self.free.append(place)
         try:
             result = future.result()
         except BrokenProcessPool:
-            result, is_over = (DIED, 0.0), True
+            result = (DIED, 0.0)
+            is_over = True
         if is_over:  # the next one begins inside `submit`, where the environment is set
             self.processes.pop((place, task.numerics, task.is_apart)).shutdown()
         return result
@@ -254,5 +261,8 @@ def call(task: Task) -> None:
     module.configure(parser)
     status = module.main(parser.parse_args(task.arguments))
     if status:
-        where = " ".join([task.module, *task.arguments])
-        raise UserError(where, "exit status 0", status)
+        raise UserError(
+            " ".join([task.module, *task.arguments]),
+            expected="exit status 0",
+            found=status,
+        )

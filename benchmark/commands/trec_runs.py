@@ -69,7 +69,12 @@ def read_qrels(path: Path) -> Qrels:
     if idle := int((~has_relevant).sum()):
         notes.append(f"{path}: not used: {idle} queries with no relevant item")
     if not has_relevant.any():
-        raise UserError(path, "relevant items, with a score above 0", "none", CORRECT)
+        raise UserError(
+            path,
+            expected="relevant items, with a score above 0",
+            found="none",
+            do=CORRECT,
+        )
     return Qrels(path, pairs, has_relevant.index[has_relevant], notes)
 
 
@@ -103,8 +108,12 @@ def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     for role, names in QRELS_COLUMNS.items():
         named = [column for column in table if plain[column] in names]
         if len(named) != 1:
-            expected = "the columns query-id, corpus-id and score, each once"
-            raise UserError(path, expected, ", ".join(table), "name them so")
+            raise UserError(
+                path,
+                expected="the columns query-id, corpus-id and score, each once",
+                found=", ".join(table),
+                do="name them so",
+            )
         columns[named[0]] = role
     unread = [column for column in table if column not in columns]
     others = [column for column in unread if plain[column] not in ("0", "q0", "iter")]
@@ -134,7 +143,12 @@ def read_run(path: Path) -> pd.DataFrame:
         table = embedding_files.framed(RUN.split(), map(str.split, lines))
         table["score"] = _numbers(table, "score")
     if not len(table):
-        raise UserError(path, f"lines of {RUN}", "none", advice)
+        raise UserError(
+            path,
+            expected=f"lines of {RUN}",
+            found="none",
+            do=advice,
+        )
     return table[["query", "item", "rank", "score"]]
 
 
@@ -143,8 +157,11 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
     better. Raises UserError for a run of other queries or items, and for one whose
     scores and ranks contradict each other."""
     reading.refuse_all_but(name, "order", "count_unanswered")
-    tables, depths, notes = [], [], list(qrels.notes)
-    items, lists_all = set(), True
+    tables = []
+    depths = []
+    notes = list(qrels.notes)
+    items = set()
+    lists_all = True
     for seed, file in enumerate(name.split(",")):
         path = Path(file)
         run = read_run(path)
@@ -182,25 +199,35 @@ def check_queries(
 ) -> list[str]:
     """What a reader must know of the queries of a run. Raises UserError where they are
     others than those of the qrels, written otherwise, or only a part."""
-    judged, answered = set(qrels.queries), set(run["query"])
+    judged = set(qrels.queries)
+    answered = set(run["query"])
     unanswered = [query for query in qrels.queries if query not in answered]
     unjudged = answered - set(qrels.pairs["query"])
     has_none = len(unanswered) == len(judged)
     if pairs := respelled(unjudged, unanswered, stem if has_none else spelled_alike):
-        evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
         raise UserError(
-            path, f"the queries of {qrels.path}", evidence, "name them alike"
+            path,
+            expected=f"the queries of {qrels.path}",
+            found=f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)",
+            do="name them alike",
         )
     if has_none:
-        evidence = f"others, such as {min(answered)!r} for {unanswered[0]!r}"
-        advice = "name the qrels that belong to the run"
-        raise UserError(path, f"the queries of {qrels.path}", evidence, advice)
+        raise UserError(
+            path,
+            expected=f"the queries of {qrels.path}",
+            found=f"others, such as {min(answered)!r} for {unanswered[0]!r}",
+            do="name the qrels that belong to the run",
+        )
     if len(unanswered) > UNANSWERED * len(judged) and not reading.count_unanswered:
         evidence = f"none to {len(unanswered)}, such as {unanswered[0]!r}"
         advice = "leave these out of the qrels, or add --count-unanswered to count "
         advice += "them as not found"
-        expected = f"answers to the {len(judged)} queries of {qrels.path}"
-        raise UserError(path, expected, evidence, advice)
+        raise UserError(
+            path,
+            expected=f"answers to the {len(judged)} queries of {qrels.path}",
+            found=evidence,
+            do=advice,
+        )
     notes = []
     if unanswered:
         notes.append(
@@ -214,7 +241,8 @@ def check_queries(
 def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
     """Raise UserError for a run that has none or hardly any of the judged items, or has
     them in another spelling."""
-    judged, listed = set(qrels.pairs["item"]), set(run["item"])
+    judged = set(qrels.pairs["item"])
+    listed = set(run["item"])
     shared = judged & listed
     relevant = set(qrels.pairs["item"][qrels.pairs["is_relevant"]])
     has_few = len(shared) < FEW_ITEMS * min(len(judged), len(listed))
@@ -222,14 +250,21 @@ def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
     pairs = respelled(listed - shared, relevant - shared, form)
     where = f"{path}: items"
     if len(pairs) > RESPELLED * len(relevant):
-        evidence = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
-        raise UserError(where, f"the ids of {qrels.path}", evidence, "name them alike")
+        raise UserError(
+            where,
+            expected=f"the ids of {qrels.path}",
+            found=f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)",
+            do="name them alike",
+        )
     if has_few:
         evidence = f"{len(shared)} of them among {len(listed)}, such as {min(listed)!r}"
         expected = f"some of the {len(judged)} items of {qrels.path}, "
         expected += f"such as {min(judged)!r}"
         raise UserError(
-            where, expected, evidence, "name the qrels and items of the run"
+            where,
+            expected=expected,
+            found=evidence,
+            do="name the qrels and items of the run",
         )
 
 
@@ -243,9 +278,12 @@ def heights(path: Path, run: pd.DataFrame, order: Order | None) -> pd.Series:
         is_wrong = ~np.isfinite(rank) | is_twice
         if is_wrong.any():
             wrong = run[is_wrong].iloc[0]
-            expected = "a number that no other item of the query has, for --order ranks"
-            where = f"{path}: rank of {wrong['item']!r} for query {wrong['query']!r}"
-            raise UserError(where, expected, repr(wrong["rank"]), "add --order scores")
+            raise UserError(
+                f"{path}: rank of {wrong['item']!r} for query {wrong['query']!r}",
+                expected="a number that no other item of the query has, for --order ranks",
+                found=repr(wrong["rank"]),
+                do="add --order scores",
+            )
         return -rank
     if order is None:
         _check_order(path, run.assign(rank=rank).dropna(subset="rank"))
@@ -260,37 +298,49 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
     is_rising = levels["max"] > lowest_before
     of_query = levels.groupby("query")
     several = of_query.size() > 1
-    constant = several & (of_query["max"].max() == of_query["min"].min())
+    highest = of_query["max"].max()
+    constant = several & (highest == of_query["min"].min())
     if is_rising.any():
         query, rank = is_rising.idxmax()
         count = is_rising.groupby("query").any().sum()
-        low, high = lowest_before[query, rank], levels["max"][query, rank]
+        low = lowest_before[query, rank]
+        high = levels["max"][query, rank]
         evidence = f"{high:g} at rank {rank:g}, {low:g} at a better rank "
         evidence += f"({count} of {len(several)} queries)"
-        advice = "add --order ranks if these are distances, or --order scores"
-        expected = "scores that fall from rank to rank"
-        raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
+        raise UserError(
+            f"{path}: query {query!r}",
+            expected="scores that fall from rank to rank",
+            found=evidence,
+            do="add --order ranks if these are distances, or --order scores",
+        )
     if constant.sum() > several.sum() / 2:
         query = constant.idxmax()
-        score = of_query["max"].max()[query]
-        evidence = (
-            f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
+        score = highest[query]
+        raise UserError(
+            f"{path}: query {query!r}",
+            expected="scores that differ",
+            found=f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)",
+            do="add --order ranks, or --order scores, which makes all of them ties",
         )
-        advice = "add --order ranks, or --order scores, which makes all of them ties"
-        expected = "scores that differ"
-        raise UserError(f"{path}: query {query!r}", expected, evidence, advice)
 
 
 def places_of(run: pd.DataFrame) -> pd.DataFrame:
     """Where the best relevant item of each query stands: how many `other` items are
     listed, how many of them stand `before` it, and how many of these on its `level`.
     Without the queries whose relevant items are not listed."""
-    query, is_other = run["query"], ~run["is_relevant"]
-    best = query.map(run["height"][run["is_relevant"]].groupby(query).max())
-    is_level = is_other & (run["height"] == best)
-    is_before = is_other & stands_before(run["height"], best)
-    sides = pd.DataFrame({"before": is_before, "level": is_level, "other": is_other})
-    return sides.groupby(query).sum().loc[query[run["is_relevant"]].unique()]
+    query = run["query"]
+    height = run["height"]
+    is_relevant = run["is_relevant"]
+    is_other = ~is_relevant
+    best_of_query = height[is_relevant].groupby(query).max()
+    best = query.map(best_of_query)
+    sides = {
+        "before": is_other & stands_before(height, best),
+        "level": is_other & (height == best),
+        "other": is_other,
+    }
+    counts = pd.DataFrame(sides).groupby(query).sum()
+    return counts.loc[query[is_relevant].unique()]
 
 
 def check_direction(path: Path, places: pd.DataFrame) -> None:
@@ -298,9 +348,9 @@ def check_direction(path: Path, places: pd.DataFrame) -> None:
     places = places[places["other"] > 0]
     behind = (places["before"] - places["level"] / 2) / places["other"]
     if len(behind) >= ENOUGH and behind.mean() > BEHIND:
-        evidence = (
-            f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
+        raise UserError(
+            f"{path}: score",
+            expected="relevant items before others",
+            found=f"behind {behind.mean():.0%} of the others, over {len(behind)} queries",
+            do="negate the scores if these are distances, or add --order scores",
         )
-        advice = "negate the scores if these are distances, or add --order scores"
-        expected = "relevant items before others"
-        raise UserError(f"{path}: score", expected, evidence, advice)

@@ -147,7 +147,8 @@ class Trial:
         if side == "images" and isinstance(batch, Batch):
             return replace(batch, images=_other(batch.images))
         if side == "images":
-            regions, proposals = _other(batch.regions), _other(batch.proposals)
+            regions = _other(batch.regions)
+            proposals = _other(batch.proposals)
             return replace(batch, regions=regions, proposals=proposals)
         name = "captions" if isinstance(batch, Batch) else "phrases"
         captions = getattr(batch, name)

@@ -46,9 +46,12 @@ def main(arguments: argparse.Namespace) -> None:
             cells.setdefault(cell.preset, cell)
     cell = entry(cells, arguments.preset, "preset")
     if fold := fold_of(cell.dataset):
-        found = f"a fold of {fold.dataset}"
-        advice = f"tune on {fold.dataset}: its folds take the settings"
-        raise UserError("--dataset", "a dataset of the season", found, advice)
+        raise UserError(
+            "--dataset",
+            expected="a dataset of the season",
+            found=f"a fold of {fold.dataset}",
+            do=f"tune on {fold.dataset}: its folds take the settings",
+        )
     trained = cell_of_trial(cell, options)
     check_epochs(trained)
     numerics.require(cell.numerics, cell.threads)
@@ -86,9 +89,12 @@ def check_epochs(cell: Cell) -> None:
     except OF_A_METHOD:
         return  # the training tells what the recipe raises
     if not sum(phase.epochs for phase in phases):
-        expected = "a recipe with epochs, of which validation chooses one"
-        where = f"preset {cell.preset}"
-        raise UserError(where, expected, "none", "tune another preset")
+        raise UserError(
+            f"preset {cell.preset}",
+            expected="a recipe with epochs, of which validation chooses one",
+            found="none",
+            do="tune another preset",
+        )
 
 
 def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
@@ -97,8 +103,12 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
     train_cell(params, cell)
     checkpoint = checkpoints.load(Path(cell.checkpoint))
     if checkpoint.status != "ok":
-        where, advice = f"preset {cell.preset}", "try other options"
-        raise UserError(where, "a training to its end", checkpoint.reason, advice)
+        raise UserError(
+            f"preset {cell.preset}",
+            expected="a training to its end",
+            found=checkpoint.reason,
+            do="try other options",
+        )
     history = read_json(Path(cell.history))["history"]
     rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
     return Trial(

@@ -91,7 +91,8 @@ def committed_results(
     params: Params, cells: list[Cell | Fusion]
 ) -> dict[str, CellResult | None]:
     """What git keeps of each cell, by its key."""
-    kept, committed = {}, {}
+    kept = {}
+    committed = {}
     for cell in cells:
         if cell.dataset not in kept:
             kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
@@ -129,12 +130,18 @@ def check_raw_files(committed: list[Record]) -> None:
     for name, records in by_dataset.items():
         notes = fetch(shared, name)
         dataset = raw_dataset(shared, name)
-        if all(r.manifest_sha256 == dataset.manifest_sha256 for r in records):
+        digests = {record.manifest_sha256 for record in records}
+        if digests == {dataset.manifest_sha256}:
             continue
-        found = f"other files ({' '.join(notes)})" if notes else "other files"
-        expected = "the files of the committed results"
-        advice = "other images give other numbers: make yours with `rematch play`"
-        raise UserError(dataset.folder, expected, found, advice)
+        actual = "other files"
+        if notes:
+            actual += f" ({' '.join(notes)})"
+        raise UserError(
+            dataset.folder,
+            expected="the files of the committed results",
+            found=actual,
+            do="other images give other numbers: make yours with `rematch play`",
+        )
 
 
 @dataclass(frozen=True)
@@ -165,35 +172,40 @@ def comparison(
     old: CellResult | None, new: CellResult | None, failure: Failure | None
 ) -> Compared:
     """Whether all that counts of a cell is equal."""
-    shown = _shown(old), _shown(new)
+    shown = _rsum_or_status(old), _rsum_or_status(new)
     if failure:
         return Compared(*shown, problem=failure.reason)
     if not new:
         return Compared(*shown, problem="not run")
     if not old:
         return Compared(*shown, problem="not committed")
-    before, after = old.record, new.record
+    before = old.record
+    after = new.record
     different = []
     for name in COMPARED:
         if getattr(before, name) != getattr(after, name):
             different.append(name)
-    if before.status == after.status == "ok" and not _same_ranks_everywhere(old, new):
+    are_ok = before.status == after.status == "ok"
+    if are_ok and not _same_ranks_everywhere(old, new):
         different.append("ranks")
     fingerprint = str(before.numerics.get("fingerprint"))
     return Compared(*shown, different=tuple(different), fingerprint=fingerprint)
 
 
-def _shown(result: CellResult | None) -> str:
+def _rsum_or_status(result: CellResult | None) -> str:
     """Its rsum, or why it has none."""
     if not result:
         return "-"
-    metrics = result.record.metrics
-    return f"{metrics['rsum']:.2f}" if "rsum" in metrics else result.record.status
+    record = result.record
+    if "rsum" not in record.metrics:
+        return record.status
+    return f"{record.metrics['rsum']:.2f}"
 
 
 def _same_ranks_everywhere(old: CellResult, new: CellResult) -> bool:
     """In every direction."""
-    first, second = old.scores.ranks, new.scores.ranks
+    first = old.scores.ranks
+    second = new.scores.ranks
     if first.keys() != second.keys():
         return False
     return all(same_ranks(first[way], second[way]) for way in first)
@@ -203,8 +215,8 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
     """Of all relevant items; of the best ones where one side knows no others."""
     if not (first.knows_all and second.knows_all):
         return np.array_equal(first.best, second.best)
-    pairs = ((first.values, second.values), (first.counts, second.counts))
-    return all(np.array_equal(*pair) for pair in pairs)
+    have_same_counts = np.array_equal(first.counts, second.counts)
+    return have_same_counts and np.array_equal(first.values, second.values)
 
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:

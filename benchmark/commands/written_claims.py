@@ -147,11 +147,15 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
     claims = []
     for claim in file.claims:
         if len(set(claim.results)) < len(claim.results):
-            found = f"{claim.results[0]} twice"
-            raise UserError(f"{path}: claims", "two results", found, "name another one")
-        results = [
-            _read(path, name, of_name[name], claim.metric) for name in claim.results
-        ]
+            raise UserError(
+                f"{path}: claims",
+                expected="two results",
+                found=f"{claim.results[0]} twice",
+                do="name another one",
+            )
+        results = []
+        for name in claim.results:
+            results.append(_read(path, name, of_name[name], claim.metric))
         claims.append(ClaimOnFiles(claim, tuple(results)))
     return claims
 

@@ -69,7 +69,8 @@ class Needed:
     @property
     def names(self) -> str:
         """For example "a.zip, or b.txt and c.txt"."""
-        texts, joint = [], " or "
+        texts = []
+        joint = " or "
         for *others, last in self.ways:
             text = last
             if others:

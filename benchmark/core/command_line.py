@@ -128,8 +128,12 @@ def alone(lock_file: Path, verb: str) -> Iterator[None]:
             held.enter_context(closing(SimpleLockFile(str(lock_file))))
         except LockError as error:
             if isinstance(error.__context__, BlockingIOError):
-                expected = "no other rematch process in this folder"
-                raise UserError(verb, expected, "one", "wait until it ends") from error
+                raise UserError(
+                    verb,
+                    expected="no other rematch process in this folder",
+                    found="one",
+                    do="wait until it ends",
+                ) from error
         yield
 
 

@@ -43,25 +43,26 @@ class Departure(Strict):
 def sentence(departure: Departure) -> str:
     """A departure in words."""
     aspect = departure.aspect
-    here = departure.here
+    setting = departure.here
     texts = f"{departure.texts} vectors"
     match aspect:
         case Aspect.IMAGE_NETWORK if departure.in_paper:
-            return f"image features: {here}, in the paper {departure.in_paper}"
+            return f"image features: {setting}, in the paper {departure.in_paper}"
         case Aspect.IMAGE_NETWORK:
-            return f"image features: {here}"
+            return f"image features: {setting}"
         case Aspect.IMAGES_STANDARDISED:
             return "image features standardised with training statistics"
         case Aspect.GRID_REGIONS:
-            return f"regions: a {here} x {here} grid instead of a detector's boxes"
+            grid = f"{setting} x {setting}"
+            return f"regions: a {grid} grid instead of a detector's boxes"
         case Aspect.PROPOSALS:
-            return f"proposals: {here.replace('_', ' ')} instead of EdgeBoxes"
+            return f"proposals: {setting.replace('_', ' ')} instead of EdgeBoxes"
         case Aspect.WORD_VECTORS:
-            return f"word vectors: {here}"
+            return f"word vectors: {setting}"
         case Aspect.TEXT_VECTORS if departure.reads_words:
-            return f"{texts}: word vectors {here}"
+            return f"{texts}: word vectors {setting}"
         case Aspect.TEXT_VECTORS:
-            return f"{texts}: {here}"
+            return f"{texts}: {setting}"
         case Aspect.RANDOM_TEXT_WEIGHTS:
             return f"{texts}: random LSTM weights instead of published ones"
         case Aspect.TEXTS_STANDARDISED:

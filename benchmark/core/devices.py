@@ -75,8 +75,12 @@ def pick(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        advice = "correct it in the season file"
-        raise UserError("device", "auto, cpu or cuda[:N]", repr(device), advice)
+        raise UserError(
+            "device",
+            expected="auto, cpu or cuda[:N]",
+            found=repr(device),
+            do="correct it in the season file",
+        )
     picked = torch.device(device)
     count = torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= count:

@@ -9,6 +9,28 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 LONGEST = 200  # characters of a value or name in a message
 LONGEST_PART, KEPT = 600, 400  # characters of a part of the line; of a longer one
+EXPECTED = {  # pydantic's kind of an error -> what should be there, from its context
+    "string_type": "a valid string",
+    "int_type": "a valid integer",
+    "int_parsing": "a valid integer, unable to parse string as an integer",
+    "int_from_float": "a valid integer, got a number with a fractional part",
+    "float_type": "a valid number",
+    "float_parsing": "a valid number, unable to parse string as a number",
+    "finite_number": "a finite number",
+    "bool_type": "a valid boolean",
+    "bool_parsing": "a valid boolean, unable to interpret input",
+    "list_type": "a valid list",
+    "tuple_type": "a valid tuple",
+    "dict_type": "a valid dictionary",
+    "model_type": "a valid dictionary or instance of {class_name}",
+    "none_required": "None",
+    "enum": "{expected}",
+    "literal_error": "{expected}",
+    "greater_than": "greater than {gt:.15g}",
+    "greater_than_equal": "greater than or equal to {ge:.15g}",
+    "less_than": "less than {lt:.15g}",
+    "less_than_equal": "less than or equal to {le:.15g}",
+}
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
@@ -70,10 +92,10 @@ def printable(text: str) -> str:
     """`text` as one line that a terminal shows as it is: other characters become
     escapes, as names from foreign files may hold any."""
     line = " ".join(text.split())
-    return "".join(map(_shown, line))
+    return "".join(map(_visible, line))
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode()
@@ -186,9 +208,21 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
             do="correct or remove it",
         )
     if first["type"] == "missing":
-        return UserError(place, "a value", "nothing", "add the key")
+        return UserError(
+            place,
+            expected="a value",
+            found="nothing",
+            do="add the key",
+        )
+    context = first.get("ctx", {})
+    expected = first["msg"]
     if first["type"] == "value_error":  # of a validator of ours
-        expected = str(first["ctx"]["error"])
-    else:  # pydantic's "Input should be an integer"
-        expected = first["msg"].removeprefix("Input should be ")
-    return UserError(place, expected, short(first["input"]), "correct it")
+        expected = str(context["error"])
+    elif first["type"] in EXPECTED:
+        expected = EXPECTED[first["type"]].format(**context)
+    return UserError(
+        place,
+        expected=expected,
+        found=short(first["input"]),
+        do="correct it",
+    )

@@ -71,13 +71,21 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:  # for example a name that is too long
-        unopened = f"one that cannot be opened ({getattr(error, 'strerror', error)})"
-        raise UserError(path, "an ordinary file", unopened, advice) from error
+        raise UserError(
+            path,
+            expected="an ordinary file",
+            found=f"one that cannot be opened ({getattr(error, 'strerror', error)})",
+            do=advice,
+        ) from error
     kind = stat.S_IFMT(os.fstat(number).st_mode)
     if kind != stat.S_IFREG:
         os.close(number)
-        named = KINDS.get(kind, "a device")
-        raise UserError(path, "an ordinary file", named, advice)
+        raise UserError(
+            path,
+            expected="an ordinary file",
+            found=KINDS.get(kind, "a device"),
+            do=advice,
+        )
     with open(number, "rb") as file:
         yield file
 
@@ -92,7 +100,8 @@ def content(path: Path, most: int = MOST) -> bytes:
 def bounded(file: BinaryIO, most: int, where: object) -> bytes:
     """What is left of an open file. Raises UserError if that is more than `most`
     bytes."""
-    pieces, size = [], 0
+    pieces = []
+    size = 0
     # `read` may reserve what it is asked for
     while piece := file.read(min(most + 1 - size, STEP)):
         pieces.append(piece)
@@ -109,8 +118,12 @@ def allowance(compressed: int, most: int | None = None) -> int:
 
 def too_large(where: object, most: int) -> UserError:
     """The error for content of more than `most` bytes, to be raised."""
-    advice = "get the file again, or a part of it"
-    return UserError(where, f"at most {most} bytes", "more", advice)
+    return UserError(
+        where,
+        expected=f"at most {most} bytes",
+        found="more",
+        do="get the file again, or a part of it",
+    )
 
 
 def sha256(path: Path) -> str:
@@ -128,10 +141,20 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
     except UserError:
         raise
     except FileNotFoundError as error:
-        raise UserError(where, expected, "nothing", do) from error
+        raise UserError(
+            where,
+            expected=expected,
+            found="nothing",
+            do=do,
+        ) from error
     except DAMAGED as error:
         reason = " ".join(str(error).split())[:LONGEST] or type(error).__name__
-        raise UserError(where, expected, f"something else ({reason})", do) from error
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"something else ({reason})",
+            do=do,
+        ) from error
 
 
 # Formats ------------------------------------------------------------------------------
@@ -144,9 +167,19 @@ def parse_json(text: str, where: object, do: str) -> Any:
     try:
         return JSON.decode(text)
     except RecursionError as error:
-        raise UserError(where, "JSON", "nesting that is too deep", do) from error
+        raise UserError(
+            where,
+            expected="JSON",
+            found="nesting that is too deep",
+            do=do,
+        ) from error
     except ValueError as error:
-        raise UserError(where, "JSON", f"something else ({error})", do) from error
+        raise UserError(
+            where,
+            expected="JSON",
+            found=f"something else ({error})",
+            do=do,
+        ) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -180,8 +213,12 @@ def read_object(path: Path) -> dict:
     """The object in a JSON file. Raises UserError for anything else."""
     data = read_json(path)
     if not isinstance(data, dict):
-        kind = type(data).__name__
-        raise UserError(path, "a JSON object", kind, "run the stage that writes it")
+        raise UserError(
+            path,
+            expected="a JSON object",
+            found=type(data).__name__,
+            do="run the stage that writes it",
+        )
     return data
 
 
@@ -192,8 +229,12 @@ def read_yaml(path: Path) -> dict:
     with readable(path, "a YAML file", "correct the file, or its path"):
         data = parse_yaml(content(path, LARGEST_YAML).decode())
     if not isinstance(data, dict):
-        kind = type(data).__name__
-        raise UserError(path, "a mapping", kind, "write `key: value` lines")
+        raise UserError(
+            path,
+            expected="a mapping",
+            found=type(data).__name__,
+            do="write `key: value` lines",
+        )
     return data
 
 
@@ -230,7 +271,8 @@ def _check_depth(text: str) -> None:
 def _check_nodes(root: yaml.Node) -> None:
     """Raise ValueError for a key that occurs twice, for nesting that is too deep, and
     for aliases that stand for too much."""
-    ahead, count = [(root, 1)], 0
+    ahead = [(root, 1)]
+    count = 0
     while ahead:
         node, depth = ahead.pop()
         count += 1
@@ -318,8 +360,12 @@ def load_tensors(path: Path) -> dict:
     stored = path.read_bytes()
     archive = memoryview(stored)[:-DIGEST_BYTES]
     if hashlib.sha256(archive).digest() != stored[-DIGEST_BYTES:]:
-        expected = "a file that fits its checksum"
-        raise UserError(path, expected, "another one", "delete it and run again")
+        raise UserError(
+            path,
+            expected="a file that fits its checksum",
+            found="another one",
+            do="delete it and run again",
+        )
     return torch.load(io.BytesIO(archive), map_location="cpu", weights_only=True)
 
 

@@ -42,7 +42,12 @@ PathInside = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_
 def checked_name(name: object, where: str) -> str:
     """The name itself. Raises UserError for what is none."""
     if not isinstance(name, str) or not re.fullmatch(PATTERN, name):
-        raise UserError(where, EXPECTED, short(name), "give it another name")
+        raise UserError(
+            where,
+            expected=EXPECTED,
+            found=short(name),
+            do="give it another name",
+        )
     return name
 
 
@@ -62,10 +67,19 @@ def check_text(text: str, where: str, do: str, longest: int = LONGEST_TEXT) -> N
     characters."""
     fault = fault_of(text)
     if fault:
-        raise UserError(where, "text", f"{fault} in {text!r:.60}", do)
+        raise UserError(
+            where,
+            expected="text",
+            found=f"{fault} in {text!r:.60}",
+            do=do,
+        )
     if len(text) > longest:
-        start = f"{len(text)}, {text!r:.40}..."
-        raise UserError(where, f"at most {longest} characters", start, do)
+        raise UserError(
+            where,
+            expected=f"at most {longest} characters",
+            found=f"{len(text)}, {text!r:.40}...",
+            do=do,
+        )
 
 
 def leads_outside(file: str) -> bool:
@@ -84,10 +98,18 @@ def inside(
     may leave its folder, and for one that no file can have."""
     path = PurePosixPath(file)
     if leads_outside(file) or fault_of(file):
-        raise UserError(where, expected, f"{file!r:.200}", do)
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{file!r:.200}",
+            do=do,
+        )
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
-        expected = f"{expected} of at most {LONGEST_NAME} bytes per name"
-        start = f"{len(file)} characters, {file!r:.60}..."
-        raise UserError(where, expected, start, do)
+        raise UserError(
+            where,
+            expected=f"{expected} of at most {LONGEST_NAME} bytes per name",
+            found=f"{len(file)} characters, {file!r:.60}...",
+            do=do,
+        )
     return str(path)

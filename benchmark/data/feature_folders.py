@@ -34,11 +34,11 @@ def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
     settings = settings.model_dump()
     if settings.get("weights"):  # wherever the folder of weights lies on this machine
         settings["weights"] = Path(settings["weights"]).name
-    facts = _items(Path(feature_set.folder), feature_set.dataset, ids)
+    facts = _facts_of_items(Path(feature_set.folder), feature_set.dataset, ids)
     return facts | {"settings": settings, "prepared_sha256": data.sha256}
 
 
-def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
+def _facts_of_items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
     """What a card says of the items that a folder has features of."""
     facts = {"dataset": dataset, "encoder": folder.name}
     return facts | {"items": len(ids), "items_sha256": sha256_of_items(ids)}
@@ -47,8 +47,10 @@ def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
 def write_card(folder: Path, card: dict) -> None:
     """Write card.json, which completes a feature folder: it names the sha256 of all
     other files."""
-    paths = sorted(path for path in folder.iterdir() if path.name != "card.json")
-    digests = {path.name: files.sha256(path) for path in paths}
+    digests = {}
+    for path in sorted(folder.iterdir()):
+        if path.name != "card.json":
+            digests[path.name] = files.sha256(path)
     files.write_json(folder / "card.json", card | {"files": digests})
 
 
@@ -59,12 +61,21 @@ def verified(folder: Path) -> str:
     for name, digest in files.read_object(path).get("files", {}).items():
         file = folder / name
         if not file.is_file():
-            raise UserError(file, "a file of features", "nothing", ENCODE_AGAIN)
+            raise UserError(
+                file,
+                expected="a file of features",
+                found="nothing",
+                do=ENCODE_AGAIN,
+            )
         state = file.stat()
         actual = _sha256(file, state.st_size, state.st_mtime_ns)
         if actual != digest:
-            expected = f"sha256 {digest}, as in card.json"
-            raise UserError(file, expected, actual, ENCODE_AGAIN)
+            raise UserError(
+                file,
+                expected=f"sha256 {digest}, as in card.json",
+                found=actual,
+                do=ENCODE_AGAIN,
+            )
     return files.sha256(path)
 
 
@@ -104,10 +115,14 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     encoder or of other items, and when the file is not such an array.
     """
     card = files.read_object(folder / "card.json")
-    for key, value in _items(folder, dataset, ids).items():
+    for key, value in _facts_of_items(folder, dataset, ids).items():
         if card.get(key) != value:
-            where = f"{folder / 'card.json'}: {key}"
-            raise UserError(where, repr(value), repr(card.get(key)), ENCODE_AGAIN)
+            raise UserError(
+                f"{folder / 'card.json'}: {key}",
+                expected=repr(value),
+                found=repr(card.get(key)),
+                do=ENCODE_AGAIN,
+            )
     path = folder / f"{name}.npy"
     with files.readable(path, "an array", ENCODE_AGAIN):
         # Copy-on-write: torch wraps it without a copy, and nothing can write to the

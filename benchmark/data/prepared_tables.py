@@ -107,9 +107,14 @@ def read_card(dataset: str) -> dict:
     """What `prepare` counted and found. Raises UserError where it never ran."""
     path = CARDS / folder_of(dataset) / CARD
     if not path.is_file():
-        expected = f"the card of the prepared dataset {dataset}"
-        raise UserError(path, expected, "nothing", preparing(dataset))
-    card, fold = files.read_object(path), fold_of(dataset)
+        raise UserError(
+            path,
+            expected=f"the card of the prepared dataset {dataset}",
+            found="nothing",
+            do=preparing(dataset),
+        )
+    card = files.read_object(path)
+    fold = fold_of(dataset)
     return entry(card, str(fold.number), f"{path}: fold") if fold else card
 
 
@@ -139,7 +144,8 @@ def write_card(dataset: str, card: dict) -> None:
 
 def write_cards_of_folds(dataset: str, cards: dict[Fold, dict]) -> None:
     """The same of all folds of a dataset."""
-    content, arrays = {}, {}
+    content = {}
+    arrays = {}
     for fold, card in cards.items():
         content[str(fold.number)], of_fold = _kept_of(fold.name, card)
         for name, values in of_fold.items():
@@ -154,7 +160,8 @@ def _kept_of(dataset: str, card: dict) -> tuple[dict, dict[str, np.ndarray]]:
     source = ROOT / dataset
     digests = {path.name: files.sha256(path) for path in sorted(source.iterdir())}
     data = Prepared(**_read_tables(source), card=card, folder=source)
-    arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
+    arrays = images_of_queries(data)
+    arrays["group"] = data.split("test").group_of_image
     return card | {"files": digests}, arrays
 
 
@@ -162,7 +169,8 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each
     image, (I,), numbered from 0."""
     arrays = files.read_arrays(CARDS / folder_of(dataset) / QUERIES)
-    prefix, of_dataset = prefix_of(dataset), {}
+    prefix = prefix_of(dataset)
+    of_dataset = {}
     for name, values in arrays.items():
         if name.startswith(prefix):
             of_dataset[name.removeprefix(prefix)] = values
@@ -191,12 +199,20 @@ def read(dataset: str) -> Prepared:
     for name, digest in card.get("files", {}).items():
         path = folder / name
         if not files.is_file(path):
-            advice = preparing(dataset)
-            raise UserError(path, "a file of the prepared dataset", "nothing", advice)
+            raise UserError(
+                path,
+                expected="a file of the prepared dataset",
+                found="nothing",
+                do=preparing(dataset),
+            )
         actual = files.sha256(path)
         if actual != digest:
-            expected = f"sha256 {digest}, as in the card"
-            raise UserError(path, expected, actual, "run: dvc repro --force")
+            raise UserError(
+                path,
+                expected=f"sha256 {digest}, as in the card",
+                found=actual,
+                do="run: dvc repro --force",
+            )
     tables = _read_tables(folder)
     if RELEVANCE in card.get("files", {}):
         tables["judged"] = files.read_parquet(folder / RELEVANCE)
@@ -210,15 +226,24 @@ def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
         where = f"layer {layer.name}"
         advice = "correct `layers` of the dataset"
         if not layer.name.isidentifier() or layer.name == "own":
-            expected = "a name of letters, digits and _ that is not own"
-            raise UserError("layer", expected, repr(layer.name), advice)
+            raise UserError(
+                "layer",
+                expected="a name of letters, digits and _ that is not own",
+                found=repr(layer.name),
+                do=advice,
+            )
         is_repeated = layer.pairs.duplicated(["way", "image_id", "caption_id"])
         if is_repeated.any():
             caption = layer.pairs[is_repeated].iloc[0]["caption_id"]
-            repeated = f"{caption!r} twice with one image"
-            raise UserError(where, "every pair once", repeated, advice)
+            raise UserError(
+                where,
+                expected="every pair once",
+                found=f"{caption!r} twice with one image",
+                do=advice,
+            )
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
-    return pd.concat(tables, ignore_index=True)[list(JUDGED)]
+    table = pd.concat(tables, ignore_index=True)
+    return table[list(JUDGED)]
 
 
 def area(boxes: np.ndarray) -> np.ndarray:

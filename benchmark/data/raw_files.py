@@ -127,8 +127,12 @@ class RawDataset:
         for key, value in self.options.items():
             if key not in kinds:
                 known = ", ".join(kinds) or "(none)"
-                expected = f"one of the reader's options: {known}"
-                raise UserError(where, expected, suggested(key, kinds), advice)
+                raise UserError(
+                    where,
+                    expected=f"one of the reader's options: {known}",
+                    found=suggested(key, kinds),
+                    do=advice,
+                )
             kind = kinds[key]
             try:
                 TypeAdapter(kind).validate_python(value, strict=True)
@@ -205,7 +209,12 @@ def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
     missing = [path for path in files if not is_file(path)]
     if missing:
         number = f"{len(missing)} of {len(files)} raw files are missing"
-        raise UserError(missing[0], expected, f"nothing ({number})", do)
+        raise UserError(
+            missing[0],
+            expected=expected,
+            found=f"nothing ({number})",
+            do=do,
+        )
     return files
 
 
@@ -226,11 +235,21 @@ def check_manifest(dataset: RawDataset) -> None:
     manifest."""
     advice = fetch_advice(dataset)
     if not dataset.manifest.is_file():
-        raise UserError(dataset.manifest, "a manifest", "nothing", advice)
+        raise UserError(
+            dataset.manifest,
+            expected="a manifest",
+            found="nothing",
+            do=advice,
+        )
     manifest = read_json(dataset.manifest)
     # drawn datasets have no files
     if manifest["files"] and not dataset.folder.is_dir():
-        raise UserError(dataset.folder, "the raw files", "nothing", advice)
+        raise UserError(
+            dataset.folder,
+            expected="the raw files",
+            found="nothing",
+            do=advice,
+        )
     for key in ("reader", "options"):
         if manifest[key] != getattr(dataset, key):
             raise UserError(
@@ -243,11 +262,19 @@ def check_manifest(dataset: RawDataset) -> None:
     paths = present(dataset, "a file that is in the manifest", advice)
     for name, digest in digests(dataset, paths).items():
         if name not in listed:
-            expected = "only files that are in the manifest"
-            raise UserError(dataset.folder / name, expected, digest, advice)
+            raise UserError(
+                dataset.folder / name,
+                expected="only files that are in the manifest",
+                found=digest,
+                do=advice,
+            )
         if listed[name] != digest:
-            expected = f"sha256 {listed[name]} as in the manifest"
-            raise UserError(dataset.folder / name, expected, digest, advice)
+            raise UserError(
+                dataset.folder / name,
+                expected=f"sha256 {listed[name]} as in the manifest",
+                found=digest,
+                do=advice,
+            )
 
 
 def fetch_advice(dataset: RawDataset) -> str:
@@ -264,8 +291,10 @@ def is_there(need: datasets.Needed, raw: Path) -> bool:
 
 def _is_filled(raw: Path, name: str) -> bool:
     """Whether there is such a file, or such a folder that is not empty."""
-    paths = raw.glob(name.rstrip("/"))
-    return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
+    for path in raw.glob(name.rstrip("/")):
+        if not path.is_dir() or any(path.glob("[!.]*")):
+            return True
+    return False
 
 
 def checklist(card: datasets.Card, raw: Path) -> list[str]:

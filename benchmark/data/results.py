@@ -171,7 +171,8 @@ def scores_of(npz: bytes, where: object = RANKS) -> Scores:
     histograms = None
     if "score_range" in arrays:
         edges = np.linspace(*arrays["score_range"], BINS + 1)
-        matched, unmatched = unpacked(arrays["matched"]), unpacked(arrays["unmatched"])
+        matched = unpacked(arrays["matched"])
+        unmatched = unpacked(arrays["unmatched"])
         histograms = Histograms(edges, matched, unmatched)
     replicates = arrays.get("overlap_replicates")
     return Scores(ranks=ranks, histograms=histograms, replicates=replicates)
@@ -222,13 +223,21 @@ class CellResult:
         here, and for others than the record names."""
         where = f"{self.place}/{name}"
         if not self.has(name):
-            advice = "run: rematch play; or dvc pull, with a remote (docs/dvc.md)"
-            raise UserError(where, "a file of an evaluation", "nothing", advice)
+            raise UserError(
+                where,
+                expected="a file of an evaluation",
+                found="nothing",
+                do="run: rematch play; or dvc pull, with a remote (docs/dvc.md)",
+            )
         stored = self.arrays.get(name) or self._elsewhere(name).read_bytes()
         digest = self.record.files.get(name)
         if digest and hashlib.sha256(stored).hexdigest() != digest:
-            advice = "run: dvc repro --force"
-            raise UserError(where, f"sha256 {digest}", "another checksum", advice)
+            raise UserError(
+                where,
+                expected=f"sha256 {digest}",
+                found="another checksum",
+                do="run: dvc repro --force",
+            )
         return stored
 
     @cached_property
@@ -268,8 +277,10 @@ def has_record(folder: Path) -> bool:
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     """The results that git keeps of a dataset of a season, or of a fold, those of
     external rows among them, by PRESET/SEED. Raises UserError for damaged files."""
-    name, prefix = folder_of(dataset), prefix_of(dataset)
-    folder, place = RESULTS / season / name, f"{season}/{name}"
+    name = folder_of(dataset)
+    prefix = prefix_of(dataset)
+    folder = RESULTS / season / name
+    place = f"{season}/{name}"
     kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
     cells = {}
     for key, cell in kept.items():

@@ -30,32 +30,36 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
     where that has features of other tables, or changed files."""
     whole = prepared_tables.read(fold_of(feature_set.dataset).dataset)
     source = Path(feature_set.source)
-    card = _card(source, whole)
-    before, _ = _items(feature_set.kind, whole)
-    ids, is_train = _items(feature_set.kind, data)
+    card = _card_of_whole(source, whole)
+    before, _ = _ids_and_training(feature_set.kind, whole)
+    ids, is_train = _ids_and_training(feature_set.kind, data)
     order = pd.Index(before).get_indexer(ids)
     settings = feature_set.image or feature_set.proposals or feature_set.sentence
     counted = None
     if settings.standardise and is_train.any():
         counted = np.zeros(len(before), bool)
         counted[order[is_train]] = True
+    write = WRITERS[feature_set.kind]
     with replaced(Path(feature_set.folder)) as folder:
-        WRITERS[feature_set.kind](source, folder, order, counted, data)
+        write(source, folder, order, counted, data)
         write_card(folder, card | card_of(feature_set, ids, data))
 
 
-def _card(source: Path, whole: Prepared) -> dict:
+def _card_of_whole(source: Path, whole: Prepared) -> dict:
     """That of the features of the whole dataset."""
     verified(source)
     card = read_object(source / "card.json")
     if card.get("prepared_sha256") != whole.sha256:
-        expected = f"features of the present {whole.folder}"
-        where = source / "card.json"
-        raise UserError(where, expected, "features of other tables", ENCODE_AGAIN)
+        raise UserError(
+            source / "card.json",
+            expected=f"features of the present {whole.folder}",
+            found="features of other tables",
+            do=ENCODE_AGAIN,
+        )
     return card
 
 
-def _items(kind: str, data: Prepared) -> tuple[list[str], np.ndarray]:
+def _ids_and_training(kind: str, data: Prepared) -> tuple[list[str], np.ndarray]:
     """The ids of what a folder has features of, in their order, and which of them are
     for training."""
     if kind in ("pictures", "proposals"):
@@ -82,7 +86,8 @@ def _network(source: Path, folder: Path, counted: Mask) -> None:
     standardiser = measured(source / "pooled.npy", counted)
     scale = {}
     if standardiser:
-        mean, deviation = state["pooled_mean"], state["pooled_deviation"]
+        mean = state["pooled_mean"]
+        deviation = state["pooled_deviation"]
         scale["pooled_mean"] = mean + deviation * torch.from_numpy(standardiser.mean)
         further = torch.from_numpy(standardiser.deviation)
         scale["pooled_deviation"] = deviation * further
@@ -93,14 +98,18 @@ def _proposals(
     source: Path, folder: Path, order: np.ndarray, counted: Mask, data: Prepared
 ) -> None:
     """Regions are in the same order in all folds."""
-    present = np.load(source / "boxes.npy", mmap_mode="r").any(-1)
+    boxes = source / "boxes.npy"
+    proposals = source / "proposals.npy"
+    truths = source / "truths.npy"
+    present = np.load(boxes, mmap_mode="r").any(-1)
     of_training = None if counted is None else present & counted[:, None]
-    standardiser = measured(source / "proposals.npy", of_training)
-    used = data.regions["image_id"].isin(data.used_images["image_id"]).to_numpy()
-    write_standardised(source / "boxes.npy", folder / "boxes.npy", None, order=order)
-    for name, kept, rows in (("proposals", present, order), ("truths", used, None)):
-        path = source / f"{name}.npy"
-        write_standardised(path, folder / path.name, standardiser, kept, rows)
+    standardiser = measured(proposals, of_training)
+    is_used = data.regions["image_id"].isin(data.used_images["image_id"])
+    used = is_used.to_numpy()
+    write_standardised(boxes, folder / boxes.name, None, order=order)
+    to = folder / proposals.name
+    write_standardised(proposals, to, standardiser, present, order)
+    write_standardised(truths, folder / truths.name, standardiser, used)
 
 
 def _vectors(

@@ -97,7 +97,8 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
                 arrays["pixels"] = stacked(small, settings.pixels).numpy()
             for name, values in arrays.items():
                 shape = (len(files), *values.shape[1:])
-                array_at(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+                stored = array_at(scratch / f"{name}.npy", shape, values.dtype)
+                stored[rows] = values
         is_train = (images["split"] == "train").to_numpy()
         counted = is_train if settings.standardise else None
         if settings.pixels:
@@ -157,9 +158,10 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     none = np.zeros(0, np.int64)
     rows_of = regions.groupby("image_id").indices
     shape = (len(ids), settings.count)
+    open_image = dataset.pictures()
     with scratch_folder(feature_set, card, device) as scratch:
         stored_boxes = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
-        for rows, opened in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
+        for rows, opened in chunks(scratch, files, open_image, CHUNK_OF_BOXES):
             encoder.take(opened)
             boxes = encoder.proposed(ids[rows], dataset.folder)
             named = [rows_of.get(image_id, none) for image_id in ids[rows]]
@@ -316,7 +318,8 @@ def chunks(
         try:
             coming = _submitted(workers, open_one, files[done : done + size])
             for start in range(done, total, size):
-                opening, stop = coming, start + len(coming)
+                opening = coming
+                stop = start + len(coming)
                 coming = _submitted(workers, open_one, files[stop : stop + size])
                 yield slice(start, stop), [future.result() for future in opening]
                 write_json(scratch / PROGRESS, progress | {"done": stop})
@@ -377,9 +380,13 @@ def describer(
 
         def detected(images: list[Image.Image]) -> dict[str, np.ndarray]:
             views = faster_rcnn.views(network, images)
-            regions = np.stack([view.regions(settings.grid**2)[0] for view in views])
-            pooled = regions.mean(1).astype(np.float16)
-            return {"pooled": pooled, "regions": regions.astype(np.float16)}
+            count = settings.grid**2
+            regions = np.stack([view.regions(count)[0] for view in views])
+            pooled = regions.mean(1)
+            return {
+                "pooled": pooled.astype(np.float16),
+                "regions": regions.astype(np.float16),
+            }
 
         return detected
     network = fused(network, device)
@@ -391,8 +398,9 @@ def describer(
         regions = _rows(F.adaptive_avg_pool2d(map_BFhw, settings.grid))
         if settings.flip:
             mirrored, map_BFhw = network(pixels.flip(3))
+            grid_BFgg = F.adaptive_avg_pool2d(map_BFhw, settings.grid)
             # Flipped back, so that a cell shows the same part of the image in both.
-            turned = _rows(F.adaptive_avg_pool2d(map_BFhw, settings.grid).flip(3))
+            turned = _rows(grid_BFgg.flip(3))
             pooled = (pooled + mirrored) / 2
             regions = (regions + turned) / 2
         # A detector's boxes come by falling score. Here the norm stands in for the
@@ -432,7 +440,9 @@ def aligned(
     on_map = []
     for image, corners in zip(images, boxes, strict=True):
         # cells of the map per pixel
-        zoom = map_BFhw.new_tensor([width / image.width, height / image.height] * 2)
+        across = width / image.width
+        down = height / image.height
+        zoom = map_BFhw.new_tensor([across, down, across, down])
         on_map.append(torch.from_numpy(corners).to(map_BFhw) * zoom)
     parts = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
     features = parts.permute(0, 2, 3, 1).flatten(1).float().cpu()

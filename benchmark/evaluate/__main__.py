@@ -78,16 +78,9 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
         with half, chdir("."):  # back, wherever the method went
-            result = _result(cell, members, data, device)
+            result = _evaluate(cell, members, data, device)
         folder = Path(cell.folder)
-        retrieved = Path(cell.place(Path(RETRIEVED).name))
-        samples = Path(cell.place(Path(SAMPLES).name))
-        write_bytes(folder / RANKS, results.scores_npz(result.scores))
-        # empty if git keeps both
-        Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
-        write_bytes(retrieved, results.retrieved_npz(result.retrieved))
-        write_arrays(samples, result.samples)
-        files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
+        files = _write_arrays_of(cell, result)
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
         facts = record_facts(params.season, cell, members, data)
@@ -102,7 +95,8 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             history=training.get("history", {}),
         )
         write_record(folder, record)
-        of_cell, cost = Path(cell.costs), None
+        of_cell = Path(cell.costs)
+        cost = None
         if isinstance(cell, Cell):
             cost = results.read_training_cost(of_cell, Path(cell.checkpoint))
         costs = Costs(training=cost, scoring=scoring)
@@ -110,7 +104,20 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         checkpoints.tell(cell.key, result.status, result.reason)
 
 
-def _result(
+def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]:
+    """Write the ranks, first answers and samples of a cell; their files by name."""
+    ranks = Path(cell.folder) / RANKS
+    retrieved = Path(cell.place(Path(RETRIEVED).name))
+    samples = Path(cell.place(Path(SAMPLES).name))
+    write_bytes(ranks, results.scores_npz(result.scores))
+    # empty if git keeps both
+    Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
+    write_bytes(retrieved, results.retrieved_npz(result.retrieved))
+    write_arrays(samples, result.samples)
+    return {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
+
+
+def _evaluate(
     cell: Cell | Fusion,
     members: list[TrainedCell],
     data: Prepared,
@@ -118,18 +125,19 @@ def _result(
 ) -> Evaluation:
     """One without metrics where a member has no weights, its method raises or its
     scores cannot be ranked."""
-    for checkpoint in (member.checkpoint for member in members):
+    for member in members:
+        checkpoint = member.checkpoint
         if checkpoint.status != "ok":
             return Evaluation(status=checkpoint.status, reason=checkpoint.reason)
     try:
         if isinstance(cell, Fusion) and cell.how == "weighted":
-            return _of_weighted(members, data, device)
+            return _evaluate_weighted(members, data, device)
         if members[0].takes.task == "localisation":
-            return _of_localisation(members[0], data, device)
+            return _evaluate_localisation(members[0], data, device)
         models = [model_on_split(member, data, SPLIT, device) for member in members]
         if isinstance(cell, Fusion):
-            return _streamed(models, cell, data)
-        return _of_model(models[0], cell, data)
+            return _evaluate_streamed(models, cell, data)
+        return _evaluate_model(models[0], cell, data)
     except checkpoints.OF_A_METHOD as error:
         return Evaluation(**checkpoints.outcome(error, cell.folder))
 
@@ -137,9 +145,9 @@ def _result(
 # Images and captions ------------------------------------------------------------------
 
 
-def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
+def _evaluate_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     """Scored by one model."""
-    result = _streamed([on_split], cell, data)
+    result = _evaluate_streamed([on_split], cell, data)
     if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -150,7 +158,7 @@ def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
 
 
-def _streamed(
+def _evaluate_streamed(
     models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared
 ) -> Evaluation:
     """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes
@@ -161,7 +169,11 @@ def _streamed(
     members = [_encoded(on_split) for on_split in models]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
-    stream.observers.append(lambda number, tile: groups[number].add(tile, tile.of(I2T)))
+
+    def observe(number: int, tile: Tile) -> None:
+        groups[number].add(tile, tile.of(I2T))
+
+    stream.observers.append(observe)
     samples = {}
     if how_fused == "adaptive":
         areas = fusion.Areas(stream.count, relevance)
@@ -174,16 +186,12 @@ def _streamed(
         samples = curves.arrays(weights)
     if how_fused in corrections.GRIDS:
         corrected = _corrected(stream, models, cell, data)
-        result = _evaluated(corrected, data)
+        result = _evaluate_tiles(corrected, data)
         measured = result.metrics | {"correction": corrected.facts}
         result = replace(result, metrics=measured)
     else:
-        result = _evaluated(stream, data)
-    first_scores = iter(groups)
-    for on_split in models:
-        for part in on_split.trained.parts:
-            model, first = on_split.again(), next(first_scores)
-            score_checks.check_retrieval(model, on_split.inputs, part, first)
+        result = _evaluate_tiles(stream, data)
+    _check_again(models, groups)
     seconds = Counter()
     for member in members:
         seconds += Counter(member.seconds)
@@ -191,12 +199,22 @@ def _streamed(
     return replace(result, samples=samples, seconds=dict(seconds))
 
 
+def _check_again(models: list[ModelOnSplit], groups: list[score_checks.Groups]) -> None:
+    """Compute every part of every model again, against what the first pass saw."""
+    first_scores = iter(groups)
+    for on_split in models:
+        for part in on_split.trained.parts:
+            model = on_split.again()
+            first = next(first_scores)
+            score_checks.check_retrieval(model, on_split.inputs, part, first)
+
+
 def _encoded(on_split: ModelOnSplit) -> Encoded:
     parts = on_split.trained.parts
     return model_scores.encoded(on_split.model, on_split.inputs, parts)
 
 
-def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
+def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     """With what is kept of every cell that scores images with captions. S in
     resamples is among it, too, so that a file of an earlier version is written again
     to the byte."""
@@ -214,16 +232,21 @@ def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
 def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     """Of sentence-to-sentence retrieval; a query is a caption whose image has
     others."""
-    model, inputs = on_split.model, on_split.inputs
+    model = on_split.model
+    inputs = on_split.inputs
     owners = inputs.owners
-    captions, is_query = np.arange(len(owners)), has_sibling(owners)
-    queries, values = [], []
+    captions = np.arange(len(owners))
+    is_query = has_sibling(owners)
+    queries = []
+    values = []
     first = score_checks.Groups(len(owners), len(owners))
     for block, block_scores in model_scores.sentence_scores(model, inputs):
-        rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
+        rows = block.numpy()
+        scores_QC = block_scores.cpu().numpy()
         first.add(Tile(rows, captions, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
-        queries.append(rows[is_query[rows]][ranks.queries])
+        query_rows = rows[is_query[rows]]
+        queries.append(query_rows[ranks.queries])
         values.append(ranks.values)
     score_checks.check_sentences(on_split.again(), inputs, first)
     query = np.concatenate(queries)
@@ -240,9 +263,12 @@ def _corrected(
 ) -> Corrected:
     """With a bank of training queries that the seed draws, and for each direction what
     validation chooses. The cost of the row has neither in it."""
-    device, ways = models[0].inputs.device, data.card["ways"]
-    on_val, banks = [], []
-    for trained in [on_split.trained for on_split in models]:
+    device = models[0].inputs.device
+    ways = data.card["ways"]
+    on_val = []
+    banks = []
+    for on_split in models:
+        trained = on_split.trained
         on_val.append(_encoded(model_on_split(trained, data, "val", device)))
         if cell.how != "dual_softmax":
             on_train = model_on_split(trained, data, "train", device)
@@ -251,14 +277,15 @@ def _corrected(
     relevance = Relevance.of(val.group_of_image, val.image_of_caption)
     val_stream = ScoreStream(on_val, fusion.mean)
     parameters = {}
-    for way, (of_val, of_bank) in _asked(ways, val_stream, banks).items():
+    for way, (of_val, of_bank) in _asked_by_way(ways, val_stream, banks).items():
         parameters[way] = corrections.chosen(cell.how, of_val, of_bank, relevance)
-    return Corrected(cell.how, _asked(ways, stream, banks), parameters)
+    return Corrected(cell.how, _asked_by_way(ways, stream, banks), parameters)
 
 
 def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
     """Training images, and captions, that the seed draws."""
-    inputs, rng = on_train.inputs, np.random.default_rng(seed)
+    inputs = on_train.inputs
+    rng = np.random.default_rng(seed)
     drawn = []
     for size in (len(inputs.images), len(inputs.owners)):
         rows = rng.permutation(size)[: corrections.BANK]
@@ -267,7 +294,7 @@ def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
     return model_scores.encoded(on_train.model, bank, on_train.trained.parts)
 
 
-def _asked(
+def _asked_by_way(
     ways: Sequence[str], stream: ScoreStream, banks: list[Encoded]
 ) -> dict[str, tuple[Asked, Asked]]:
     """By direction the scores of a split with its own queries, and with those of the
@@ -276,8 +303,9 @@ def _asked(
     for way in ways:
         of_bank = stream
         if banks:
-            pairs = zip(stream.members, banks, strict=True)
-            mixed = [_with_queries(way, member, bank) for member, bank in pairs]
+            mixed = []
+            for member, bank in zip(stream.members, banks, strict=True):
+                mixed.append(_with_queries(way, member, bank))
             of_bank = ScoreStream(mixed, fusion.mean)
         asked_of[way] = _asked_of(way, stream), _asked_of(way, of_bank)
     return asked_of
@@ -304,15 +332,17 @@ def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
 
 def _asked_of(way: str, stream: ScoreStream) -> Asked:
     member = stream.members[0]
-    images, captions = len(member.image_order), len(member.caption_order)
-    queries, items = (images, captions) if way == "i2t" else (captions, images)
-    return Asked(way, queries, items, stream)
+    images = len(member.image_order)
+    captions = len(member.caption_order)
+    if way == "i2t":
+        return Asked(way, images, captions, stream)
+    return Asked(way, captions, images, stream)
 
 
 # Phrases and proposals ----------------------------------------------------------------
 
 
-def _of_localisation(
+def _evaluate_localisation(
     trained: TrainedCell, data: Prepared, device: torch.device
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
@@ -321,7 +351,8 @@ def _of_localisation(
     matrix = model_scores.score_proposals(trained.model(device), inputs)
     seconds = {"per_pair": (now(device) - started) / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
-    scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
+    scores_NP = matrix.numpy()
+    ious_NP = inputs.ious.numpy()
     for image, proposals_PF in enumerate(inputs.proposals):
         rows = np.flatnonzero(inputs.image_of_phrase == image)
         first_P = first_equal(proposals_PF.numpy())
@@ -346,7 +377,7 @@ class Distances:
         return fusion.weighted(self.whole, self.regions, alpha)
 
 
-def _of_weighted(
+def _evaluate_weighted(
     members: list[TrainedCell], data: Prepared, device: torch.device
 ) -> Evaluation:
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
@@ -364,7 +395,7 @@ def _of_weighted(
         rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
     of_test = _distances(members, data, SPLIT, device)
-    result = _evaluated(Matrices(i2t=of_test.scores(alpha)), data)
+    result = _evaluate_tiles(Matrices(i2t=of_test.scores(alpha)), data)
     measured = result.metrics | {"alpha": alpha}
     # choosing costs nothing
     return replace(result, metrics=measured, seconds=of_test.seconds)
@@ -387,8 +418,10 @@ def _distances(
     score_checks.check_nearest_regions(local.model(device), inputs, nearest)
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
-    owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
-    phrases = inputs.vector_of_phrase.unique(return_inverse=True)[1].numpy()
+    caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
+    owners = captions.get_indexer(caption_of_region)
+    _, inverse = inputs.vector_of_phrase.unique(return_inverse=True)
+    phrases = inverse.numpy()
     of_phrases = fusion.distance(nearest.numpy()[:, phrases])
     of_regions = fusion.mean_of_phrases(of_phrases, owners, distances)
     first_C = _first_equal_captions(member, owners, phrases)
@@ -398,7 +431,8 @@ def _distances(
 
 def _checked_scores(on_split: ModelOnSplit, member: Encoded) -> np.ndarray:
     """Scores (I, C) of a model with one part, computed twice."""
-    images, captions = len(member.image_order), len(member.caption_order)
+    images = len(member.image_order)
+    captions = len(member.caption_order)
     scores = np.empty((images, captions), np.float32)
     first = score_checks.Groups(images, captions)
     for tile in ScoreStream([member], fusion.mean):

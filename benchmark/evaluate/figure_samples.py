@@ -27,9 +27,9 @@ COMPONENTS = 50  # principal components that t-SNE starts from
 
 def similarity(images: int, image_of_caption_C: np.ndarray) -> Picked:
     """The scores of the first images with their first captions."""
-    return Picked(
-        np.arange(min(images, ITEMS)), first_captions(image_of_caption_C)[:ITEMS]
-    )
+    rows = np.arange(min(images, ITEMS))
+    columns = first_captions(image_of_caption_C)[:ITEMS]
+    return Picked(rows, columns)
 
 
 class Curves:
@@ -37,8 +37,10 @@ class Curves:
     (CycleMatch paper, Fig. 6.5)."""
 
     def __init__(self, images: int, captions: int, models: int) -> None:
-        of_i2t, of_t2i = evenly(images, CURVES), evenly(captions, CURVES)
-        every_image, every_caption = np.arange(images), np.arange(captions)
+        of_i2t = evenly(images, CURVES)
+        of_t2i = evenly(captions, CURVES)
+        every_image = np.arange(images)
+        every_caption = np.arange(captions)
         self.queries = {"i2t": of_i2t, "t2i": of_t2i}
         self.picked = {
             "i2t": [Picked(of_i2t, every_caption) for _ in range(models)],
@@ -60,10 +62,12 @@ class Curves:
                 scores = [scores_IC.T for scores_IC in scores]
             scores_SQG = np.stack(scores)
             ordered_SQG = -np.sort(-scores_SQG)
-            ranks = np.linspace(0, ordered_SQG.shape[2] - 1, CURVE_POINTS).astype(int)
+            last = ordered_SQG.shape[2] - 1
+            ranks = np.linspace(0, last, CURVE_POINTS).astype(int)
+            curves = ordered_SQG[:, :, ranks]
             arrays[f"weights_{way}"] = weights[RankKey(way)].astype(np.float32)
             arrays[f"curve_queries_{way}"] = self.queries[way].astype(np.int32)
-            arrays[f"curves_{way}"] = ordered_SQG[:, :, ranks].astype(np.float32)
+            arrays[f"curves_{way}"] = curves.astype(np.float32)
         return arrays
 
 
@@ -71,7 +75,9 @@ class Curves:
 def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     """Correlations, maps, the worth of words and attention, each where the model has
     it."""
-    model, inputs, takes = on_split.model, on_split.inputs, on_split.trained.takes
+    model = on_split.model
+    inputs = on_split.inputs
+    takes = on_split.trained.takes
     firsts = first_captions(inputs.owners)
     rows = firsts[:ITEMS]
     features = inputs.images_at(slice(0, len(rows)))
@@ -89,14 +95,14 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     for name, x, y in zip(names, images, captions, strict=False):
         if x.shape == y.shape and _is_vector(x) and _is_vector(y):
             points = torch.cat([x, y]).double().cpu().numpy()
-            if np.ptp(points, axis=0).max() > 0:  # points that all coincide have no map
+            spread = np.ptp(points, axis=0).max()
+            if spread > 0:  # points that all coincide have no map
                 arrays[f"tsne_{name}"] = tsne(points)
     if on_split.vocabulary:
         shown = evenly(len(on_split.texts), WORD_CAPTIONS)
+        drops = [_drops(on_split, row) for row in shown.tolist()]
         arrays["words_captions"] = shown.astype(np.int32)
-        arrays["words_drop"] = _padded(
-            [_drops(on_split, row) for row in shown.tolist()]
-        )
+        arrays["words_drop"] = _padded(drops)
     if on_split.vocabulary and takes.attention and on_split.grid_positions is not None:
         shown = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
         weights = [_grid_attention(on_split, row) for row in shown.tolist()]
@@ -122,8 +128,9 @@ def correlation(vectors: Tensor) -> np.ndarray:
 
     A vector whose numbers are all equal has NaN.
     """
+    rows = _pooled(vectors).double().cpu().numpy()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.corrcoef(_pooled(vectors).double().cpu().numpy()).astype(np.float16)
+        return np.corrcoef(rows).astype(np.float16)
 
 
 def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
@@ -139,8 +146,10 @@ def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
     names = sorted(name for name in samples if name.startswith("weights_"))
     weights = [samples[name].ravel() for name in names]
     if weights:
+        low, high = MIDDLE
         all_N = np.concatenate(weights).astype(np.float64)
-        inside = float(((all_N >= MIDDLE[0]) & (all_N <= MIDDLE[1])).mean())
+        is_inside = (all_N >= low) & (all_N <= high)
+        inside = float(is_inside.mean())
         means |= {"weights_inside": inside, "weights_outside": 1 - inside}
     return {name: value for name, value in means.items() if np.isfinite(value)}
 
@@ -152,9 +161,12 @@ def tsne(points: np.ndarray) -> np.ndarray:
     """
     reduction = PCA(min(COMPONENTS, *points.shape), svd_solver="full")
     components = reduction.fit_transform(points)
-    perplexity = min(30.0, (len(points) - 1) / 3)
     mapping = TSNE(
-        perplexity=perplexity, init="pca", method="exact", max_iter=500, random_state=0
+        perplexity=min(30.0, (len(points) - 1) / 3),
+        init="pca",
+        method="exact",
+        max_iter=500,
+        random_state=0,
     )
     return mapping.fit_transform(components).astype(np.float32)
 
@@ -203,11 +215,15 @@ def _drops(on_split: ModelOnSplit, row: int) -> np.ndarray:
 def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
     """(W, G) attention of the words of caption `row` over the G grid cells of its image
     (SCAN paper, Fig. 4); NaN for a word that is left out of the input."""
-    model, inputs = on_split.model, on_split.inputs
+    model = on_split.model
+    inputs = on_split.inputs
     captions = model.encode_captions(inputs.captions_at(slice(row, row + 1)))
-    weights_WR = model.attention(on_split.image(row), captions)[0].float().cpu().numpy()
-    position_W = word_positions(on_split.vocabulary, tokenise(on_split.texts[row]))
-    position_G = on_split.grid_positions[int(inputs.image_of_caption[row])]
+    attention = model.attention(on_split.image(row), captions)
+    weights_WR = attention[0].float().cpu().numpy()
+    words = tokenise(on_split.texts[row])
+    position_W = word_positions(on_split.vocabulary, words)
+    image = int(inputs.image_of_caption[row])
+    position_G = on_split.grid_positions[image]
     fed = np.flatnonzero(position_W >= 0)
     weights_WG = np.full((len(position_W), len(position_G)), np.nan, np.float32)
     weights_WG[fed] = 0.0  # for the grid cells that the method does not use

@@ -102,7 +102,8 @@ def model_on_split(
 ) -> ModelOnSplit:
     """A model of retrieval with what it is fed of split `name`."""
     vocabulary = vocabulary_from(trained.takes, trained.checkpoint.words)
-    split, positions = data.split(name), None
+    split = data.split(name)
+    positions = None
     if has_grid(trained):
         path = Path(trained.cell.images, POSITIONS)
         positions = np.load(path, mmap_mode="r", allow_pickle=False)[split.image_rows]
@@ -134,11 +135,17 @@ def record_facts(
 ) -> dict:
     """Fields of the record of a cell, or of a fusion of `members`, whose method, family
     and features are those of its first member."""
-    first, split, is_trained = members[0], data.split(SPLIT), isinstance(cell, Cell)
+    first = members[0]
+    split = data.split(SPLIT)
+    is_trained = isinstance(cell, Cell)
     task = first.takes.task
-    options, parameters, trainings, scaled = {}, {}, {}, set()
+    options = {}
+    parameters = {}
+    trainings = {}
+    scaled = set()
     for member in members:
-        preset, identity = member.cell.preset, member.checkpoint.identity
+        preset = member.cell.preset
+        identity = member.checkpoint.identity
         options[preset] = asdict(member.method.config)
         parameters[preset] = member.checkpoint.parameters
         trainings[preset] = {name: identity[name] for name in IDENTITY}
@@ -198,14 +205,15 @@ def distinct_departures(members: list[TrainedCell]) -> list[Departure]:
     once."""
     departures: list[Departure] = []
     for member in members:
-        for departure in [*_of_images(member), *_of_texts(member)]:
+        for departure in [*_image_departures(member), *_text_departures(member)]:
             if departure not in departures:
                 departures.append(departure)
     return departures
 
 
-def _of_images(member: TrainedCell) -> list[Departure]:
-    takes, in_paper = member.takes, member.cell.network or ""
+def _image_departures(member: TrainedCell) -> list[Departure]:
+    takes = member.takes
+    in_paper = member.cell.network or ""
     settings = _card(member.cell.images)["settings"]
     network = settings["network"]
     departures = []
@@ -223,8 +231,9 @@ def _of_images(member: TrainedCell) -> list[Departure]:
     return departures
 
 
-def _of_texts(member: TrainedCell) -> list[Departure]:
-    takes, departures = member.takes, []
+def _text_departures(member: TrainedCell) -> list[Departure]:
+    takes = member.takes
+    departures = []
     if takes.word_vectors:
         vectors = _card(member.cell.words)["vectors"]
         departures.append(Departure(aspect=Aspect.WORD_VECTORS, here=vectors))

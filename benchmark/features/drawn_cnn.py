@@ -53,10 +53,19 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     missing.
     """
     if network != DRAWN:
-        raise UserError("network", DRAWN, repr(network), f"use {DRAWN}")
+        raise UserError(
+            "network",
+            expected=DRAWN,
+            found=repr(network),
+            do=f"use {DRAWN}",
+        )
     if not WEIGHTS.is_file():
-        advice = "run: python -m benchmark.encode.drawn_pretraining"
-        raise UserError(WEIGHTS, "the pretrained weights", "nothing", advice)
+        raise UserError(
+            WEIGHTS,
+            expected="the pretrained weights",
+            found="nothing",
+            do="run: python -m benchmark.encode.drawn_pretraining",
+        )
     model = Network()
     model.load_state_dict(read_state(WEIGHTS))
     model = model.to(memory_format=torch.channels_last).eval()

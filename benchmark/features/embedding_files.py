@@ -143,8 +143,12 @@ def _stored_rows(path: Path, what: str) -> Rows:
     lengths = values.shape if what in ONE_WAY else values.shape[:1]
     for name, names in ids.items():
         if len(names) not in lengths:
-            expected = f"an id for each of {len(values)} rows"
-            raise UserError(f"{path}: {name}", expected, len(names), "correct the ids")
+            raise UserError(
+                f"{path}: {name}",
+                expected=f"an id for each of {len(values)} rows",
+                found=len(names),
+                do="correct the ids",
+            )
     return replace(rows, ids=ids)
 
 
@@ -153,12 +157,20 @@ def _check_numbers(path: Path, values: np.ndarray) -> None:
     expected = "numbers (N, F)"
     kind = values.dtype
     if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
-        actual = f"{kind}, a type that NumPy does not know"
-        raise UserError(path, expected, actual, "save x.astype(numpy.float32)")
+        raise UserError(
+            path,
+            expected=expected,
+            found=f"{kind}, a type that NumPy does not know",
+            do="save x.astype(numpy.float32)",
+        )
     has_shape = values.ndim in (2, 3) and 0 not in values.shape
     if not has_shape or kind.kind not in NUMBERS:
-        actual = f"{kind} {values.shape}"
-        raise UserError(path, expected, actual, "save one row per item")
+        raise UserError(
+            path,
+            expected=expected,
+            found=f"{kind} {values.shape}",
+            do="save one row per item",
+        )
 
 
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
@@ -167,7 +179,12 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
     values = rows.values
     kind = rows.values.dtype
     if kind.kind == "V":
-        raise UserError(rows.path, "numbers (N, F)", kind, "save them as float32")
+        raise UserError(
+            rows.path,
+            expected="numbers (N, F)",
+            found=kind,
+            do="save them as float32",
+        )
     is_single = kind.itemsize <= (4 if kind.kind == "f" else 2)
     values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
     is_number = np.isfinite(values)
@@ -177,13 +194,18 @@ def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
         expected += ", or -inf for what was not retrieved"
     is_bad = ~is_number.reshape(len(values), -1).all(1)
     if is_bad.any():
-        place = f"row {is_bad.argmax()}"
+        row = is_bad.argmax()
+        place = f"row {row}"
         for ids in rows.ids.values():
             if len(ids) == len(values):
-                place += f", {ids[is_bad.argmax()]!r}"
+                place += f", {ids[row]!r}"
                 break
-        actual = f"NaN or infinity in {place} ({is_bad.sum()} such rows)"
-        raise UserError(rows.path, expected, actual, "compute it again")
+        raise UserError(
+            rows.path,
+            expected=expected,
+            found=f"NaN or infinity in {place} ({is_bad.sum()} such rows)",
+            do="compute it again",
+        )
     return replace(rows, values=values)
 
 
@@ -234,27 +256,48 @@ def places(
     sources = _sources_of_ids(rows, forms, what, axis, len(values))
     if not sources:
         refuse_unread_ids(rows.path, forms)
-        if repeats is not None and len(values) == len(repeats) != len(forms[0]):
+        count = len(forms[0])
+        if repeats is not None and len(values) == len(repeats) != count:
             return _first_of_each(rows.path, values, repeats, wanted, do)
-        if len(values) != len(forms[0]):
-            expected = f"the {len(forms[0])} {wanted}"
-            raise UserError(rows.path, expected, len(values), f"{do}; or give ids")
+        if len(values) != count:
+            raise UserError(
+                rows.path,
+                expected=f"the {count} {wanted}",
+                found=len(values),
+                do=f"{do}; or give ids",
+            )
         return np.arange(len(values))
     rows_by = {name: rows_of_items(ids, name, forms) for name, ids in sources.items()}
-    best = max(rows_by, key=lambda name: (rows_by[name] >= 0).sum())
-    ids, items = sources[best], rows_by[best]
+    matches = {name: (items >= 0).sum() for name, items in rows_by.items()}
+    best = max(matches, key=matches.__getitem__)
+    ids = sources[best]
+    items = rows_by[best]
     _refuse_repeated(rows.path, values, ids)
-    lacks = items < 0
-    if lacks.any():
-        lacking = f"none for {forms[0][lacks.argmax()]!r} ({lacks.sum()} such in all)"
-        lacking += f": {best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
-        expected = f"a row for each of {len(items)} {wanted}"
-        raise UserError(rows.path, expected, lacking, do)
-    for other, others in rows_by.items():
-        if (others >= 0).all() and (others != items).any():
-            expected = f"one order in {best} and {other}"
-            raise UserError(rows.path, expected, "two", "remove the wrong one")
+    is_lacking = items < 0
+    if is_lacking.any():
+        first = forms[0][is_lacking.argmax()]
+        source = f"{best or 'the index'} has {', '.join(map(repr, ids[:3]))} ..."
+        raise UserError(
+            rows.path,
+            expected=f"a row for each of {len(items)} {wanted}",
+            found=f"none for {first!r} ({is_lacking.sum()} such in all): {source}",
+            do=do,
+        )
+    _refuse_other_order(rows.path, rows_by, best)
     return items
+
+
+def _refuse_other_order(path: Path, rows_by: dict[str, np.ndarray], best: str) -> None:
+    """Raise UserError where other ids than the `best` find all items, too, and in other
+    rows."""
+    for other, items in rows_by.items():
+        if (items >= 0).all() and (items != rows_by[best]).any():
+            raise UserError(
+                path,
+                expected=f"one order in {best} and {other}",
+                found="two",
+                do="remove the wrong one",
+            )
 
 
 def _sources_of_ids(
@@ -269,7 +312,8 @@ def _sources_of_ids(
     fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
     sources = _ids_for(what, fitting)
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
-        if _odd(rows.columns) is not None or set(forms[0]) <= set(rows.columns):
+        is_series = _odd(rows.columns) is None
+        if not is_series or set(forms[0]) <= set(rows.columns):
             sources["the names of the columns"] = rows.columns
     if fitting and not sources and axis == 0:
         raise UserError(
@@ -290,9 +334,11 @@ def _refuse_repeated(path: Path, values: np.ndarray, ids: list[str]) -> None:
     """Raise UserError for an id that comes twice with other numbers."""
     first = _first_places(ids)
     for row, name in enumerate(ids):
-        before = first[name]
-        if before != row and (values[row] != values[before]).any():
-            apart = np.abs(values[row] - values[before]).max()
+        if first[name] == row:
+            continue
+        earlier = values[first[name]]
+        if (values[row] != earlier).any():
+            apart = np.abs(values[row] - earlier).max()
             raise UserError(
                 path,
                 expected="every id once",
@@ -318,10 +364,11 @@ def _first_of_each(
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
     UserError where they are not equal."""
-    first = np.unique(repeats, return_index=True)[1]
+    _, first = np.unique(repeats, return_index=True)
     if (values == values[first[repeats]]).all():
         return first
-    raise _not_repeated(path, values, repeats, f"the {len(first)} {wanted}", order)
+    expected = f"the {len(first)} {wanted}"
+    raise _not_repeated(path, values, repeats, expected, order)
 
 
 def _not_repeated(
@@ -333,17 +380,26 @@ def _not_repeated(
 ) -> UserError:
     """The error for rows of images that are as many as the captions, but not equal for
     each image. `order` tells how to get their ids."""
-    first, counts = np.unique(repeats, return_index=True, return_counts=True)[1:]
+    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     apart = np.abs(values - values[first[repeats]]).max()
     count = f"{len(values)}, the number of captions"
     actual = f"{count}; rows of one image differ by up to {apart:.2g}"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        advice = f"name the file of the images; {order}"
-        return UserError(path, expected, actual, advice)
+        return UserError(
+            path,
+            expected=expected,
+            found=actual,
+            do=f"name the file of the images; {order}",
+        )
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
         keep += f", x[::{counts[0]}]"
-    return UserError(path, expected, actual, keep)
+    return UserError(
+        path,
+        expected=expected,
+        found=actual,
+        do=keep,
+    )
 
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
@@ -351,14 +407,21 @@ def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
     file name: x.txt, x_names.json. Rows would be taken as if there were none."""
     proper = path.stem + BESIDE
     for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}[._-]*")):
-        is_other = file.name not in (path.name, proper)
-        if is_other and file.suffix.lower() in LISTS and files.is_file(file):
-            text = files.content(file).decode("utf-8-sig", "replace")
-            words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
-            ids = list(filter(None, words)) or [""]
-            if (rows_of_items(ids, "", forms) >= 0).mean() > 1 / 2:
-                advice = f"save them as {proper}, one per line, or remove the file"
-                raise UserError(file, f"ids in {proper}", "ids in this file", advice)
+        if file.name in (path.name, proper):
+            continue
+        if file.suffix.lower() not in LISTS or not files.is_file(file):
+            continue
+        text = files.content(file).decode("utf-8-sig", "replace")
+        words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
+        ids = list(filter(None, words)) or [""]
+        is_named = rows_of_items(ids, "", forms) >= 0
+        if is_named.mean() > 1 / 2:
+            raise UserError(
+                file,
+                expected=f"ids in {proper}",
+                found="ids in this file",
+                do=f"save them as {proper}, one per line, or remove the file",
+            )
 
 
 def rows_of_items(
@@ -375,12 +438,16 @@ def rows_of_items(
     tries = [(ids, wanted) for wanted in forms]
     if len(forms) > 1:  # images, which may bear the path of another machine
         paths = [PurePosixPath(name.replace("\\", "/")) for name in ids]
-        tries.append(([path.name for path in paths], forms[2]))
+        names = [path.name for path in paths]
+        tries.append((names, forms[2]))
     if is_named:  # as numbers, too, which lose zeros
-        tries.append(([*map(number_of, ids)], [*map(number_of, forms[-1])]))
+        numbers = list(map(number_of, ids))
+        wanted_numbers = list(map(number_of, forms[-1]))
+        tries.append((numbers, wanted_numbers))
     matches = []
     for given, wanted in tries:
-        if len(set(wanted)) == len(wanted) and len(set(given)) == len(set(ids)):
+        are_distinct = len(set(wanted)) == len(wanted)
+        if are_distinct and len(set(given)) == len(set(ids)):
             first = _first_places(given)
             matches.append(np.array([first.get(name, -1) for name in wanted]))
     return max(matches, key=lambda rows: (rows >= 0).sum())
@@ -397,7 +464,11 @@ def number_of(name: str) -> str:
 
 def role_of(name: str) -> str:
     """images or captions, as the name of a column or array tells; "" if it does not."""
-    return next((role for role, names in NAMES.items() if _plain(name) in names), "")
+    plain = _plain(name)
+    for role, names in NAMES.items():
+        if plain in names:
+            return role
+    return ""
 
 
 def is_id(name: str) -> bool:
@@ -412,13 +483,16 @@ def _plain(name: str) -> str:
 
 def _odd(names: Sequence[str]) -> str | None:
     """The first name that does not go on a regular series: x0, x1, ... or 1, 2, ..."""
-    start = SERIES.fullmatch(names[0])
-    if start is None:
+    first = SERIES.fullmatch(names[0])
+    if first is None:
         return names[0]
-    first = 1 if start[2] == "1" else 0
-    for number, name in enumerate(names, first):
-        part = SERIES.fullmatch(name)
-        if part is None or part[1] != start[1] or int(part[2]) != number:
+    stem = first[1]
+    start = 1 if first[2] == "1" else 0
+    for number, name in enumerate(names, start):
+        match = SERIES.fullmatch(name)
+        if match is None:
+            return name
+        if match[1] != stem or int(match[2]) != number:
             return name
     return None
 
@@ -446,20 +520,23 @@ def _tensors(path: Path, what: str) -> Rows:
         # one number stands for many
         if tensor.numel() > tensor.untyped_storage().nbytes():
             raise ValueError("a tensor that is larger than what it holds")
-        is_half = tensor.is_floating_point() and tensor.element_size() < 4
-        arrays[name] = (tensor.float() if is_half else tensor).detach().numpy()
+        if tensor.is_floating_point() and tensor.element_size() < 4:
+            tensor = tensor.float()
+        arrays[name] = tensor.detach().numpy()
     return _chosen(path, arrays, what)
 
 
 def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     """Arrays of one dimension with text or whole numbers are ids; one other is the
     rows."""
-    ids, values = {}, {}
+    ids = {}
+    values = {}
     for name, array in arrays.items():
-        if array.ndim == 1 and array.dtype.kind in "USiu":
-            ids[name] = np.strings.decode(array) if array.dtype.kind == "S" else array
-            ids[name] = ids[name].astype(str).tolist()
-        elif array.ndim in (2, 3) and array.dtype.kind in NUMBERS:
+        kind = array.dtype.kind
+        if array.ndim == 1 and kind in "USiu":
+            texts = np.strings.decode(array) if kind == "S" else array
+            ids[name] = texts.astype(str).tolist()
+        elif array.ndim in (2, 3) and kind in NUMBERS:
             values[name] = array
         else:
             raise UserError(
@@ -490,7 +567,8 @@ def parquet_table(path: Path) -> pa.Table:
     with packed_images.parquet(path) as table:
         kinds = packed_images.leaves(table)
         pages = packed_images.pages(path, table, kinds)
-        if sum(page.unpacked + VALUE * page.values for page in pages) > files.MOST:
+        size = sum(page.unpacked + VALUE * page.values for page in pages)
+        if size > files.MOST:
             raise files.too_large(path, files.MOST)
         texts = [name for name, kind in kinds.items() if kind == "BYTE_ARRAY"]
         return pq.ParquetFile(path, read_dictionary=texts).read()
@@ -509,7 +587,8 @@ def table_of(path: Path) -> pd.DataFrame:
         separator = "\t" if ending == ".tsv" else separator_of(text)
         rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
         table = framed(next(rows, []), rows)
-    return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
+    heads = [str(head).strip().casefold() for head in table]
+    return table.set_axis(heads, axis=1)
 
 
 def _json_rows(path: Path) -> list[dict]:
@@ -564,7 +643,8 @@ def ranks_of(
 
 
 def _parquet(path: Path, what: str) -> Rows:
-    table, columns = parquet_table(path), {}
+    table = parquet_table(path)
+    columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         columns[name] = _array(column.combine_chunks())
     return _table(path, columns, what)
@@ -590,8 +670,13 @@ def _csv(path: Path, what: str) -> Rows:
     """Where the first line has numbers instead of names, a column of text is the
     ids."""
     text = files.content(path).decode("utf-8-sig")
-    options = {"sep": separator_of(text), "header": None, "keep_default_na": False}
-    table = pd.read_csv(io.StringIO(text), dtype=str, **options)
+    table = pd.read_csv(
+        io.StringIO(text),
+        dtype=str,
+        sep=separator_of(text),
+        header=None,
+        keep_default_na=False,
+    )
     names = table.iloc[0].str.strip().tolist()
     if _are_numbers(table.iloc[:FIRST_LINES], what):
         columns = _without_names(path, table)
@@ -603,7 +688,11 @@ def _csv(path: Path, what: str) -> Rows:
 
 def separator_of(text: str) -> str:
     """What separates the columns of a table, by its first line."""
-    return next((x for x in ",\t;" if x in text.partition("\n")[0]), ",")
+    first_line, _, _ = text.partition("\n")
+    for separator in ",\t;":
+        if separator in first_line:
+            return separator
+    return ","
 
 
 def _are_numbers(table: pd.DataFrame, what: str) -> bool:
@@ -613,7 +702,8 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
     is_fraction = table.map(lambda cell: bool(FRACTIONS.fullmatch(cell.strip())))
     if is_fraction.iloc[0].any():
         return True
-    whole = [cell.strip() for cell in table.iloc[0] if INTEGER.fullmatch(cell.strip())]
+    first_line = [cell.strip() for cell in table.iloc[0]]
+    whole = [cell for cell in first_line if INTEGER.fullmatch(cell)]
     if not whole or what not in NAMES or is_fraction.any(axis=None):
         return False
     return _odd(whole) is not None
@@ -627,7 +717,12 @@ def _with_names(
     """The columns, as numbers where all of them are some."""
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise UserError(path, "every column once", f"{repeated!r} twice", NAME_COLUMNS)
+        raise UserError(
+            path,
+            expected="every column once",
+            found=f"{repeated!r} twice",
+            do=NAME_COLUMNS,
+        )
     columns = {name: table[n] for n, name in enumerate(names)}
     numbers = {name: column for name, column in columns.items() if not is_id(name)}
     return columns | _parsed(path, numbers)
@@ -655,10 +750,11 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
     the others have fractions: these are ids, or would leak the order."""
     have_fractions = not all(map(_are_whole, columns.values()))
     for name, column in columns.items():
-        is_long = len(column) > 2
-        is_counter = is_long and column.ndim == 1 and (np.diff(column) == 1).all()
+        if len(column) <= 2:
+            continue
+        is_counter = column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
-        if is_counter or (is_long and is_distinct and have_fractions):
+        if is_counter or (is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
             raise UserError(
                 f"{path}: {name}",
@@ -671,7 +767,8 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
     """Those columns of text that are numbers: (N,), or (N, F) of lists. They are
     integers if all are written so."""
-    cells, numbers = {}, {}
+    cells = {}
+    numbers = {}
     for name, column in columns.items():
         texts = column.str.strip()
         cells[name] = texts.to_numpy(object)
@@ -720,14 +817,17 @@ def _listed(path: Path, name: str, texts: pd.Series) -> np.ndarray:
 def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) -> Rows:
     """One column of lists, or one per number, of one type and named in a series; and
     ids."""
-    ids, numbers, integers = {}, {}, {}
+    ids = {}
+    numbers = {}
+    integers = {}
     for name, column in columns.items():
         array = np.asarray(column)
+        kind = array.dtype.kind
         if is_id(name) and array.ndim == 1:
             ids[name] = _id_texts(path, name, array)
-        elif array.dtype.kind == "f" or (array.ndim > 1 and array.dtype.kind in "iub"):
+        elif kind == "f" or (array.ndim > 1 and kind in "iub"):
             numbers[name] = array
-        elif array.dtype.kind in "iu":
+        elif kind in "iu":
             integers[name] = array
         else:
             raise _wrong_column(path, name, _first_cell(array))
@@ -790,17 +890,27 @@ def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
             raise _wrong_column(path, name, actual)
 
 
-KINDS = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)
+def _npy(path: Path, what: str) -> Rows:
+    return Rows(path, npy_files.array_of(files.content(path)))
+
+
+def _npz(path: Path, what: str) -> Rows:
+    return _chosen(path, npy_files.arrays_of(path), what)
+
+
+def _mat(path: Path, what: str) -> Rows:
+    kinds = (*mat_files.REAL, *mat_files.WHOLE, mat_files.LOGICAL)
+    return Rows(path, mat_files.matrix(path, "feats", "(F, N)", kinds).T)
+
+
 READERS = {
-    ".npy": lambda path, what: Rows(path, npy_files.array_of(files.content(path))),
-    ".npz": lambda path, what: _chosen(path, npy_files.arrays_of(path), what),
+    ".npy": _npy,
+    ".npz": _npz,
     ".parquet": _parquet,
     ".csv": _csv,
     ".tsv": _csv,
     ".safetensors": _tensors,
     ".pt": _tensors,
     ".pth": _tensors,
-    ".mat": lambda path, what: Rows(
-        path, mat_files.matrix(path, "feats", "(F, N)", KINDS).T
-    ),
+    ".mat": _mat,
 }

@@ -85,10 +85,11 @@ class View:
         image.
         """
         heads = self.detector.roi_heads
-        detected, _ = heads(self.maps, [self.proposals], [self.resized])
+        ((detected,), _) = heads(self.maps, [self.proposals], [self.resized])
         height, width = self.resized
-        whole = self.proposals.new_tensor([[0, 0, width, height]]).expand(count, 4)
-        boxes = torch.cat([detected[0]["boxes"], self.proposals, whole])[:count]
+        whole = self.proposals.new_tensor([[0, 0, width, height]])
+        filling = whole.expand(count, 4)
+        boxes = torch.cat([detected["boxes"], self.proposals, filling])[:count]
         return self._features(boxes), self._outside(boxes)
 
     def _features(self, boxes: Tensor) -> np.ndarray:
@@ -105,10 +106,12 @@ def views(detector: FasterRCNN, images: list[Image.Image]) -> list[View]:
     """The images inside the detector, in their order. Those of one padded size pass
     together: others would be padded to the largest, which changes features."""
     device = next(detector.parameters()).device
-    resized = [detector.transform([to_tensor(image).to(device)])[0] for image in images]
+    resized = []
     by_shape = defaultdict(list)
-    for number, each in enumerate(resized):
-        by_shape[each.tensors.shape].append(number)
+    for number, image in enumerate(images):
+        inside, _ = detector.transform([to_tensor(image).to(device)])
+        resized.append(inside)
+        by_shape[inside.tensors.shape].append(number)
     step = TOGETHER[device.type]
     batches = []
     for numbers in by_shape.values():
@@ -116,15 +119,20 @@ def views(detector: FasterRCNN, images: list[Image.Image]) -> list[View]:
         batches += [numbers[start : start + step] for start in starts]
     view_of: dict[int, View] = {}
     for numbers in batches:
-        inputs = [resized[number] for number in numbers]
-        sizes = [each.image_sizes[0] for each in inputs]
-        batch = ImageList(torch.cat([each.tensors for each in inputs]), sizes)
-        maps = detector.backbone(batch.tensors)
+        sizes = [resized[number].image_sizes[0] for number in numbers]
+        tensors = torch.cat([resized[number].tensors for number in numbers])
+        batch = ImageList(tensors, sizes)
+        maps = detector.backbone(tensors)
         if isinstance(maps, Tensor):  # from a backbone without a feature pyramid
             maps = {"0": maps}
         proposals, _ = detector.rpn(batch, maps)
         for row, number in enumerate(numbers):
-            own = {level: values[[row]] for level, values in maps.items()}
-            size = (images[number].height, images[number].width)
-            view_of[number] = View(detector, own, proposals[row], sizes[row], size)
+            image = images[number]
+            view_of[number] = View(
+                detector=detector,
+                maps={level: values[[row]] for level, values in maps.items()},
+                proposals=proposals[row],
+                resized=sizes[row],
+                size=(image.height, image.width),
+            )
     return [view_of[number] for number in range(len(images))]

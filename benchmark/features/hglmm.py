@@ -105,19 +105,25 @@ def encode(
     # columns of words that training captions have
     seen = np.unique(counts_CV[train].indices)
     if len(seen) < settings.centres:
-        expected = f"at most {len(seen)}, the known words of the training captions"
-        raise UserError("hglmm: centres", expected, settings.centres, "lower it")
+        raise UserError(
+            "hglmm: centres",
+            expected=f"at most {len(seen)}, the known words of the training captions",
+            found=settings.centres,
+            do="lower it",
+        )
     x_VE, ica = _independent(words.vectors[ids].astype(np.float64), seen)
     mixture, likelihoods = fit(x_VE[seen], start(x_VE[seen], settings.centres))
     # A caption's Fisher vector is a sparse sum of the gradients of the distinct words.
     gradients_VF = np.empty((len(x_VE), 2 * mixture.location.size), dtype=np.float32)
     for rows in _blocks(len(x_VE), "gradients hglmm"):
         gradients_VF[rows] = gradients(x_VE[rows], mixture)
-    fitted = train[np.random.default_rng(SEED).permutation(len(train))[:FIT_AT_MOST]]
+    order = np.random.default_rng(SEED).permutation(len(train))
+    fitted = train[order[:FIT_AT_MOST]]
     pca = _projection(counts_CV[fitted], gradients_VF, settings.size)
     vectors = np.empty((len(captions), pca.n_components_), dtype=np.float32)
     for rows in _blocks(len(captions), "encode hglmm"):
-        vectors[rows] = pca.transform(fisher_vectors(counts_CV[rows], gradients_VF))
+        fisher_CF = fisher_vectors(counts_CV[rows], gradients_VF)
+        vectors[rows] = pca.transform(fisher_CF)
     facts = {
         "fisher_dimensions": gradients_VF.shape[1],
         "words_fitted": len(seen),
@@ -157,8 +163,12 @@ def _projection(
     fisher_CF = np.empty((captions, gradients_VF.shape[1]), dtype=np.float32)
     most = min(fisher_CF.shape)
     if size is not None and size > most:
-        expected = f"at most {most}, the least of training captions and dimensions"
-        raise UserError("hglmm: size", expected, size, "lower it or leave it out")
+        raise UserError(
+            "hglmm: size",
+            expected=f"at most {most}, the least of training captions and dimensions",
+            found=size,
+            do="lower it or leave it out",
+        )
     for rows in _blocks(captions, "fit hglmm"):
         fisher_CF[rows] = fisher_vectors(counts_CV[rows], gradients_VF)
     pca = PCA(
@@ -182,8 +192,12 @@ def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
     fitted = x_VE[seen]
     rank = int(np.linalg.matrix_rank(fitted - fitted.mean(0)))
     if rank == 0:
-        expected = "words with different vectors in the training captions"
-        raise UserError("hglmm", expected, "none", "check the season's `words`")
+        raise UserError(
+            "hglmm",
+            expected="words with different vectors in the training captions",
+            found="none",
+            do="check the season's `words`",
+        )
     ica = FastICA(rank, random_state=SEED, whiten="unit-variance")
     with warnings.catch_warnings():
         # the card has the iterations
@@ -216,10 +230,15 @@ def start(x_NE: np.ndarray, centres: int) -> Mixture:
     rng = np.random.default_rng(SEED)
     chosen = rng.choice(len(x_NE), centres, replace=False)
     laplacian = rng.random((centres, x_NE.shape[1])) < 0.5
-    s_E = np.maximum(np.abs(x_NE - np.median(x_NE, axis=0)).mean(0), FLOOR)
+    distance_NE = np.abs(x_NE - np.median(x_NE, axis=0))
+    s_E = np.maximum(distance_NE.mean(0), FLOOR)
     sigma_E = np.sqrt(np.maximum(x_NE.var(0), FLOOR))
-    prior = np.full(centres, 1 / centres)
-    return Mixture(prior, laplacian, x_NE[chosen], np.where(laplacian, s_E, sigma_E))
+    return Mixture(
+        prior=np.full(centres, 1 / centres),
+        laplacian=laplacian,
+        location=x_NE[chosen],
+        scale=np.where(laplacian, s_E, sigma_E),
+    )
 
 
 def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
@@ -233,7 +252,8 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
         posterior_NK, log_likelihood = expectation(x_NE, mixture)
         likelihoods.append(log_likelihood)
         mixture = maximisation(x_NE, order_EN, posterior_NK, mixture)
-    return mixture, [*likelihoods, expectation(x_NE, mixture)[1]]
+    _, log_likelihood = expectation(x_NE, mixture)
+    return mixture, [*likelihoods, log_likelihood]
 
 
 def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
@@ -286,7 +306,8 @@ def maximisation(
         laplacian[k] = laplacian_E > gaussian_E
         location[k] = np.where(laplacian[k], median_E, mean_E)
         scale[k] = np.where(laplacian[k], s_E, sigma_E)
-    return Mixture(np.maximum(weight_K / len(x_NE), least), laplacian, location, scale)
+    prior = np.maximum(weight_K / len(x_NE), least)
+    return Mixture(prior, laplacian, location, scale)
 
 
 # Fisher vectors -----------------------------------------------------------------------
@@ -301,18 +322,24 @@ def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
     for k, laplacian_E in enumerate(mixture.laplacian):
         u_NE = (x_NE - mixture.location[k]) / mixture.scale[k]
         first_NE = np.where(laplacian_E, np.sign(u_NE), u_NE)
-        second_NE = np.where(laplacian_E, np.abs(u_NE) - 1, (u_NE**2 - 1) / np.sqrt(2))
-        parts_N2KE[:, 0, k] = posterior_NK[:, k, None] * first_NE
-        parts_N2KE[:, 1, k] = posterior_NK[:, k, None] * second_NE
+        gaussian_NE = (u_NE**2 - 1) / np.sqrt(2)
+        second_NE = np.where(laplacian_E, np.abs(u_NE) - 1, gaussian_NE)
+        share_N1 = posterior_NK[:, k, None]
+        parts_N2KE[:, 0, k] = share_N1 * first_NE
+        parts_N2KE[:, 1, k] = share_N1 * second_NE
     return parts_N2KE.reshape(len(x_NE), 2 * K * E)
 
 
 def fisher_vectors(counts_CV: csr_matrix, gradients_VF: np.ndarray) -> np.ndarray:
     """Fisher vectors (C, F): signed roots, of unit length; zero without known words."""
     sums_CF = counts_CV @ gradients_VF
-    return _unit(np.copysign(np.sqrt(np.abs(sums_CF)), sums_CF))
+    roots_CF = np.sqrt(np.abs(sums_CF))
+    return _unit(np.copysign(roots_CF, sums_CF))
 
 
 def _blocks(rows: int, title: str) -> ProgressBar:
-    blocks = [slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK)]
+    blocks = []
+    for start in range(0, rows, BLOCK):
+        stop = min(start + BLOCK, rows)
+        blocks.append(slice(start, stop))
     return ProgressBar(blocks, desc=title, unit="block")

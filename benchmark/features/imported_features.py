@@ -174,13 +174,17 @@ def _aligned(
 def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
     """Raise UserError for what float16 cannot hold."""
     # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
-    if len(values) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
-        bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
-        row = bad.any(1).argmax()
+    if not len(values):
+        return
+    fits = values.min() >= -LARGEST and values.max() <= LARGEST
+    if not fits:
+        flat = values.reshape(len(values), -1)
+        is_bad = ~(np.abs(flat) <= LARGEST)
+        row = is_bad.any(1).argmax()
         raise UserError(
             f"{path}: image {names[row]!r}",
             expected=f"numbers up to {LARGEST:g}",
-            found=values[row].ravel()[bad[row].argmax()],
+            found=flat[row][is_bad[row].argmax()],
             do=GET_AGAIN,
         )
 
@@ -200,8 +204,12 @@ def _missing(
         actual += f", and {len(others)} images that the dataset lacks"
         actual += f", first {others[0]!r}"
         advice += ", or annotations that name the images in the same way"
-    where = f"{source.files[0].parent}: image {ids.iloc[0]!r}"
-    return UserError(where, expected, actual, advice)
+    return UserError(
+        f"{source.files[0].parent}: image {ids.iloc[0]!r}",
+        expected=expected,
+        found=actual,
+        do=advice,
+    )
 
 
 def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
@@ -238,7 +246,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     with readable(path, "features", advice):
         path.stat()
     if path.is_dir():
-        return _of_folder(path)
+        return _source_of_folder(path)
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in embedding_files.READERS:
@@ -251,15 +259,19 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     ids = embedding_files.ids_beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        rows = _of_npy(path, ids)
+        rows = _rows_of_npy(path, ids)
     elif path.suffix == ".mat" and not ids:
         rows, order = _in_karpathys_order(path, raw)
         files.append(order)
     else:
         rows = embedding_files.read_rows(path, "images")
     if not rows.ids:
-        advice = f"write them into {path.stem}_ids.txt beside it, one per line"
-        raise UserError(path, "an image id for each row", "none", advice)
+        raise UserError(
+            path,
+            expected="an image id for each row",
+            found="none",
+            do=f"write them into {path.stem}_ids.txt beside it, one per line",
+        )
     # of the used images, as these are called here
     names = np.full(len(rows.values), "", object)
     forms = embedding_files.forms_of(used)
@@ -269,7 +281,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     return Source(files, partial(_array_blocks, [block]))
 
 
-def _of_folder(path: Path) -> Source:
+def _source_of_folder(path: Path) -> Source:
     if any(path.glob("*_ims.npy")):
         parts = precomp.layout(path)  # checks that rows and ids agree
         arrays = [Block(part.ims, part.ids, _mapped(part.ims)) for part in parts]
@@ -277,11 +289,16 @@ def _of_folder(path: Path) -> Source:
     tables = [file for file in path.iterdir() if TSV_NAME.fullmatch(file.name)]
     tables.sort()
     if not tables:
-        raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
+        raise UserError(
+            path,
+            expected="*_ims.npy or *.tsv",
+            found="neither",
+            do="unpack them there",
+        )
     return Source(tables, partial(_table_blocks, tables), is_numbered=True)
 
 
-def _of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
+def _rows_of_npy(path: Path, ids: dict[str, list[str]]) -> embedding_files.Rows:
     rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
     sidecar, names = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
     if len(names) != len(rows.values):
@@ -310,8 +327,12 @@ def _mapped(path: Path) -> np.ndarray:
         actual = f"{values.dtype} {values.shape}"
         if is_fortran:
             actual += " in Fortran's order"
-        advice = "save it again as np.ascontiguousarray(x, np.float32)"
-        raise UserError(path, expected, actual, advice)
+        raise UserError(
+            path,
+            expected=expected,
+            found=actual,
+            do="save it again as np.ascontiguousarray(x, np.float32)",
+        )
     return values
 
 

@@ -127,7 +127,12 @@ def decoded_scores(
     """The same of scores, which may be whole numbers of any type. Raises UserError
     without a format for what looks like numbers of 16 bits, and for bits."""
     if numbers == BITS:
-        raise UserError("--numbers", "another format for scores", BITS, "leave it out")
+        raise UserError(
+            "--numbers",
+            expected="another format for scores",
+            found=BITS,
+            do="leave it out",
+        )
     if numbers is not None:
         return _as_format(values, whole, numbers)
     if values.dtype.kind != "f" and _look_like_16_bits(values):
@@ -141,7 +146,9 @@ def narrowed(values: np.ndarray) -> np.ndarray:
     others as they are."""
     if values.dtype.kind not in "iu" or not values.size:
         return values
-    return values.astype(_narrowest(int(values.min()), int(values.max())))
+    low = int(values.min())
+    high = int(values.max())
+    return values.astype(_narrowest(low, high))
 
 
 def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> None:
@@ -149,8 +156,12 @@ def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> No
     files of bits are not packed alike: their distances would compare other bits."""
     given = [whole for whole in files if whole is not None]
     if numbers is not None and not given:
-        actual = "floating-point numbers alone"
-        raise UserError("--numbers", "files of whole numbers", actual, "leave it out")
+        raise UserError(
+            "--numbers",
+            expected="files of whole numbers",
+            found="floating-point numbers alone",
+            do="leave it out",
+        )
     if numbers != BITS:
         return
     first = given[0]
@@ -208,15 +219,24 @@ def _unclear(
     other = "the numbers before they are packed or rounded"
     if whole.has_no_type:
         other = "x.astype(numpy.float32)"
-    advice = f"say --numbers {options}, or save {other}"
-    return UserError(whole.path, expected, actual, advice)
+    return UserError(
+        whole.path,
+        expected=expected,
+        found=actual,
+        do=f"say --numbers {options}, or save {other}",
+    )
 
 
 def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndarray:
     if numbers not in whole.choices:
         where = f"{whole.path}: --numbers {numbers}"
         advice = " or ".join(whole.choices)
-        raise UserError(where, "other numbers", whole, f"choose {advice}")
+        raise UserError(
+            where,
+            expected="other numbers",
+            found=whole,
+            do=f"choose {advice}",
+        )
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:
@@ -253,14 +273,19 @@ def _look_like_16_bits(values: np.ndarray) -> bool:
     """Whether some have the bit of a sign, and nearly all the bits of usual scores."""
     if values.dtype.kind == "V":
         return True
-    if values.min() < -int(SIGN) or values.max() > int(SIGN | SIZE):
+    least = -int(SIGN)
+    most = int(SIGN | SIZE)
+    if values.min() < least or values.max() > most:
         return False
     patterns = _patterns(values)
-    sizes = (patterns & SIZE)[patterns & SIZE != 0]
-    if not sizes.size or not (patterns & SIGN).any():
+    has_sign = (patterns & SIGN).any()
+    sizes = patterns & SIZE
+    sizes = sizes[sizes != 0]
+    if not sizes.size or not has_sign:
         return False
     low, high = USUAL_SIZES
-    return bool(((low <= sizes) & (sizes <= high)).mean() >= USUAL)
+    is_usual = (low <= sizes) & (sizes <= high)
+    return bool(is_usual.mean() >= USUAL)
 
 
 def _narrowest(low: int, high: int) -> np.dtype:

@@ -53,8 +53,11 @@ def selective_search(image: Image.Image, count: int = COUNT) -> np.ndarray:
     labels = felzenszwalb(pixels, scale=SCALE, sigma=SMOOTHING, min_size=least)
     boxes = _grouped(labels, pixels)[::-1]
     _, first = np.unique(boxes, axis=0, return_index=True)
-    zoom = np.array([image.width / small.width, image.height / small.height] * 2)
-    return (boxes[np.sort(first)][:count] * zoom).astype(np.float32)
+    distinct = boxes[np.sort(first)]
+    across = image.width / small.width
+    down = image.height / small.height
+    zoom = np.array([across, down, across, down])
+    return (distinct[:count] * zoom).astype(np.float32)
 
 
 def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
@@ -65,13 +68,11 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """
     sizes = np.bincount(labels.ravel()).astype(np.float64)  # in pixels
     count = len(sizes)
-    corners = [(x.start, y.start, x.stop, y.stop) for y, x in find_objects(labels + 1)]
+    corners = []
+    for rows, columns in find_objects(labels + 1):
+        corners.append((columns.start, rows.start, columns.stop, rows.stop))
     boxes = np.array(corners, dtype=np.float64)
-    # A histogram per channel that sums to 1, (n, 3 * BINS).
-    bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256 + np.arange(3) * BINS
-    cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
-    histograms = np.bincount(cells, minlength=count * 3 * BINS).reshape(count, -1)
-    colours = histograms / sizes[:, None]
+    colours = _histograms(labels, pixels, count) / sizes[:, None]
     # Neighbours share an edge between two pixels, (n, n) bool.
     near = np.zeros((count, count), bool)
     near[labels[:, :-1], labels[:, 1:]] = True
@@ -89,15 +90,18 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         low = np.minimum(boxes[first, :2], boxes[second, :2])
         high = np.maximum(boxes[first, 2:], boxes[second, 2:])
         unfilled = (high - low).prod(1) - size
-        colour = np.minimum(colours[first], colours[second]).sum(1)
-        return colour + (1 - size / labels.size) + (1 - unfilled / labels.size)
+        s_colour = np.minimum(colours[first], colours[second]).sum(1)
+        s_size = 1 - size / labels.size
+        s_fill = 1 - unfilled / labels.size
+        return s_colour + s_size + s_fill
 
     history = [*boxes.copy()]
     similarity = np.full(near.shape, -np.inf)
     rows, columns = near.nonzero()
     similarity[rows, columns] = similarities(rows, columns)
     for _ in range(count - 1):
-        pair = [int(i) for i in np.unravel_index(similarity.argmax(), similarity.shape)]
+        nearest = np.unravel_index(similarity.argmax(), similarity.shape)
+        pair = list(map(int, nearest))
         kept, other = pair
         boxes[kept] = union(boxes[pair])
         colours[kept] = np.average(colours[pair], axis=0, weights=sizes[pair])
@@ -108,10 +112,21 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         near[kept, kept] = False
         history.append(boxes[kept].copy())
         similarity[pair] = similarity[:, pair] = -np.inf
-        others = near[kept].nonzero()[0]
-        similarity[kept, others] = similarities(np.full_like(others, kept), others)
-        similarity[others, kept] = similarity[kept, others]
+        (others,) = near[kept].nonzero()
+        to_others = similarities(np.full_like(others, kept), others)
+        similarity[kept, others] = to_others
+        similarity[others, kept] = to_others
     return np.array(history)
+
+
+def _histograms(labels: np.ndarray, pixels: np.ndarray, count: int) -> np.ndarray:
+    """How many pixels of each of `count` segments are in each bin, (n, 3 * BINS): a
+    histogram per channel."""
+    colour_bins = pixels.reshape(-1, 3).astype(np.int64) * BINS // 256
+    bins = colour_bins + np.arange(3) * BINS
+    cells = (labels.reshape(-1, 1) * 3 * BINS + bins).ravel()
+    counts = np.bincount(cells, minlength=count * 3 * BINS)
+    return counts.reshape(count, -1)
 
 
 def read_boxes(
@@ -135,10 +150,10 @@ def read_boxes(
     path = folder / f"{name}.npz"
     other = folder / f"{name}.mat"
     if is_file(path):
-        boxes, scores = _of_npz(path)
+        boxes, scores = _read_npz(path)
     elif is_file(other):
         path = other
-        boxes, scores = _of_mat(path)
+        boxes, scores = _read_mat(path)
     else:
         raise UserError(
             path,
@@ -147,8 +162,12 @@ def read_boxes(
             do="place them there, or correct `boxes` of the season's proposals",
         )
     if len(scores) != len(boxes):
-        expected = f"{len(boxes)}, one per box"
-        raise UserError(f"{path}: scores", expected, len(scores), SAVE_AGAIN)
+        raise UserError(
+            f"{path}: scores",
+            expected=f"{len(boxes)}, one per box",
+            found=len(scores),
+            do=SAVE_AGAIN,
+        )
     inside = boxes.clip(0, [*size, *size])
     empty = (inside[:, 2:] <= inside[:, :2]).any(1)
     bad = np.flatnonzero(empty | (np.abs(boxes - inside) > OUTSIDE).any(1))
@@ -165,7 +184,7 @@ def read_boxes(
     return inside[order].astype(np.float32)
 
 
-def _of_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Boxes and scores."""
     with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
         arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
@@ -174,12 +193,13 @@ def _of_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return boxes, _numbers(f"{path}: scores", scores, ())
 
 
-def _of_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The same of EdgeBoxes' format."""
     kinds = mat_files.REAL + mat_files.WHOLE
     values = mat_files.matrix(path, "bbs", "(n, 4) or (n, 5)", kinds)
     bbs = _numbers(f"{path}: bbs", values, (4, 5))
-    starts, sizes = bbs[:, :2], bbs[:, 2:4]
+    starts = bbs[:, :2]
+    sizes = bbs[:, 2:4]
     boxes = np.concatenate([starts - 1, starts + sizes], axis=1)
     has_scores = bbs.shape[1] == 5
     return boxes, bbs[:, 4] if has_scores else np.zeros(len(bbs))
@@ -195,12 +215,27 @@ def _numbers(
     shapes = " or ".join(f"(n, {width})" for width in columns) or "(n,)"
     expected = f"numbers {shapes}"
     if values is None:
-        raise UserError(where, expected, "nothing", SAVE_AGAIN)
+        raise UserError(
+            where,
+            expected=expected,
+            found="nothing",
+            do=SAVE_AGAIN,
+        )
     fits = values.dtype.kind in "fiu" and values.ndim == 1 + bool(columns)
     if not fits or (columns and values.shape[1] not in columns):
-        actual = f"{values.dtype} {values.shape}"
-        raise UserError(where, expected, actual, SAVE_AGAIN)
-    if not np.isfinite(values).all():
-        place = f"{where}: row {np.argwhere(~np.isfinite(values))[0][0] + 1}"
-        raise UserError(place, "finite numbers", "NaN or infinity", SAVE_AGAIN)
+        raise UserError(
+            where,
+            expected=expected,
+            found=f"{values.dtype} {values.shape}",
+            do=SAVE_AGAIN,
+        )
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        row = np.argwhere(~is_finite)[0][0]
+        raise UserError(
+            f"{where}: row {row + 1}",
+            expected="finite numbers",
+            found="NaN or infinity",
+            do=SAVE_AGAIN,
+        )
     return values.astype(np.float64)

@@ -60,8 +60,12 @@ def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
 
 def _file(network: str, weights_dir: Path | None) -> Path:
     if find_spec("timm") is None:
-        advice = 'run: pip install "rematch-benchmark[timm]"'
-        raise UserError(f"network {network}", "the library timm", "none", advice)
+        raise UserError(
+            f"network {network}",
+            expected="the library timm",
+            found="none",
+            do='run: pip install "rematch-benchmark[timm]"',
+        )
     name = network.removeprefix("timm_")
     patterns = []
     for stem in dict.fromkeys((name, name.removeprefix("tf_"))):

@@ -43,7 +43,8 @@ class Network(nn.Module):
 
     def __init__(self, trunk: nn.Module, head: nn.Module | None, size: int = 1) -> None:
         super().__init__()
-        self.trunk, self.head = trunk, head
+        self.trunk = trunk
+        self.head = head
         self.register_buffer("pooled_mean", torch.zeros(size))
         self.register_buffer("pooled_deviation", torch.ones(size))
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
@@ -70,9 +71,10 @@ def averaged(map_BFhw: Tensor, side: int) -> Tensor:
         cells = torch.arange(side, device=map_BFhw.device)
         starts = cells * length // side
         ends = -(-(cells + 1) * length // side)
+        sizes = (ends - starts)[:, None]
         places = torch.arange(length, device=map_BFhw.device)
         inside = (places >= starts[:, None]) & (places < ends[:, None])
-        return inside / (ends - starts)[:, None].to(map_BFhw.dtype)
+        return inside / sizes.to(map_BFhw.dtype)
 
     return shares(height) @ map_BFhw @ shares(width).T
 

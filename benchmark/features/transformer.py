@@ -107,10 +107,19 @@ def whereabouts(settings: SentenceEncoder) -> Path:
             expected = f"an encoder: {', '.join(FILES)}"
             advice = "place it there, or name the folder above it: "
             advice += "rematch season NAME --weights-dir DIR"
-            raise UserError(folder / name, expected, "nothing", advice)
+            raise UserError(
+                folder / name,
+                expected=expected,
+                found="nothing",
+                do=advice,
+            )
     if find_spec("transformers") is None:
-        advice = 'run: pip install "rematch-benchmark[transformers]"'
-        raise UserError("transformer", "the library transformers", "none", advice)
+        raise UserError(
+            "transformer",
+            expected="the library transformers",
+            found="none",
+            do='run: pip install "rematch-benchmark[transformers]"',
+        )
     return folder
 
 

@@ -46,8 +46,12 @@ def url_of(network: str, known: tuple[str, ...], which: str) -> str:
         some = "a known network"
         if len(known) <= LISTED:
             some = f"one of {', '.join(known)}"
-        advice = "choose one of docs/datasets.md"
-        raise UserError("network", some, suggested(network, known), advice)
+        raise UserError(
+            "network",
+            expected=some,
+            found=suggested(network, known),
+            do="choose one of docs/datasets.md",
+        )
     # imports torch's compiler: over a second
     from torchvision.models import get_model_weights
 
@@ -75,8 +79,12 @@ def locate(url: str, weights_dir: Path | None) -> Path:
                 weights_only=True,
             )
         except OSError as error:
-            reason = f"no connection ({getattr(error, 'reason', error)})"
-            raise UserError(name, expected, reason, advice) from error
+            raise UserError(
+                name,
+                expected=expected,
+                found=f"no connection ({getattr(error, 'reason', error)})",
+                do=advice,
+            ) from error
     return _downloaded(url)
 
 
@@ -94,9 +102,11 @@ def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
             fitting.update(weights_dir.glob(pattern))
     if len(fitting) != 1:
         names = sorted(path.name for path in fitting)
-        expected = f"exactly one file {' or '.join(patterns)}"
         raise UserError(
-            "weights_dir", expected, ", ".join(names) or "none", NAME_FOLDER
+            "weights_dir",
+            expected=f"exactly one file {' or '.join(patterns)}",
+            found=", ".join(names) or "none",
+            do=NAME_FOLDER,
         )
     return fitting.pop()
 
@@ -143,7 +153,12 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
         except pickle.UnpicklingError as error:
             raise ValueError(_globals_of(file) or "no file of torch") from error
     if not isinstance(loaded, Tensor) and not _are_named_tensors(loaded):
-        raise UserError(path.name, expected, _described(loaded), advice)
+        raise UserError(
+            path.name,
+            expected=expected,
+            found=_described(loaded),
+            do=advice,
+        )
     return loaded
 
 
@@ -200,11 +215,20 @@ def read_state(path: Path) -> dict[str, Tensor]:
     """
     state = read_tensors(path)
     if isinstance(state, Tensor):
-        raise UserError(path.name, "tensors by name", "one tensor", SAVE_STATE)
+        raise UserError(
+            path.name,
+            expected="tensors by name",
+            found="one tensor",
+            do=SAVE_STATE,
+        )
     for name, value in state.items():
         if not value.isfinite().all():
-            where = f"{path.name}: {name}"
-            raise UserError(where, "numbers", "NaN or infinity", "get the file again")
+            raise UserError(
+                f"{path.name}: {name}",
+                expected="numbers",
+                found="NaN or infinity",
+                do="get the file again",
+            )
     return state
 
 

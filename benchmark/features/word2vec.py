@@ -95,16 +95,29 @@ def _read(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     again = "get the file again"
     read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
     if read is None:
-        advice = "unpack the file, or name another one in the season's `words`"
-        raise UserError(path.name, expected, repr(path.suffix), advice)
+        raise UserError(
+            path.name,
+            expected=expected,
+            found=repr(path.suffix),
+            do="unpack the file, or name another one in the season's `words`",
+        )
     with readable(path.name, expected, again), opened(path) as file:
         vectors = read(file, path, size, keep | set(FRAME))
     if not vectors.keys() & (keep - set(FRAME)):
-        expected = "vectors for words of the captions"
-        raise UserError(path.name, expected, "none", "check the language of the file")
+        raise UserError(
+            path.name,
+            expected="vectors for words of the captions",
+            found="none",
+            do="check the language of the file",
+        )
     for vector in vectors.values():
         if not np.isfinite(vector).all():
-            raise UserError(path.name, "finite numbers", "NaN or infinity", again)
+            raise UserError(
+                path.name,
+                expected="finite numbers",
+                found="NaN or infinity",
+                do=again,
+            )
     return vectors
 
 
@@ -160,7 +173,8 @@ def _text(
     with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
         first = file.readline(LONGEST).replace("\t", " ").split()
         has_header = len(first) == 2 and all(map(str.isdecimal, first))
-        _check_size(path, size, int(first[1]) if has_header else len(first) - 1)
+        actual = int(first[1]) if has_header else len(first) - 1
+        _check_size(path, size, actual)
         if not has_header:
             file.seek(0)
         lines = iter(partial(file.readline, LONGEST), "")
@@ -180,5 +194,9 @@ def _text(
 
 def _check_size(path: Path, expected: int, size: int) -> None:
     if size != expected:
-        advice = f"set `size` of the season's `words` to {size}"
-        raise UserError(path.name, f"vectors of size {expected}", size, advice)
+        raise UserError(
+            path.name,
+            expected=f"vectors of size {expected}",
+            found=size,
+            do=f"set `size` of the season's `words` to {size}",
+        )

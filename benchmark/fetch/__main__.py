@@ -111,7 +111,8 @@ def _check_recorded(
 def _manifest(dataset: raw_files.RawDataset, digests: dict[str, str]) -> dict:
     """What git keeps of the raw files."""
     known = {remote.name: remote.sha256 for remote in dataset.card.remote}
-    files, notes = [], []
+    files = []
+    notes = []
     for name, digest in digests.items():
         size = (dataset.folder / name).stat().st_size
         files.append({"name": name, "bytes": size, "sha256": digest})
@@ -154,13 +155,18 @@ def link(folder: Path, source: Path) -> None:
 def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[Path]:
     """The files of the dataset's inventory; those that are missing are downloaded if
     possible."""
-    folder, card = dataset.folder, dataset.card
+    folder = dataset.folder
+    card = dataset.card
     request = f"ask for the data at {card.form}, " if card.form else ""
     obtain = card.obtain or "place the raw files in one folder"
     advice = f"{request}{obtain}, then {raw_files.fetch_advice(dataset)} --source DIR"
     if folder.is_symlink() and not folder.exists():
-        expected = f"a link to an existing folder, not to {os.readlink(folder)}"
-        raise UserError(folder, expected, "nothing", advice)
+        raise UserError(
+            folder,
+            expected=f"a link to an existing folder, not to {os.readlink(folder)}",
+            found="nothing",
+            do=advice,
+        )
     try:
         return raw_files.present(dataset, "a raw file")
     except UserError:
@@ -210,9 +216,11 @@ def download(
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
-    reasons, kind = [], UserError
+    reasons = []
+    kind = UserError
     for url in remote.urls:
-        failures, furthest = 0, 0
+        failures = 0
+        furthest = 0
         while failures < attempts:
             try:
                 _attempt(url, part, remote.sha256)

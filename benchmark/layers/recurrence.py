@@ -74,11 +74,9 @@ def last_gru_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
     """`gru(packed)[1]`, (directions, B, D), of a GRU of one layer."""
     if not _is_faster_here(packed):
         return gru(packed)[1]
-    states_ND, sizes, D = (
-        gru_states(gru, packed).data,
-        packed.batch_sizes,
-        gru.hidden_size,
-    )
+    states_ND = gru_states(gru, packed).data
+    sizes = packed.batch_sizes
+    D = gru.hidden_size
     nth_B = torch.arange(int(sizes[0]))
     last_step_B = (sizes[:, None] > nth_B).sum(0) - 1
     last_rows_B = (sizes.cumsum(0) - sizes)[last_step_B] + nth_B

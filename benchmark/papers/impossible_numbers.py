@@ -10,7 +10,7 @@ ones is only improbable.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, product
 from math import floor, sqrt
 
 from benchmark.papers.rounded import SLACK, Rounded
@@ -49,9 +49,9 @@ class Finding:
     @property
     def sentence(self) -> str:
         """For a reader."""
-        how = "impossible" if self.is_impossible else "improbable"
-        told = ", ".join(f"{metric} {number}" for metric, number in self.numbers)
-        return f"{self.row}: {told}: {how}: {self.because}"
+        fault = "impossible" if self.is_impossible else "improbable"
+        numbers = ", ".join(f"{metric} {number}" for metric, number in self.numbers)
+        return f"{self.row}: {numbers}: {fault}: {self.because}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +69,14 @@ def findings(rows: Iterable[Audited]) -> list[Finding]:
     listed = []
     for row in rows:
         for way in WAYS:
-            listed += _of_direction(row, way)
-        listed += _of_sums(row)
+            listed += _direction_findings(row, way)
+        listed += _sum_findings(row)
     return listed
 
 
-def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
-    recalls, numbers = {}, row.numbers
+def _direction_findings(row: Audited, way: str) -> Iterator[Finding]:
+    recalls = {}
+    numbers = row.numbers
     for cut in CUTS:
         name = f"{way}_r{cut}"
         if name not in numbers:
@@ -84,21 +85,22 @@ def _of_direction(row: Audited, way: str) -> Iterator[Finding]:
             yield _finding(Rule.RANGE, row, [name], "no recall is above 100")
             continue
         recalls[cut] = numbers[name]
-        yield from _counts(row, way, name)
+        yield from _count_findings(row, way, name)
     for smaller, larger in pairwise(recalls):
         if recalls[smaller].value > recalls[larger].value:
             names = [f"{way}_r{smaller}", f"{way}_r{larger}"]
             because = "the first items are among the first of a longer list"
             yield _finding(Rule.ORDER, row, names, because)
-    yield from _median(row, way, recalls)
+    yield from _median_findings(row, way, recalls)
     if len(recalls) == len(CUTS):
-        yield from _reciprocal(row, way, recalls)
-        yield from _shape(row, way, recalls)
+        yield from _reciprocal_findings(row, way, recalls)
+        yield from _shape_findings(row, way, recalls)
 
 
-def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
+def _count_findings(row: Audited, way: str, name: str) -> Iterator[Finding]:
     """A recall of N queries is a multiple of 100 / N."""
-    queries, number = row.queries.get(way), row.numbers[name]
+    queries = row.queries.get(way)
+    number = row.numbers[name]
     if not queries:
         return
     step = WHOLE / (queries * row.folds)
@@ -112,13 +114,14 @@ def _counts(row: Audited, way: str, name: str) -> Iterator[Finding]:
     yield _finding(Rule.COUNT, row, [name], because)
 
 
-def _median(
+def _median_findings(
     row: Audited, way: str, recalls: Mapping[int, Rounded]
 ) -> Iterator[Finding]:
     name = f"{way}_medr"
     if name not in row.numbers:
         return
-    median, folds = row.numbers[name], row.folds
+    median = row.numbers[name]
+    folds = row.folds
     if median.value + median.half < 1:
         yield _finding(Rule.RANGE, row, [name], "the best rank is 1")
         return
@@ -140,7 +143,7 @@ def _median(
             yield _finding(Rule.MEDIAN, row, names, because)
 
 
-def _reciprocal(
+def _reciprocal_findings(
     row: Audited, way: str, recalls: Mapping[int, Rounded]
 ) -> Iterator[Finding]:
     """The mean of 1 / rank lies between all at the last and all at the first rank that
@@ -149,10 +152,14 @@ def _reciprocal(
     if name not in row.numbers:
         return
     first, fifth, tenth = (recalls[cut].value for cut in CUTS)
-    least = first + (fifth - first) / 5 + (tenth - fifth) / 10
-    most = first + (fifth - first) / 2 + (tenth - fifth) / 6 + (WHOLE - tenth) / 11
+    to_fifth = fifth - first
+    to_tenth = tenth - fifth
+    beyond = WHOLE - tenth
+    least = first + to_fifth / 5 + to_tenth / 10
+    most = first + to_fifth / 2 + to_tenth / 6 + beyond / 11
     number = row.numbers[name]
-    unit = 10.0**-number.decimals + max(10.0 ** -recalls[cut].decimals for cut in CUTS)
+    fewest = min(recalls[cut].decimals for cut in CUTS)
+    unit = 10.0**-number.decimals + 10.0**-fewest
     if least - unit <= number.value <= most + unit:
         return
     names = [f"{way}_r{cut}" for cut in CUTS]
@@ -160,19 +167,25 @@ def _reciprocal(
     yield _finding(Rule.MRR, row, [name, *names], because)
 
 
-def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[Finding]:
+def _shape_findings(
+    row: Audited, way: str, recalls: Mapping[int, Rounded]
+) -> Iterator[Finding]:
     """A method that finds anything has more queries at rank 1 than at each of ranks 2
     to 5, and more there than at each of ranks 6 to 10."""
     queries = row.queries.get(way)
     if not queries:
         return
     shares = [recalls[cut].value / WHOLE for cut in CUTS]
-    first, middle, last = shares[0], shares[1] - shares[0], shares[2] - shares[1]
+    first = (shares[0], 1)  # share of the queries, and at how many ranks
+    middle = (shares[1] - shares[0], 4)
+    last = (shares[2] - shares[1], 5)
     names = [f"{way}_r{cut}" for cut in CUTS]
-    slack = 2 * max(10.0**-number.decimals for number in recalls.values()) / WHOLE
-    for (share, ranks), (later, more) in pairwise([(first, 1), (middle, 4), (last, 5)]):
+    fewest = min(number.decimals for number in recalls.values())
+    slack = 2 * 10.0**-fewest / WHOLE
+    for (share, ranks), (later, more) in pairwise([first, middle, last]):
         gap = later / more - share / ranks
-        error = sqrt((share / ranks**2 + later / more**2) / queries)
+        variance = share / ranks**2 + later / more**2
+        error = sqrt(variance / queries)
         if share >= 0 and gap - slack > DEVIATIONS * error > 0:
             ends = "6 to 10 than at each of ranks 2 to 5"
             if ranks == 1:
@@ -181,19 +194,22 @@ def _shape(row: Audited, way: str, recalls: Mapping[int, Rounded]) -> Iterator[F
             yield _finding(Rule.SHAPE, row, names, because)
 
 
-def _of_sums(row: Audited) -> Iterator[Finding]:
+def _sum_findings(row: Audited) -> Iterator[Finding]:
     """A sum or a mean of all recalls of the row."""
-    names = [f"{way}_r{cut}" for way in WAYS for cut in CUTS]
-    terms = [name for name in names if name in row.numbers]
-    is_whole = len(terms) in (len(CUTS), 2 * len(CUTS))
-    for name, share in (("rsum", 1), ("mean", len(terms))):
+    recalls = []
+    for way, cut in product(WAYS, CUTS):
+        name = f"{way}_r{cut}"
+        if name in row.numbers:
+            recalls.append(row.numbers[name])
+    is_whole = len(recalls) in (len(CUTS), 2 * len(CUTS))
+    for name, share in (("rsum", 1), ("mean", len(recalls))):
         if name not in row.numbers or not is_whole:
             continue
         number = row.numbers[name]
-        added = sum(row.numbers[term].value for term in terms)
-        half = sum(row.numbers[term].half for term in terms)
-        if abs(number.value - added / share) > number.half + half / share + SLACK:
-            because = f"the recalls give {added / share:.{number.decimals + 1}f}"
+        added = sum(recall.value for recall in recalls) / share
+        half = sum(recall.half for recall in recalls) / share
+        if abs(number.value - added) > number.half + half + SLACK:
+            because = f"the recalls give {added:.{number.decimals + 1}f}"
             yield _finding(Rule.SUM, row, [name], because)
 
 

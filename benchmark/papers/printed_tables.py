@@ -146,7 +146,10 @@ class Table(Strict):
     @property
     def places(self) -> list[str]:
         """Where its numbers were measured, in the order of first appearance."""
-        return list(dict.fromkeys(place for row in self.rows for place in row.numbers))
+        places = {}
+        for row in self.rows:
+            places |= dict.fromkeys(row.numbers)
+        return list(places)
 
     def numbers(self, row: Row, place: str) -> dict[str, float | None]:
         """What a row prints at a place, by metric; and rsum where all its terms are
@@ -163,13 +166,12 @@ class Table(Strict):
         if metric not in self.metrics:
             return METRICS[metric].decimals
         column = self.metrics.index(metric)
-        numbers = [
-            values[column] for row in self.rows for values in row.numbers.values()
-        ]
-        most = max(
-            (_decimals(value) for value in numbers if value is not None), default=0
-        )
-        return max(most, METRICS[metric].decimals)
+        most = METRICS[metric].decimals
+        for row in self.rows:
+            for values in row.numbers.values():
+                if values[column] is not None:
+                    most = max(most, _decimals(values[column]))
+        return most
 
     @model_validator(mode="after")
     def _check(self) -> "Table":
@@ -178,9 +180,9 @@ class Table(Strict):
         for row in self.rows:
             for place, numbers in row.numbers.items():
                 if len(numbers) != len(self.metrics):
-                    expected = f"expected {len(self.metrics)} numbers, one per metric"
-                    found = f"{expected}, found {len(numbers)}"
-                    raise ValueError(f"row {row.label!r}, {place}: {found}")
+                    fault = f"expected {len(self.metrics)} numbers, one per metric"
+                    fault += f", found {len(numbers)}"
+                    raise ValueError(f"row {row.label!r}, {place}: {fault}")
         return self
 
 
@@ -196,7 +198,7 @@ class Shown(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Shown":
         if bool(self.where) == bool(self.lacks):
-            raise ValueError("expected either where it is drawn or what it lacks")
+            raise ValueError("either where it is drawn or what it lacks")
         return self
 
 
@@ -218,9 +220,11 @@ class Part(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Part":
         known = METRICS | _OF_NO_RECORD
-        if len(sides(self.metric)) > 2 or not known.keys() >= {*sides(self.metric)}:
+        names = sides(self.metric)
+        if len(names) > 2 or not known.keys() >= set(names):
             _check_names("metric", [self.metric], METRICS)
-        _check_names("place", [self.place] if self.place else [], PLACES)
+        if self.place:
+            _check_names("place", [self.place], PLACES)
         is_single = self.kind == ORDERED.name and MINUS in self.metric
         if len(self.presets) == 1 and not is_single:
             raise ValueError(f"a single preset cannot be {self.kind}")
@@ -265,26 +269,30 @@ class Claim(Strict):
     def _spell_out(cls, given: object) -> object:
         if not isinstance(given, dict) or not isinstance(given.get("parts", []), list):
             return given
-        shared = {name: given[name] for name in Part.model_fields if name in given}
-        parts = [
-            shared | (part if isinstance(part, dict) else {"presets": part})
-            for part in given.get("parts", [{}])
-        ]
-        return {k: v for k, v in given.items() if k not in shared} | {"parts": parts}
+        own = {}
+        shared = {}
+        for name, value in given.items():
+            (shared if name in Part.model_fields else own)[name] = value
+        parts = []
+        for part in given.get("parts", [{}]):
+            fields = part if isinstance(part, dict) else {"presets": part}
+            parts.append(shared | fields)
+        return own | {"parts": parts}
 
     @model_validator(mode="after")
     def _check(self) -> "Claim":
         if any(bool(part.presets) == bool(self.unplayed) for part in self.parts):
-            raise ValueError("expected either presets or the reason why it is unplayed")
+            raise ValueError("either presets or the reason why it is unplayed")
         if self.only_there and self.place is None:
             raise ValueError("only_there: expected a place")
         return self
 
     @property
     def presets(self) -> list[str]:
-        return list(
-            dict.fromkeys(preset for part in self.parts for preset in part.presets)
-        )
+        names = {}
+        for part in self.parts:
+            names |= dict.fromkeys(part.presets)
+        return list(names)
 
     @property
     def place(self) -> str | None:
@@ -355,9 +363,8 @@ def papers() -> dict[str, Paper]:
     """Every paper, by the name of its file. Raises UserError that names file and field
     of a mistake."""
     names = presets()
-    return {
-        path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))
-    }
+    paths = sorted(FOLDER.glob("*.yaml"))
+    return {path.stem: read_paper(path, names) for path in paths}
 
 
 def title_of(preset: str) -> str:
@@ -373,9 +380,12 @@ def read_paper(path: Path, preset_names: Container[str]) -> Paper:
     paper = checked(Paper, read_yaml(path), shown(path))
     for where, name in _presets_named(paper):
         if name not in preset_names:
-            expected = "a preset of methods/*.yaml"
-            advice = "choose one of: rematch list presets"
-            raise UserError(f"{shown(path)}: {where}", expected, repr(name), advice)
+            raise UserError(
+                f"{shown(path)}: {where}",
+                expected="a preset of methods/*.yaml",
+                found=repr(name),
+                do="choose one of: rematch list presets",
+            )
     return paper
 
 
@@ -400,15 +410,14 @@ def own_claims(params: Params) -> dict[str, Paper]:
     for number, own in enumerate(params.claims, 1):
         heading = METRICS[own.metric].heading
         usual = f"{own.better} is better than {own.than} in {heading}."
-        claims.append(
-            Claim(
-                id=f"own_{number}",
-                statement=own.statement or usual,
-                where=SEASON_FILE,
-                presets=[own.better, own.than],
-                metric=own.metric,
-            )
+        claim = Claim(
+            id=f"own_{number}",
+            statement=own.statement or usual,
+            where=SEASON_FILE,
+            presets=[own.better, own.than],
+            metric=own.metric,
         )
+        claims.append(claim)
     about = About(title=params.title, authors="", year=0, venue="", source=SEASON_FILE)
     return {OWN: Paper(paper=about, tables={}, claims=claims)}
 
@@ -423,8 +432,10 @@ def printed(preset: str = "") -> list[Printed]:
                 if preset and row.preset != preset:
                     continue
                 for place in row.numbers:
-                    numbers = table.numbers(row, place)
-                    known = {m: n for m, n in numbers.items() if n is not None}
+                    known = {}
+                    for metric, value in table.numbers(row, place).items():
+                        if value is not None:
+                            known[metric] = value
                     rows.append(Printed(f"{name}/{number}", place, row, known))
     return rows
 
@@ -435,14 +446,17 @@ def as_printed(value: float | None, metric: str) -> str:
     they have."""
     if value is None:
         return "-"
-    if METRICS[metric].decimals == 0:
+    usual = METRICS[metric].decimals
+    if usual == 0:
         return f"{value:g}"
-    return f"{value:.{max(METRICS[metric].decimals, _decimals(value))}f}"
+    decimals = max(usual, _decimals(value))
+    return f"{value:.{decimals}f}"
 
 
 def _decimals(value: float) -> int:
     """How many decimals a number is printed with, at most four."""
-    return len(f"{value:.4f}".rstrip("0").partition(".")[2])
+    _, _, digits = f"{value:.4f}".rstrip("0").partition(".")
+    return len(digits)
 
 
 def effects(paper: Paper, part: Part) -> list[float] | None:
@@ -455,7 +469,8 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         return part.printed
     if part.table is None or len(part.presets) == 1:
         return None
-    table, effects = paper.tables[part.table], []
+    table = paper.tables[part.table]
+    effects = []
     for preset in part.presets:
         numbers = {}
         for row in table.rows:
@@ -465,9 +480,10 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         values = [numbers.get(side) for side in sides(part.metric)]
         if None in values:
             return None
-        effects.append(
-            values[0] if len(values) == 1 else round(values[0] - values[1], 4)
-        )
+        effect = values[0]
+        if len(values) == 2:
+            effect = round(values[0] - values[1], 4)
+        effects.append(effect)
     return effects
 
 
@@ -485,38 +501,39 @@ def _check_names(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
 def unequal_settings(params: Params) -> list[str]:
     """One line per pair of presets that a claim compares and the season scales
     differently."""
-    lines = [
-        f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
-        f"and the season scales them differently: {', '.join(names)}"
-        for first, second, names in unequal_pairs(params)
-    ]
-    return list(dict.fromkeys(lines))
+    lines = {}
+    for first, second, names in unequal_pairs(params):
+        line = (
+            f"{first.dataset}: {first.preset} and {second.preset} are compared by a "
+            f"paper, and the season scales them differently: {', '.join(names)}"
+        )
+        lines[line] = None
+    return list(lines)
 
 
 def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
     """The same as a cell of each preset, and the names of the options. Only presets of
     one method that both start anew, or both go on from another one."""
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
-    parts = [
-        p for paper in papers().values() for claim in paper.claims for p in claim.parts
-    ]
-    found, known = [], presets()
+    parts = []
+    for paper in papers().values():
+        for claim in paper.claims:
+            parts += claim.parts
+    pairs = []
+    known = presets()
     for part, dataset in product(parts, params.datasets):
-        run = [
-            cells[dataset, preset]
-            for preset in part.presets
-            if (dataset, preset) in cells
-        ]
-        for first, second in combinations(run, 2):
-            is_alike = first.method == second.method and bool(first.start) == bool(
-                second.start
-            )
-            names = unequal(
-                first, second, *(known[of.preset][1] for of in (first, second))
-            )
-            if is_alike and names:
-                found.append((first, second, names))
-    return found
+        run = [cells.get((dataset, preset)) for preset in part.presets]
+        for first, second in combinations(filter(None, run), 2):
+            if first.method != second.method:
+                continue
+            if bool(first.start) != bool(second.start):
+                continue
+            _, first_declared = known[first.preset]
+            _, second_declared = known[second.preset]
+            names = unequal(first, second, first_declared, second_declared)
+            if names:
+                pairs.append((first, second, names))
+    return pairs
 
 
 def unequal(
@@ -524,12 +541,13 @@ def unequal(
 ) -> list[str]:
     """Options that a season scaled and that differ here, and not in the paper: its rows
     have the same of their own."""
-    return [
-        name
-        for name in sorted({*first.scaled, *second.scaled})
-        if str(first.options.get(name)) != str(second.options.get(name))
-        and row.options.get(name) == other_row.options.get(name)
-    ]
+    names = []
+    for name in sorted({*first.scaled, *second.scaled}):
+        is_same_here = str(first.options.get(name)) == str(second.options.get(name))
+        is_same_in_paper = row.options.get(name) == other_row.options.get(name)
+        if is_same_in_paper and not is_same_here:
+            names.append(name)
+    return names
 
 
 # Fidelity -----------------------------------------------------------------------------
@@ -569,8 +587,8 @@ def fidelity() -> dict[str, list[Entry]]:
 
     Raises UserError that names file, entry and field of a mistake.
     """
-    paths = sorted(FOLDER.glob("fidelity/*.yaml"))
-    return {
-        path.stem: checked(Notes, read_yaml(path), shown(path)).entries
-        for path in paths
-    }
+    entries = {}
+    for path in sorted(FOLDER.glob("fidelity/*.yaml")):
+        notes = checked(Notes, read_yaml(path), shown(path))
+        entries[path.stem] = notes.entries
+    return entries

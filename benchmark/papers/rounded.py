@@ -23,7 +23,8 @@ class Rounded:
         if not match or not (match[1] or match[2]):
             return None
         decimals = match[2] or ""
-        return cls(float(f"{match[1]}.{decimals}0"), len(decimals), bool(match[3]))
+        value = float(f"{match[1]}.{decimals}0")
+        return cls(value, len(decimals), is_percent=bool(match[3]))
 
     def __str__(self) -> str:
         return f"{self.value:.{self.decimals}f}"

@@ -73,7 +73,9 @@ ENCODERS = (
 
 def corpora() -> set[str]:
     """The names of all that are known here."""
-    names = {name for each in INCLUSIONS for name in (each.dataset, each.corpus)}
+    names: set[str] = set()
+    for each in INCLUSIONS:
+        names |= {each.dataset, each.corpus}
     for encoder in ENCODERS:
         names.update(encoder.trained_on)
     return names
@@ -82,9 +84,9 @@ def corpora() -> set[str]:
 def holders(datasets: Iterable[str]) -> list[str]:
     """What has the captions of a dataset, which may have several names: itself, and
     every larger corpus."""
-    found = list(dict.fromkeys(datasets))
-    for name in found:  # grows
+    names = list(dict.fromkeys(datasets))
+    for name in names:  # grows
         for each in INCLUSIONS:
-            if each.dataset == name and each.corpus not in found:
-                found.append(each.corpus)
-    return found
+            if each.dataset == name and each.corpus not in names:
+                names.append(each.corpus)
+    return names

@@ -73,7 +73,8 @@ def prepare(params: Params, name: str) -> list[str]:
         pictures = measure(files, dataset.pictures(), name) if files else []
         images = with_sizes(images, pictures)
         check_boxes(tables.regions, images)
-    odd = oddities(images, captions, black_ones(files, pictures))
+    black = black_ones(files, pictures)
+    odd = oddities(images, captions, black)
     layers = dataset.layers(tables)
     card = card_of(dataset, tables, images, captions, layers)
     card["notes"] += odd
@@ -159,7 +160,8 @@ def captions_per_image(
 ) -> dict[str, dict[str, int]]:
     """split -> number of captions -> images with so many captions."""
     number = captions["image_id"].value_counts()
-    per_image = images["image_id"].map(number).fillna(0).astype(int).astype(str)
+    per_image = images["image_id"].map(number).fillna(0)
+    per_image = per_image.astype(int).astype(str)
     counts = {}
     for split, numbers in per_image.groupby(images["split"]):
         counts[split] = dict(Counter(numbers))
@@ -188,7 +190,8 @@ def counts_of(
 
 def summary(card: dict, layers: Iterable[Layer]) -> list[str]:
     """What was prepared, in lines."""
-    counts, splits = card["counts"], []
+    counts = card["counts"]
+    splits = []
     for split in SPLITS:
         if counts[split]["images"]:
             splits.append(f"{split} {counts[split]['images']}")
@@ -222,28 +225,38 @@ def oddities(
     and those named in `black`; images without captions; captions with markup, that
     repeat one of their image, without a word (of the training captions), or in a script
     without spaces."""
-    short = images[["width", "height"]].min(axis=1)
-    long = images[["width", "height"]].max(axis=1)
+    with_file = images[images["file"] != ""]
+    short = with_file[["width", "height"]].min(axis=1)
+    long = with_file[["width", "height"]].max(axis=1)
     is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
     extreme = []
-    for row in images[is_extreme & (images["file"] != "")].itertuples():
+    for row in with_file[is_extreme].itertuples():
         extreme.append(f"{row.file} ({row.width} x {row.height})")
-    uncaptioned = images[~images["image_id"].isin(captions["image_id"])]
-    files, ids = uncaptioned["file"], uncaptioned["image_id"]
+    has_caption = images["image_id"].isin(captions["image_id"])
+    uncaptioned = images[~has_caption]
+    files = uncaptioned["file"]
+    ids = uncaptioned["image_id"]
     repeats = captions[captions.duplicated(["image_id", "text"])]
+    odd_sides = f"pictures have a side of less than {LEAST} or more than {MOST} pixels,"
+    odd_sides += f" or one more than {LONGEST} times the other"
+    dark = f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit "
+    dark += "values in a 16-bit file are: scale them)"
     notes = {
-        f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "
-        f"{LONGEST} times the other": extreme,
-        f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
-        "in a 16-bit file are: scale them)": black,
+        odd_sides: extreme,
+        dark: black,
         "images have no caption": files.where(files != "", ids),
         "images have the same caption more than once": repeats["image_id"].unique(),
     }
-    notes |= odd_words(captions[captions["split"].isin(USED)])
+    is_used = captions["split"].isin(USED)
+    notes |= odd_words(captions[is_used])
     for pattern, what in MARKUP.items():
         has_it = captions["text"].str.contains(re.compile(pattern))
         notes[f"captions have {what}"] = captions["caption_id"][has_it]
-    return [note(what, list(items)) for what, items in notes.items() if len(items)]
+    lines = []
+    for what, items in notes.items():
+        if len(items):
+            lines.append(note(what, list(items)))
+    return lines
 
 
 def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
@@ -254,14 +267,19 @@ def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     is_trained = captions["split"] == "train"
     known = set(chain.from_iterable(words[is_trained]))
     is_unknown = ~is_trained & words.map(known.isdisjoint)
+    has_words = words.map(bool)
     signs = texts.map(signs_in)
     is_joined = (signs > SIGNS) & (words.map(len) * SIGNS <= signs)
+    evaluated = int((~is_trained).sum())
+    of_others = f"captions of val and test (of {evaluated}) have no word of the "
+    of_others += "training captions"
+    of_signs = "captions have no word (signs or emoji alone)"
+    unspaced = "captions are in a script without spaces, and nearly one word each "
+    unspaced += "(the reader folder's option tokeniser separates them)"
     return {
-        f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
-        "captions": ids[is_unknown],
-        "captions have no word (signs or emoji alone)": ids[~words.map(bool)],
-        "captions are in a script without spaces, and nearly one word each (the reader folder's "
-        "option tokeniser separates them)": ids[is_joined],
+        of_others: ids[is_unknown],
+        of_signs: ids[~has_words],
+        unspaced: ids[is_joined],
     }
 
 
@@ -281,11 +299,14 @@ def note(what: str, items: list[str]) -> str:
 def arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images sorted by split, then in file order; captions in the order of their
     images."""
-    order = tables.images["split"].map(SPLITS.index).sort_values(kind="stable")
-    images = tables.images.loc[order.index].reset_index(drop=True)
+    place = tables.images["split"].map(SPLITS.index)
+    order = place.sort_values(kind="stable").index
+    images = tables.images.loc[order].reset_index(drop=True)
     images = images[["image_id", "file", "split", "group"]]
-    owner = pd.Index(images["image_id"]).get_indexer(tables.captions["image_id"])
-    captions = tables.captions.assign(owner=owner).sort_values("owner", kind="stable")
+    ids = pd.Index(images["image_id"])
+    captions = tables.captions
+    captions = captions.assign(owner=ids.get_indexer(captions["image_id"]))
+    captions = captions.sort_values("owner", kind="stable")
     captions["split"] = images["split"].to_numpy()[captions["owner"]]
     captions = captions[["caption_id", "image_id", "text", "split"]]
     return images, captions.reset_index(drop=True)

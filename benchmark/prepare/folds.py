@@ -42,8 +42,16 @@ DEALT = ("train", "test")  # the splits whose images folds share
 TOLERANCE = 0.1
 # facts of a card that hold for the folds, too
 SHARED_FACTS = (
-    *("reader", "options", "manifest", "title", "source", "licence", "may_publish"),
-    *("ways", "pictures", "release"),
+    "reader",
+    "options",
+    "manifest",
+    "title",
+    "source",
+    "licence",
+    "may_publish",
+    "ways",
+    "pictures",
+    "release",
 )
 
 
@@ -66,7 +74,8 @@ def prepare_folds(params: Params, name: str) -> list[str]:
     files = [file for file in whole.images["file"] if file]
     pictures = measure(files, raw.pictures(), name) if files else []
     picture_of = dict(zip(files, pictures, strict=True))
-    cards, lines = {}, []
+    cards = {}
+    lines = []
     for fold in folds_of(name, count):
         splits = splits_of(fold, whole.images["split"], fold_of_image)
         images, captions, seen = _tables_of(whole, splits, picture_of)
@@ -102,7 +111,8 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
     hashed = training["image_id"].map(_sha256)
     groups = hashed.groupby(training["group"]).agg(["size", "min"])
     groups = groups.sort_values(["size", "min"], ascending=[False, True])
-    sizes, fold_of_group = [0] * (count - 1), {}
+    sizes = [0] * (count - 1)
+    fold_of_group = {}
     for group in groups.itertuples():
         place = sizes.index(min(sizes))
         sizes[place] += group.size
@@ -110,12 +120,16 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
     tested = int((images["split"] == "test").sum())
     if max(abs(size - tested) for size in sizes) > TOLERANCE * tested:
         best = 1 + round(len(training) / tested)
-        expected = f"folds of about {tested} images, as many as test has"
-        found = f"{count - 1} of {min(sizes)} to {max(sizes)} training images"
-        advice = f"try `folds: {best}`" if 1 < best != count else "leave `folds` out"
-        raise UserError(f"datasets.{name}: folds: {count}", expected, found, advice)
-    folds = images["group"].map(fold_of_group).where(images["split"] == "train", -1)
-    return folds.where(images["split"] != "test", 0).astype(int)
+        raise UserError(
+            f"datasets.{name}: folds: {count}",
+            expected=f"folds of about {tested} images, as many as test has",
+            found=f"{count - 1} of {min(sizes)} to {max(sizes)} training images",
+            do=f"try `folds: {best}`" if 1 < best != count else "leave `folds` out",
+        )
+    folds = images["group"].map(fold_of_group)
+    folds = folds.where(images["split"] == "train", -1)
+    folds = folds.where(images["split"] != "test", 0)
+    return folds.astype(int)
 
 
 def _sha256(image_id: str) -> str:
@@ -153,13 +167,12 @@ def _card_of(
     card = {key: whole.card[key] for key in SHARED_FACTS if key in whole.card}
     with_file = images[images["file"] != ""]
     black = black_ones(with_file["file"], pictures)
-    note = (
-        f"Fold {fold.number} of {count} of {fold.dataset}, whose notes hold here, too."
-    )
+    place = f"{fold.number} of {count}"
+    note = f"Fold {place} of {fold.dataset}, whose notes hold here, too."
     return card | {
         "dataset": fold.name,
         "fold": facts_of(fold, count, whole),
-        "split": f"{whole.card['split']}, fold {fold.number} of {count}",
+        "split": f"{whole.card['split']}, fold {place}",
         "folds": 1,  # parts of the test split that are ranked by themselves
         "counts": counts_of(whole.regions, images, captions),
         "captions_per_image": captions_per_image(images, captions),

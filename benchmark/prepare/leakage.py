@@ -62,7 +62,8 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
     # decoding and hashing release the GIL
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         decoded = pool.map(partial(_decoded, open_picture), files)
-        results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
+        progress = ProgressBar(decoded, total=len(files), desc=f"checking {title}")
+        results = list(progress)
     faults = [each for each in results if isinstance(each, UserError)]
     if faults:
         first = faults[0]
@@ -84,7 +85,12 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
     except UserError as error:
         return error
     if picture.mode != "RGB":
-        return UserError(file, "an RGB image", f"mode {picture.mode}", REPLACE)
+        return UserError(
+            file,
+            expected="an RGB image",
+            found=f"mode {picture.mode}",
+            do=REPLACE,
+        )
     grey = np.asarray(picture.convert("L").resize((9, 8), Image.Resampling.BOX))
     return Picture(
         width=picture.width,
@@ -110,14 +116,16 @@ def leakage(
     images = images.assign(content=[picture.sha256 for picture in pictures])
     is_used = images["split"].isin(USED)
     images = images[is_used]
+    used_pictures = list(compress(pictures, is_used))
     texts = captions[captions["split"].isin(USED)]
     names = (images["split"] + ": " + images["file"]).to_numpy()
     same = _shared(images.assign(name=names))
     copies = same.groupby("content", sort=False)["name"]
-    near = near_pairs(images["split"].tolist(), list(compress(pictures, is_used)))
+    near = near_pairs(images["split"].tolist(), used_pictures)
     nearest = []
     for row in near.head(LISTED).itertuples():
         nearest.append([names[row.first], names[row.second], row.distance])
+    has_near = np.unique(near[["first", "second"]])
     verbatim = texts["text"].map(partial(normalize, "NFC"))
     verbatim = _shared(texts.assign(content=verbatim))
     words = texts["text"].map(_words)
@@ -132,9 +140,7 @@ def leakage(
         "near_pictures": nearest,
         "items": {
             "pictures": _per_split(same),
-            "near_pictures": _per_split(
-                images.iloc[np.unique(near[["first", "second"]])]
-            ),
+            "near_pictures": _per_split(images.iloc[has_near]),
             "captions": _per_split(verbatim),
             "near_captions": _per_split(worded),
         },
@@ -160,19 +166,24 @@ def twins(
     images    all images; `pictures` are those of the images with a file
     captions  all captions, with split
     """
-    is_test = (images["split"] == "test")[images["file"] != ""]
+    with_file = images[images["file"] != ""]
+    is_test = with_file["split"] == "test"
     tested = list(compress(pictures, is_test))
-    group = images.loc[is_test[is_test].index, "group"].to_numpy()
-    near = near_pairs([*range(len(tested))], tested)[["first", "second"]].to_numpy()
-    near = near[group[near[:, 0]] != group[near[:, 1]]]
+    group = with_file["group"][is_test].to_numpy()
+    pairs = near_pairs(range(len(tested)), tested)
+    first, second = pairs[["first", "second"]].to_numpy().T
+    is_of_others = group[first] != group[second]
     contents = [picture.sha256 for picture in tested]
     groups_of_content = pd.Series(group).groupby(contents).transform("nunique")
     is_twin = (groups_of_content > 1).to_numpy(bool, copy=True)
-    is_twin[np.unique(near)] = True
+    is_twin[first[is_of_others]] = True
+    is_twin[second[is_of_others]] = True
     texts = captions[captions["split"] == "test"]
+    verbatim = texts["text"].map(partial(normalize, "NFC"))
     words = texts["text"].map(_words)
-    words = words.where(words != "", texts["text"].map(partial(normalize, "NFC")))
-    group = texts["image_id"].map(images.set_index("image_id")["group"])
+    words = words.where(words != "", verbatim)
+    group_of_image = images.set_index("image_id")["group"]
+    group = texts["image_id"].map(group_of_image)
     is_repeated = group.groupby(words).transform("nunique") > 1
     return {"images": int(is_twin.sum()), "captions": int(is_repeated.sum())}
 
@@ -190,9 +201,11 @@ def near_pairs(split: Sequence[object], pictures: Sequence[Picture]) -> pd.DataF
     norms = np.linalg.norm(flat, axis=1)
     rows = []
     for second in ProgressBar(range(len(bits)), desc="comparing", unit="image"):
-        distances = np.bitwise_count(bits[: split.index(split[second])] ^ bits[second])
+        start = split.index(split[second])  # of its split
+        distances = np.bitwise_count(bits[:start] ^ bits[second])
         close = np.flatnonzero(distances <= NEAR_BITS)
-        is_alike = flat[close] @ flat[second] >= ALIKE * (norms[close] * norms[second])
+        largest = norms[close] * norms[second]
+        is_alike = flat[close] @ flat[second] >= ALIKE * largest
         for first in close[is_alike]:
             if pictures[first].sha256 != pictures[second].sha256:
                 rows.append((int(first), second, int(distances[first])))

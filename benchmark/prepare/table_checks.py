@@ -20,10 +20,13 @@ def check_tables(tables: Tables, card: Card) -> None:
     captions = tables.captions
     for name in USED:
         if name not in set(images["split"]):
-            expected = "at least one image (score needs train and val, too)"
-            advice = f"name {name} as the split of some images; "
-            advice += "for score alone use: rematch score --annotations FILE"
-            raise UserError(f"split {name}", expected, "none", advice)
+            raise UserError(
+                f"split {name}",
+                expected="at least one image (score needs train and val, too)",
+                found="none",
+                do=f"name {name} as the split of some images; "
+                "for score alone use: rematch score --annotations FILE",
+            )
     split_of = images.set_index("image_id")["split"]
     _check_counts("images", card.expected_images, images["split"])
     splits = captions["image_id"].map(split_of)
@@ -45,8 +48,12 @@ def _check_counts(what: str, expected: dict[str, int], splits: pd.Series) -> Non
     for name, count in expected.items():
         rows = int((splits == name).sum())
         if rows != count:
-            advice = "place the complete dataset there"
-            raise UserError(f"split {name}", f"{count} {what}", rows, advice)
+            raise UserError(
+                f"split {name}",
+                expected=f"{count} {what}",
+                found=rows,
+                do="place the complete dataset there",
+            )
 
 
 def check_rows(tables: Tables) -> None:
@@ -65,30 +72,38 @@ def check_rows(tables: Tables) -> None:
         repeated = table[table[key].duplicated()]
         _refuse(repeated, key, key, "an id that occurs once", "a second row")
     for table, key in ((captions, "caption_id"), (regions, "phrase")):
-        strangers = table[~table["image_id"].isin(images["image_id"])]
-        _refuse(strangers, key, "image_id", "an image of the table of images")
-    strangers = regions[~regions["caption_id"].isin(captions["caption_id"])]
-    _refuse(strangers, "phrase", "caption_id", "a caption of the table of captions")
+        has_image = table["image_id"].isin(images["image_id"])
+        expected = "an image of the table of images"
+        _refuse(table[~has_image], key, "image_id", expected)
+    has_caption = regions["caption_id"].isin(captions["caption_id"])
+    expected = "a caption of the table of captions"
+    _refuse(regions[~has_caption], "phrase", "caption_id", expected)
 
-    unknown = images[~images["split"].isin(SPLITS)]
-    _refuse(unknown, "image_id", "split", f"one of {', '.join(SPLITS)}")
-    blank = captions[captions["text"].str.strip() == ""]
-    _refuse(blank, "caption_id", "text", "a caption that is not blank")
+    is_split = images["split"].isin(SPLITS)
+    expected = f"one of {', '.join(SPLITS)}"
+    _refuse(images[~is_split], "image_id", "split", expected)
+    is_blank = captions["text"].str.strip() == ""
+    expected = "a caption that is not blank"
+    _refuse(captions[is_blank], "caption_id", "text", expected)
     is_used = images["split"].isin(USED)
-    uncaptioned = images[is_used & ~images["image_id"].isin(captions["image_id"])]
+    is_captioned = images["image_id"].isin(captions["image_id"])
+    uncaptioned = images[is_used & ~is_captioned]
     expected = "at least one caption, or the split unused: each image is also a query"
     _refuse(uncaptioned, "image_id", "split", expected, "no caption")
 
     for column in ("phrase", "chain"):
-        blank = regions[column].astype(str).str.strip() == ""
-        _refuse(regions[blank], "caption_id", column, f"a {column} that is not blank")
+        is_blank = regions[column].astype(str).str.strip() == ""
+        expected = f"a {column} that is not blank"
+        _refuse(regions[is_blank], "caption_id", column, expected)
     owner = captions.set_index("caption_id")["image_id"]
-    strays = regions["image_id"] != regions["caption_id"].map(owner)
-    _refuse(regions[strays], "phrase", "image_id", "the image of the phrase's caption")
+    is_stray = regions["image_id"] != regions["caption_id"].map(owner)
+    expected = "the image of the phrase's caption"
+    _refuse(regions[is_stray], "phrase", "image_id", expected)
     for columns, what in ((["image_id"], "image"), (CORNERS, "box")):
         first = regions.groupby("chain")[columns].transform("first")
-        others = regions[(regions[columns] != first).any(axis=1)]
-        _refuse(others, "phrase", "chain", f"one {what} per chain", "another one")
+        is_other = (regions[columns] != first).any(axis=1)
+        expected = f"one {what} per chain"
+        _refuse(regions[is_other], "phrase", "chain", expected, "another one")
 
 
 def _check_texts(table: pd.DataFrame, key: str, column: str, longest: int) -> None:
@@ -113,9 +128,13 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
         expected = "x0 < x1 and y0 < y1"
         if has_area[row.name]:
             expected = f"a box in its image of {row['width']} x {row['height']}"
-        where = f"image_id {row['image_id']!r}: phrase {row['phrase']!r}: box"
         corners = row[CORNERS].astype(float).tolist()
-        raise UserError(where, expected, f"{corners}{in_all(is_bad.sum())}", CORRECT)
+        raise UserError(
+            f"image_id {row['image_id']!r}: phrase {row['phrase']!r}: box",
+            expected=expected,
+            found=f"{corners}{in_all(is_bad.sum())}",
+            do=CORRECT,
+        )
 
 
 def _refuse(
@@ -134,8 +153,18 @@ def _refuse(
     where = f"{key} {first[key]!r}: {column}"
     value = repr(first[column])
     if found:
-        raise UserError(f"{where} {value}", expected, f"{found}{count}", CORRECT)
-    raise UserError(where, expected, f"{value}{count}", CORRECT)
+        raise UserError(
+            f"{where} {value}",
+            expected=expected,
+            found=f"{found}{count}",
+            do=CORRECT,
+        )
+    raise UserError(
+        where,
+        expected=expected,
+        found=f"{value}{count}",
+        do=CORRECT,
+    )
 
 
 def in_all(count: int) -> str:

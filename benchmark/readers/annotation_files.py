@@ -82,7 +82,8 @@ BESIDE = {  # key of the images -> keys on its level that are read or say nothin
 def records(path: Path, name: str, seen: Annotations) -> Iterator[Record]:
     """The records of an annotation file, which errors call `name`."""
     text = text_of(path, name)
-    kind, is_json = path.suffix.lower(), text.lstrip()[:1] in ("[", "{")
+    kind = path.suffix.lower()
+    is_json = text.lstrip()[:1] in ("[", "{")
     if kind == ".jsonl":
         return json_lines(text, name)
     if is_json or kind == ".json":
@@ -128,10 +129,12 @@ def _rows(text: str, name: str) -> Iterator[Record]:
         names = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
         columns = f"image ({', '.join(NAMES['image'])}) and caption ({names})"
         first_line = text.partition("\n")[0].strip()
-        expected = (
-            f"a first line that names the columns {columns} between , ; | or tabs"
+        raise UserError(
+            f"{name}:1",
+            expected=f"a first line that names the columns {columns} between , ; | or tabs",
+            found=f"{first_line!r:.80}",
+            do=CORRECT,
         )
-        raise UserError(f"{name}:1", expected, f"{first_line!r:.80}", CORRECT)
     table = text_tables.read(text, name, separator, is_image_name)
     captions = caption_keys(table.columns, f"{name}:1")
     for row in table.rows:
@@ -177,7 +180,12 @@ def json_lines(text: str, name: str) -> Iterator[Record]:
 def as_object(item: object, where: str) -> dict:
     """The item. Raises UserError for one that is no object of JSON."""
     if not isinstance(item, dict):
-        raise UserError(where, "an object", f"{str(item)!r:.60}", CORRECT)
+        raise UserError(
+            where,
+            expected="an object",
+            found=f"{str(item)!r:.60}",
+            do=CORRECT,
+        )
     return item
 
 
@@ -191,7 +199,12 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
     if isinstance(data, list):
         return _listed(data, f"{name}: ", BLIP)
     if not isinstance(data, dict):
-        raise UserError(name, FORMATS, f"{data!r:.60}", CORRECT)
+        raise UserError(
+            name,
+            expected=FORMATS,
+            found=f"{data!r:.60}",
+            do=CORRECT,
+        )
     if "annotations" in data:
         return _coco(data, name, seen)
     if any(map(is_image_name, data)):
@@ -206,7 +219,12 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
 def _listed(items: object, place: str, form: Form) -> Iterator[Record]:
     """The items of a list that stands in `place`."""
     if not isinstance(items, list):
-        raise UserError(place, "a list", f"{items!r:.60}", CORRECT)
+        raise UserError(
+            place,
+            expected="a list",
+            found=f"{items!r:.60}",
+            do=CORRECT,
+        )
     for row, item in enumerate(items):
         where = f"{place}[{row}]"
         yield Record(where, as_object(item, where), form)
@@ -217,9 +235,12 @@ def _by_file(data: dict, name: str) -> list[dict]:
     items = []
     for file, captions in data.items():
         if not isinstance(captions, str) and text_items(captions) is None:
-            advice = BY_SPLIT if SPLIT_WORDS.issuperset(data) else CORRECT
-            actual = f"the keys {reader_notes.listed(data)}"
-            raise UserError(name, FORMATS, actual, advice)
+            raise UserError(
+                name,
+                expected=FORMATS,
+                found=f"the keys {reader_notes.listed(data)}",
+                do=BY_SPLIT if SPLIT_WORDS.issuperset(data) else CORRECT,
+            )
         items.append({"image": file, "captions": captions})
     return items
 
@@ -247,7 +268,8 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     rows_of = _rows_of_images(coco, name)
     order = []
     for row, image in enumerate(coco.images):
-        captions, places = [], []
+        captions = []
+        places = []
         for caption_row in rows_of[str(image.id)]:
             annotation = coco.annotations[caption_row]
             captions.append({"caption": annotation.caption} | annotation.model_extra)
@@ -263,13 +285,21 @@ def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
     rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:
-            where = f"{name}: images[{row}]: id"
-            raise UserError(where, "every id once", repr(image.id), CORRECT)
+            raise UserError(
+                f"{name}: images[{row}]: id",
+                expected="every id once",
+                found=repr(image.id),
+                do=CORRECT,
+            )
         rows_of[str(image.id)] = []
     for row, annotation in enumerate(coco.annotations):
         image_id = annotation.image_id
         if str(image_id) not in rows_of:
-            where = f"{name}: annotations[{row}]: image_id"
-            raise UserError(where, "the id of an image", repr(image_id), CORRECT)
+            raise UserError(
+                f"{name}: annotations[{row}]: image_id",
+                expected="the id of an image",
+                found=repr(image_id),
+                do=CORRECT,
+            )
         rows_of[str(image_id)].append(row)
     return rows_of

@@ -154,7 +154,8 @@ def entry(
     Raises UserError for a record without image or captions, and for facts of captions
     that contradict each other or their image.
     """
-    where, facts = record.where, record.facts
+    where = record.where
+    facts = record.facts
     nested_keys.gather(seen.keys, facts)
     seen.usual |= record.form.usual
     image = _fact(where, facts, "image", seen)
@@ -162,9 +163,12 @@ def entry(
     split = _fact(where, facts, "split", seen)
     group = _fact(where, facts, "group", seen)
     if not (image or file):
-        expected = f"a string ({', '.join(NAMES['image'])})"
-        actual = f"None, but {reader_notes.listed(facts)}"
-        raise UserError(f"{where}: image", expected, actual, CORRECT)
+        raise UserError(
+            f"{where}: image",
+            expected=f"a string ({', '.join(NAMES['image'])})",
+            found=f"None, but {reader_notes.listed(facts)}",
+            do=CORRECT,
+        )
     sentences = _sentences(record, seen)
     _check_sentences(sentences, where)
     roles = _roles_of(sentences)  # of most files none: the steps below take time
@@ -176,12 +180,10 @@ def entry(
     if "group" in roles:
         group = _shared("group", group, sentences, seen)
     check_text(group or "", f"{where}: group", CORRECT, LONGEST_PATH)
-    named_file = _path(file or image, where)
-    captions = _captions(record, sentences, seen)
-    numbered = NUMBERED_IMAGE.fullmatch(named_file)
-    if numbered and len(captions) == 1:
-        named_file = numbered["file"]
-        captions = [replace(captions[0], number=numbered["number"])]
+    named_file, captions = _without_number(
+        _path(file or image, where),
+        _captions(record, sentences, seen),
+    )
     if is_packed and image and not image_id:
         image_id = _path(image, where)
     check_text(image_id or "", f"{where}: id", CORRECT, LONGEST_PATH)
@@ -195,6 +197,15 @@ def entry(
         own_id=_own_id(facts, IMAGE_IDS, (), seen),
         is_packed=is_packed,
     )
+
+
+def _without_number(file: str, captions: list[Caption]) -> tuple[str, list[Caption]]:
+    """Flickr's a.jpg#0 with its only caption: the image a.jpg, whose caption has the
+    number 0."""
+    numbered = NUMBERED_IMAGE.fullmatch(file)
+    if numbered is None or len(captions) != 1:
+        return file, captions
+    return numbered["file"], [replace(captions[0], number=numbered["number"])]
 
 
 def _path(file: str, where: str) -> str:
@@ -219,15 +230,24 @@ def _fact(
         if text in (None, ""):
             continue
         if not isinstance(text, str):
-            raise UserError(f"{where}: {role}", "a string", f"{value!r:.60}", CORRECT)
+            raise UserError(
+                f"{where}: {role}",
+                expected="a string",
+                found=f"{value!r:.60}",
+                do=CORRECT,
+            )
         if text.strip():
             texts[key] = text.strip()
     if not texts:
         return None
     longest = max(texts.values(), key=len)
     if not all(_agree(text, longest, role) for text in texts.values()):
-        actual = " and ".join(f"{key} {text!r:.60}" for key, text in texts.items())
-        raise UserError(where, f"one {role}", actual, "keep the key that is right")
+        raise UserError(
+            where,
+            expected=f"one {role}",
+            found=" and ".join(f"{key} {text!r:.60}" for key, text in texts.items()),
+            do="keep the key that is right",
+        )
     # Karpathy's COCO
     if role == "image" and facts.get("filepath") and "sentences" in facts:
         seen.used["filepath",] = None
@@ -276,7 +296,12 @@ def _roles_of(sentences: list[Sentence]) -> set[str]:
 def _check_sentences(sentences: list[Sentence], where: str) -> None:
     for sentence in sentences:
         if not sentence.text.strip():
-            raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
+            raise UserError(
+                f"{where}: caption",
+                expected="a sentence",
+                found="a blank",
+                do=CORRECT,
+            )
         check_text(sentence.text, f"{where}: caption", CORRECT)
 
 
@@ -292,13 +317,21 @@ def _check_owner(
         where = sentence.where
         other = _fact(where, sentence.facts, "image", seen, sentence.path)
         if None not in (image, other) and not _agree(other, image, "image"):
-            expected, actual = f"{image!r:.60}", f"{other!r:.60}"
-            raise UserError(f"{where}: image", expected, actual, CORRECT)
+            raise UserError(
+                f"{where}: image",
+                expected=f"{image!r:.60}",
+                found=f"{other!r:.60}",
+                do=CORRECT,
+            )
         for key, value in sentence.facts.items():
             own = ids.get(plain(key), value)
             if role_of(key) == "image_id" and str(own) != str(value):
-                expected, actual = f"{own!r:.60}, as of its image", f"{value!r:.60}"
-                raise UserError(f"{where}: {key}", expected, actual, CORRECT)
+                raise UserError(
+                    f"{where}: {key}",
+                    expected=f"{own!r:.60}, as of its image",
+                    found=f"{value!r:.60}",
+                    do=CORRECT,
+                )
 
 
 def _shared(
@@ -311,11 +344,15 @@ def _shared(
         if other is None:
             continue
         if value is None:
-            value, place = other, f"{sentence.where}, a caption of the same image"
+            value = other
+            place = f"{sentence.where}, a caption of the same image"
         elif not is_same(role, value, other):
-            where, actual = f"{sentence.where}: {role}", f"{other!r:.60}"
-            advice = f"{CORRECT}: all captions of an image have one {role}"
-            raise UserError(where, f"{value!r:.60} as of {place}", actual, advice)
+            raise UserError(
+                f"{sentence.where}: {role}",
+                expected=f"{value!r:.60} as of {place}",
+                found=f"{other!r:.60}",
+                do=f"{CORRECT}: all captions of an image have one {role}",
+            )
     return value
 
 
@@ -323,14 +360,16 @@ def _captions(
     record: Record, sentences: list[Sentence], seen: Annotations
 ) -> list[Caption]:
     """The captions, with the ids that the file gives to each, or to all in a list."""
-    facts, number = record.facts, None
+    facts = record.facts
+    number = None
     names = (*CAPTION_IDS, "id")
     ids = [_own_id(each.facts, names, each.path, seen) for each in sentences]
     for key, value in facts.items():
         if not is_caption_id(key) or any(ids):
             continue
         values = value if isinstance(value, list) else [value]
-        if len(values) == len(ids) and set(map(type, values)) <= {int, str}:
+        are_ids = set(map(type, values)) <= {int, str}
+        if are_ids and len(values) == len(ids):
             ids = list(map(str, values))
             seen.ids[key,] = None
     if len(sentences) == 1:
@@ -351,13 +390,14 @@ def _captions(
 def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
     """The captions of a record. Of several keys some may be blank: images may have
     fewer captions than there are columns."""
-    where, facts = record.where, record.facts
+    where = record.where
+    facts = record.facts
     keys = [record.form.captions]
     if not record.form.captions:
         keys = caption_keys(facts, where)
     sentences: list[Sentence] = []
     for key in keys:
-        items = _items(facts[key], f"{where}: {key}")
+        items = _captions_of_key(facts[key], f"{where}: {key}")
         if (key,) in seen.keys:  # texts, which may be objects that were written as text
             seen.used[key,] = None
             for item in items:
@@ -382,11 +422,16 @@ def _sentence(item: str | dict, where: str, key: str, seen: Annotations) -> Sent
     return Sentence(where, (key,), text, facts)
 
 
-def _items(value: object, where: str) -> list[str | dict]:
+def _captions_of_key(value: object, where: str) -> list[str | dict]:
     """The captions of one key: a text, an object with a text, or a list of these."""
     items = [value] if isinstance(value, str) else text_items(value)
     if items is None:
-        raise UserError(where, "text", f"{value!r:.60}", CORRECT)
+        raise UserError(
+            where,
+            expected="text",
+            found=f"{value!r:.60}",
+            do=CORRECT,
+        )
     captions: list[str | dict] = []
     for item in items:
         captions += _unlisted(item, where) if isinstance(item, str) else [item]
@@ -418,7 +463,9 @@ def _text_key(item: object) -> str | None:
     keys = list(names)
     if len(keys) > 1 and usual:
         keys = usual
-    return keys[0] if len(keys) == 1 and isinstance(item[keys[0]], str) else None
+    if len(keys) != 1 or not isinstance(item[keys[0]], str):
+        return None
+    return keys[0]
 
 
 def _unlisted(text: str, where: str) -> list[str | dict]:
@@ -431,11 +478,12 @@ def _unlisted(text: str, where: str) -> list[str | dict]:
         return [text]
     items = text_items(value)
     if items is None:
-        expected, advice = (
-            "a sentence, or a list of sentences",
-            'write it as ["...", "..."]',
+        raise UserError(
+            where,
+            expected="a sentence, or a list of sentences",
+            found=f"{text!r:.80}",
+            do='write it as ["...", "..."]',
         )
-        raise UserError(where, expected, f"{text!r:.80}", advice)
     return items
 
 

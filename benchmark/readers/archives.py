@@ -63,8 +63,12 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
                 _check_member(info, archive)
             for name, count in Counter(zipped.namelist()).most_common(1):
                 if count > 1:
-                    repeated = f"{name!r:.200} {count} times"
-                    raise UserError(archive, "every name once", repeated, REFUSE)
+                    raise UserError(
+                        archive,
+                        expected="every name once",
+                        found=f"{name!r:.200} {count} times",
+                        do=REFUSE,
+                    )
         with zipped:
             yield zipped
 
@@ -75,10 +79,19 @@ def _check_member(info: ZipInfo, archive: Path) -> None:
     shown = info.filename
     has_drive = info.filename[1:2] == ":"
     if path.is_absolute() or ".." in path.parts or has_drive:
-        outside = f"{shown!r:.200}, outside"
-        raise UserError(archive, "members inside it", outside, REFUSE)
+        raise UserError(
+            archive,
+            expected="members inside it",
+            found=f"{shown!r:.200}, outside",
+            do=REFUSE,
+        )
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise UserError(archive, "no links", f"the link {shown!r:.200}", REFUSE)
+        raise UserError(
+            archive,
+            expected="no links",
+            found=f"the link {shown!r:.200}",
+            do=REFUSE,
+        )
 
 
 def read_member(
@@ -131,13 +144,22 @@ def tar_members(file: BinaryIO, path: Path) -> dict[str, Extent]:
             name = inside(info.name, f"{path}", REFUSE, "members inside it")
             is_plain = info.isfile() or info.isdir()
             if not is_plain or info.issparse() or info.size < 0:
-                special = f"{info.name!r:.200}, which is neither"
-                raise UserError(path, "plain files and folders", special, REFUSE)
+                raise UserError(
+                    path,
+                    expected="plain files and folders",
+                    found=f"{info.name!r:.200}, which is neither",
+                    do=REFUSE,
+                )
             extent = Extent(info.offset_data, info.size)
             if extent.start + extent.size > end:
                 raise tarfile.ReadError(f"{info.name!r:.200} reaches beyond its end")
             if info.isfile() and members.setdefault(name, extent) != extent:
-                raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
+                raise UserError(
+                    path,
+                    expected="every name once",
+                    found=f"{name!r:.200} twice",
+                    do=REFUSE,
+                )
         file.seek(archive.offset)
         rest = file.read(HEADER)
         # tarfile stops at damage without a word
@@ -169,6 +191,11 @@ def _tarred(path: Path, member: str) -> bytes:
     members = tar_members(io.BytesIO(content), path)
     names = [name for name in members if PurePosixPath(name).name == member]
     if len(names) != 1:
-        raise UserError(path, f"one file named {member}", len(names) or "none", REFUSE)
+        raise UserError(
+            path,
+            expected=f"one file named {member}",
+            found=len(names) or "none",
+            do=REFUSE,
+        )
     start, size = members[names[0]]
     return content[start : start + size]

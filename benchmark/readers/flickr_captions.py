@@ -36,7 +36,12 @@ def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
             where, expected = f"{name}:{number}", "name#k, a tab and a caption"
-            raise UserError(where, expected, f"{line!r:.80}", UNCHANGED)
+            raise UserError(
+                where,
+                expected=expected,
+                found=f"{line!r:.80}",
+                do=UNCHANGED,
+            )
         yield f"{name}:{number}", match
 
 
@@ -110,7 +115,8 @@ def listed(
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
     """The same columns from Karpathy's JSON; its raw sentences are the official
     captions. The index is `sentid`, where every sentence has one."""
-    rows, sentids = [], []
+    rows = []
+    sentids = []
     for entry in entries:
         sentids += entry.sentids
         for number, text in enumerate(entry.captions):

@@ -14,14 +14,14 @@ def below(raw: Path) -> list[str]:
     """The paths of all files of the folder that are not hidden, folder by folder."""
     paths = []
     for place, folders, names in os.walk(raw):
-        folders[:] = _shown(folders)
+        folders[:] = _without_hidden(folders)
         base = Path(place).relative_to(raw)
-        for name in _shown(names):
+        for name in _without_hidden(names):
             paths.append((base / name).as_posix())
     return paths
 
 
-def _shown(names: list[str]) -> list[str]:
+def _without_hidden(names: list[str]) -> list[str]:
     return sorted(name for name in names if not name.startswith("."))
 
 

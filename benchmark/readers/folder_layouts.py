@@ -99,9 +99,12 @@ def source(raw: Path, chosen: str | None) -> Source:
     if len(layouts) == 1:
         return layouts[0]
     if layouts:
-        actual = " and ".join(reader_notes.listed(each.files) for each in layouts)
-        advice = f"keep one kind, or {CHOOSE}"
-        raise UserError(raw, "one kind of annotations", actual, advice)
+        raise UserError(
+            raw,
+            expected="one kind of annotations",
+            found=" and ".join(reader_notes.listed(each.files) for each in layouts),
+            do=f"keep one kind, or {CHOOSE}",
+        )
     if len(named) == 1:
         return Source(of_text, named)
     if named:
@@ -109,10 +112,17 @@ def source(raw: Path, chosen: str | None) -> Source:
     elsewhere = folder_files.ending_in(raw, KINDS)
     if elsewhere:
         raise _undecided(raw, elsewhere, "none here, but ")
-    endings = Counter(PurePosixPath(x).suffix or x for x in folder_files.below(raw))
-    actual = f"none (files of {reader_notes.listed(endings)})" if endings else "none"
-    advice = "write a .csv with the columns image and caption"
-    raise UserError(raw, ANNOTATION_FILE, actual, advice)
+    others = folder_files.below(raw)
+    endings = Counter(PurePosixPath(name).suffix or name for name in others)
+    actual = "none"
+    if endings:
+        actual = f"none (files of {reader_notes.listed(endings)})"
+    raise UserError(
+        raw,
+        expected=ANNOTATION_FILE,
+        found=actual,
+        do="write a .csv with the columns image and caption",
+    )
 
 
 def _annotation_files(raw: Path, named: list[str]) -> list[str]:
@@ -126,20 +136,24 @@ def _chosen(raw: Path, chosen: str, others: list[str]) -> Source:
     where = "folder: option captions"
     name = inside(chosen, where, "make it relative to the folder")
     if not is_file(raw / name):
-        actual = (
-            f"nothing ({reader_notes.listed(others) or 'no such file'} could be read)"
+        readable_files = reader_notes.listed(others) or "no such file"
+        raise UserError(
+            raw / name,
+            expected=ANNOTATION_FILE,
+            found=f"nothing ({readable_files} could be read)",
+            do="correct its name",
         )
-        raise UserError(raw / name, ANNOTATION_FILE, actual, "correct its name")
     kind = PurePosixPath(name).suffix.lower()
     if kind in PACKED:
         return Source(PACKED[kind], [name])
     if kind in KINDS:
         return Source(of_text, [name])
-    actual, advice = (
-        f"a {kind or 'nameless'} file",
-        "save it as .csv with image and caption",
+    raise UserError(
+        raw / name,
+        expected=ANNOTATION_FILE,
+        found=f"a {kind or 'nameless'} file",
+        do="save it as .csv with image and caption",
     )
-    raise UserError(raw / name, ANNOTATION_FILE, actual, advice)
 
 
 def _layouts(raw: Path) -> list[Source]:
@@ -160,8 +174,12 @@ def _undecided(raw: Path, names: list[str], count: str) -> UserError:
         advice = BY_SPLIT
     elif len(names) > MANY:
         advice = ONE_FILE
-    actual = f"{count}{reader_notes.listed(names)}"
-    return UserError(raw, ANNOTATION_FILE, actual, advice)
+    return UserError(
+        raw,
+        expected=ANNOTATION_FILE,
+        found=f"{count}{reader_notes.listed(names)}",
+        do=advice,
+    )
 
 
 def note_unread_tables(raw: Path, files: list[str], seen: Annotations) -> None:
@@ -261,14 +279,15 @@ def of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     for name in files:
         for key, sample in _samples(raw / name).items():
             where = f"{name}: {key}"
-            image, text = (
-                _of_kinds(sample, IMAGES, where),
-                _of_kinds(sample, TEXTS, where),
-            )
+            image = _member_of_kinds(sample, IMAGES, where)
+            text = _member_of_kinds(sample, TEXTS, where)
             if image is None:
-                expected = f"an image (.{', .'.join(IMAGES)})"
-                actual = ", ".join(f".{kind}" for kind in sample)
-                raise UserError(where, expected, actual, SAMPLE)
+                raise UserError(
+                    where,
+                    expected=f"an image (.{', .'.join(IMAGES)})",
+                    found=", ".join(f".{kind}" for kind in sample),
+                    do=SAMPLE,
+                )
             for kind in sample:
                 if kind not in (*IMAGES, *TEXTS, "json"):
                     seen.keys[f".{kind}",] = None
@@ -288,16 +307,27 @@ def _samples(path: Path) -> dict[str, dict[str, str]]:
         sample = samples.setdefault(member.removesuffix(base) + stem, {})
         earlier = sample.setdefault(kind.lower(), member)
         if earlier != member:
-            actual = f"{member!r:.200} and {earlier!r:.200}"
-            raise UserError(path, "one member of a kind", actual, "keep one of the two")
+            raise UserError(
+                path,
+                expected="one member of a kind",
+                found=f"{member!r:.200} and {earlier!r:.200}",
+                do="keep one of the two",
+            )
     return samples
 
 
-def _of_kinds(sample: dict[str, str], kinds: Iterable[str], where: str) -> str | None:
+def _member_of_kinds(
+    sample: dict[str, str], kinds: Iterable[str], where: str
+) -> str | None:
     """The member of a sample that is of one of some kinds; None without one."""
     members = [member for kind, member in sample.items() if kind in kinds]
     if len(members) > 1:
-        raise UserError(where, "one image and one text", ", ".join(members), SAMPLE)
+        raise UserError(
+            where,
+            expected="one image and one text",
+            found=", ".join(members),
+            do=SAMPLE,
+        )
     return members[0] if members else None
 
 
@@ -316,9 +346,14 @@ def _facts_of(
     if text_member:
         captions = _captions(_member_text(path, text_member, where))
         others = facts.get("caption", captions)
-        if (_captions(others) if isinstance(others, str) else others) != captions:
-            actual = f"{captions!r:.60}, but {others!r:.60} in the .json"
-            raise UserError(f"{where}: caption", "the same captions", actual, SAMPLE)
+        listed = _captions(others) if isinstance(others, str) else others
+        if listed != captions:
+            raise UserError(
+                f"{where}: caption",
+                expected="the same captions",
+                found=f"{captions!r:.60}, but {others!r:.60} in the .json",
+                do=SAMPLE,
+            )
         facts["caption"] = captions
     return facts
 
@@ -342,9 +377,11 @@ def of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator[
     image_of = _texts_beside(raw)
     for name in files:
         captions = _captions(text_of(raw / name, name, LARGEST_TEXT))
-        record, folder = Record(name, {"caption": captions}), PurePosixPath(name).parent
+        record = Record(name, {"caption": captions})
+        folder = PurePosixPath(name).parent
         yield entry_of(record, seen, image_of[name], str(folder))
-    described, alone = set(image_of.values()), []
+    described = set(image_of.values())
+    alone = []
     for name in filter(folder_files.is_image, folder_files.below(raw)):
         if name not in described:
             alone.append(name)
@@ -361,8 +398,12 @@ def _texts_beside(raw: Path) -> dict[str, str]:
         text = f"{PurePosixPath(name).with_suffix('')}.txt"
         earlier = images.setdefault(text, name)
         if earlier != name and text in texts:
-            actual = f"{earlier} and {name}"
-            raise UserError(raw / text, "one image of this name", actual, "rename one")
+            raise UserError(
+                raw / text,
+                expected="one image of this name",
+                found=f"{earlier} and {name}",
+                do="rename one",
+            )
     place = image_files.Folder(raw)
     image_of: dict[str, str] = {}
     for name in names:

@@ -66,9 +66,14 @@ def with_taken(
     if len(order) <= sum(numbers.values()):
         where = f"folder: option {' and '.join(reversed(numbers))}"
         least = " + ".join(map(str, reversed(numbers.values())))
-        expected = f"more than {least} images or groups in train"
-        raise UserError(where, expected, len(order), "lower the option")
-    split_of, start = {}, 0
+        raise UserError(
+            where,
+            expected=f"more than {least} images or groups in train",
+            found=len(order),
+            do="lower the option",
+        )
+    split_of = {}
+    start = 0
     for split, count in numbers.items():
         taken = order[start : start + count]
         split_of |= dict.fromkeys(taken, split)
@@ -78,4 +83,5 @@ def with_taken(
 
 def _position(name: str) -> float:
     """The hash of a name as a number in [0, 1)."""
-    return int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) / 16**12
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return int(digest[:12], 16) / 16**12

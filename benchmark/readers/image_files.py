@@ -84,15 +84,27 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
         formats = f"{WHOLE} ({', '.join(FORMATS)})"
         file.seek(0)
         kind = _other_kind(file.read(64))
-        advice = SAVE_AS if kind in OTHER_FORMATS.values() else REPLACE
-        raise UserError(where, formats, kind, advice) from error
+        raise UserError(
+            where,
+            expected=formats,
+            found=kind,
+            do=SAVE_AS if kind in OTHER_FORMATS.values() else REPLACE,
+        ) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        most = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
-        raise UserError(where, most, f"more ({error})", "make it smaller") from error
+        raise UserError(
+            where,
+            expected=f"at most {Image.MAX_IMAGE_PIXELS} pixels",
+            found=f"more ({error})",
+            do="make it smaller",
+        ) from error
     # Pillow raises many types, depending on what the bytes are
     except Exception as error:
-        reason = f"one that cannot be decoded ({error or type(error).__name__})"
-        raise UserError(where, WHOLE, reason, REPLACE) from error
+        raise UserError(
+            where,
+            expected=WHOLE,
+            found=f"one that cannot be decoded ({error or type(error).__name__})",
+            do=REPLACE,
+        ) from error
 
 
 def _other_kind(start: bytes) -> str:
@@ -109,11 +121,21 @@ def _rgb(image: Image.Image, where: object) -> Image.Image:
     if image.mode in DEEP:
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > WHITE_16:
-            raise UserError(where, DEPTHS, "32 bits", SAVE_AS)
+            raise UserError(
+                where,
+                expected=DEPTHS,
+                found="32 bits",
+                do=SAVE_AS,
+            )
         values = (values * 255 + WHITE_16 // 2) // WHITE_16
         image = Image.fromarray(values.astype(np.uint8))
     if image.mode == "F":
-        raise UserError(where, DEPTHS, "fractions", SAVE_AS)
+        raise UserError(
+            where,
+            expected=DEPTHS,
+            found="fractions",
+            do=SAVE_AS,
+        )
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getextrema()[3][0] < 255:
@@ -222,8 +244,12 @@ def needed(
     """As `find`. Raises UserError, which says what to do, where there is no image."""
     store = find(raw, archive=archive, inside=inside, folders=folders)
     if store is None:
-        expected = f"{inside}/ or {archive} with .jpg files in it"
-        raise UserError(raw, expected, "no images", do)
+        raise UserError(
+            raw,
+            expected=f"{inside}/ or {archive} with .jpg files in it",
+            found="no images",
+            do=do,
+        )
     return store
 
 
@@ -234,4 +260,9 @@ def absent(advice: str) -> OpenPicture:
 
 
 def _refuse(advice: str, file: str) -> Image.Image:
-    raise UserError(file or "an image without a file", "an image", "nothing", advice)
+    raise UserError(
+        file or "an image without a file",
+        expected="an image",
+        found="nothing",
+        do=advice,
+    )

@@ -69,16 +69,24 @@ def files(raw: Path) -> list[str]:
 def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """The images with the captions that belong to them; the images are the side without
     texts."""
-    corpus, queries = _side(raw, files[0], seen), _side(raw, files[1], seen)
+    corpus = _side(raw, files[0], seen)
+    queries = _side(raw, files[1], seen)
     are_images_queries = queries.texts < corpus.texts
-    images, captions = corpus, queries
+    images = corpus
+    captions = queries
     if are_images_queries:
-        images, captions = queries, corpus
+        images = queries
+        captions = corpus
     if images.texts or captions.texts < len(captions.items):
         expected = f"texts in all of {captions.file} and in none of {images.file}"
         actual = f"{corpus.texts} of {len(corpus.items)} and "
         actual += f"{queries.texts} of {len(queries.items)}"
-        raise UserError(raw, expected, actual, CORRECT)
+        raise UserError(
+            raw,
+            expected=expected,
+            found=actual,
+            do=CORRECT,
+        )
     links = Links({caption: {} for caption in captions.items}, {})
     for name in files[2:]:
         judgements = _judgements(raw, name, corpus, queries)
@@ -112,19 +120,21 @@ def _judgements(
     for pair in read.judgements:
         for key, side in ((pair.query, queries), (pair.item, corpus)):
             if key not in side.items:
-                expected, actual = f"an id of {side.file}", f"{key!r:.80}"
-                raise UserError(pair.where, expected, actual, CORRECT)
+                raise UserError(
+                    pair.where,
+                    expected=f"an id of {side.file}",
+                    found=f"{key!r:.80}",
+                    do=CORRECT,
+                )
         if pair.query not in corpus.items or pair.item not in queries.items:
             fits_swapped = False
     if fits_swapped and not read.has_names:
-        expected, actual = (
-            "names of the columns",
-            "ids that corpus and queries both have",
+        raise UserError(
+            f"{name}:1",
+            expected="names of the columns",
+            found="ids that corpus and queries both have",
+            do="write query-id, corpus-id and score, between tabs, into the first line",
         )
-        advice = (
-            "write query-id, corpus-id and score, between tabs, into the first line"
-        )
-        raise UserError(f"{name}:1", expected, actual, advice)
     return read.judgements
 
 
@@ -136,13 +146,19 @@ def _add(
     for pair in judgements:
         if pair.score <= 0:
             continue
-        image, caption = pair.item, pair.query
+        image = pair.item
+        caption = pair.query
         if are_images_queries:
-            image, caption = pair.query, pair.item
+            image = pair.query
+            caption = pair.item
         earlier = links.split_of.setdefault(image, split)
         if earlier != split:
-            where, actual = f"{pair.where}: {image}", f"{split} and {earlier}"
-            raise UserError(where, "one split per image", actual, CORRECT)
+            raise UserError(
+                f"{pair.where}: {image}",
+                expected="one split per image",
+                found=f"{split} and {earlier}",
+                do=CORRECT,
+            )
         links.images_of[caption][image] = None
 
 
@@ -152,7 +168,8 @@ def _groups(images: Side, links: Links) -> dict[str, list[str]]:
     members = {image: [image] for image in images.items}
     for first, *others in filter(None, links.images_of.values()):
         for other in others:
-            group, joined = members[first], members[other]
+            group = members[first]
+            joined = members[other]
             if joined is not group:
                 group += joined
                 members |= dict.fromkeys(joined, group)
@@ -171,13 +188,13 @@ def _dealt(
         group = groups[first]
         alone = [image for image in group if image not in owners]
         if alone:
-            expected = f"{alone[0]}, too, as others of its captions belong to {first}"
-            actual = reader_notes.listed(owners)
-            advice = (
-                "judge all captions of a group right for all of it, or each for one "
-                "image"
+            raise UserError(
+                f"{where}: {caption}",
+                expected=f"{alone[0]}, too, as others of its captions belong to {first}",
+                found=reader_notes.listed(owners),
+                do="judge all captions of a group right for all of it, or each for one "
+                "image",
             )
-            raise UserError(f"{where}: {caption}", expected, actual, advice)
         image = min(group, key=lambda image: len(dealt[image]))
         dealt[image] += captions.items[caption].captions
     return dealt
@@ -190,7 +207,8 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
     """The corpus or the queries. An item without text is an image: the file that it
     names, else the only one of its id, which may lack the folder and the ending."""
     files_of = _images_by_short_names(raw)
-    text, items = text_of(raw / name, name, LARGEST), {}
+    text = text_of(raw / name, name, LARGEST)
+    items = {}
     is_json = name.endswith(".jsonl")
     for record in json_lines(text, name) if is_json else _tabbed(text, name):
         facts = record.facts
@@ -198,8 +216,12 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
         value = facts.get(key)
         item_id = str(value)
         if type(value) not in (str, int) or item_id in items:
-            where, actual = f"{record.where}: {key}", f"{value!r:.80}"
-            raise UserError(where, "an id that occurs once", actual, CORRECT)
+            raise UserError(
+                f"{record.where}: {key}",
+                expected="an id that occurs once",
+                found=f"{value!r:.80}",
+                do=CORRECT,
+            )
         nested_keys.gather(seen.keys, facts)
         seen.used[key,] = None
         files = files_of.get(item_id, [])
@@ -217,7 +239,8 @@ def _item(
     for key, value in record.facts.items():
         if key == id_key or value in ("", None):
             continue
-        is_caption, is_image = bool(caption_name(key)), is_image_name(key)
+        is_caption = bool(caption_name(key))
+        is_image = is_image_name(key)
         if is_caption or is_image:
             facts[key] = value
         has_caption |= is_caption

@@ -63,7 +63,12 @@ def needed(raw: Path, name: str, do: str) -> Path:
     """As `find`. Raises UserError, which says what to do, where it is nowhere."""
     path = find(raw, name)
     if path is None:
-        raise UserError(raw, f"{name}, {name}.zip or {ALL}", "no annotations", do)
+        raise UserError(
+            raw,
+            expected=f"{name}, {name}.zip or {ALL}",
+            found="no annotations",
+            do=do,
+        )
     return path
 
 
@@ -92,7 +97,8 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
     and a blank caption.
     """
     data = parse_json(archives.text(path, name), path.name, UNCHANGED)
-    entries, seen = [], set()
+    entries = []
+    seen = set()
     for row, image in enumerate(checked(_File, data, path.name).images):
         entry = _entry(image, f"{path.name}: images[{row}]")
         if splits and entry.split not in splits:
@@ -112,7 +118,12 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
         seen.add(entry.file)
         entries.append(entry)
     if not entries:
-        raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
+        raise UserError(
+            f"{path.name}: images",
+            expected="at least one",
+            found="none",
+            do=UNCHANGED,
+        )
     return Annotations(entries, _unread(data))
 
 
@@ -122,7 +133,12 @@ def _entry(image: _Image, where: str) -> Entry:
         place = f"{where}.sentences[{number}]: raw"
         check_text(sentence.raw, place, UNCHANGED)
         if not sentence.raw.strip():
-            raise UserError(place, "a caption", f"{sentence.raw!r:.60}", UNCHANGED)
+            raise UserError(
+                place,
+                expected="a caption",
+                found=f"{sentence.raw!r:.60}",
+                do=UNCHANGED,
+            )
     file = image.filename
     if image.filepath:
         file = f"{image.filepath}/{file}"

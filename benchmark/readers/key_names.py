@@ -101,7 +101,12 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
     actual = f"neither, but {reader_notes.listed(keys)}"
     if names:
         actual = f"both ({' and '.join(names)})"
-    raise UserError(f"{where}: caption", "either caption or captions", actual, CORRECT)
+    raise UserError(
+        f"{where}: caption",
+        expected="either caption or captions",
+        found=actual,
+        do=CORRECT,
+    )
 
 
 def _number_of(key: str) -> tuple[int, str]:

@@ -27,4 +27,9 @@ def check_choice(
 
 def refusal(dataset: str, option: str, expected: str, value: object) -> UserError:
     """The error for an option with the wrong value, to be raised."""
-    return UserError(f"{dataset}: option {option}", expected, repr(value), CORRECT)
+    return UserError(
+        f"{dataset}: option {option}",
+        expected=expected,
+        found=repr(value),
+        do=CORRECT,
+    )

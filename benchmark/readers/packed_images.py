@@ -124,7 +124,8 @@ def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
 
 
 def _keys_of(column: pa.Field) -> list[tuple[str, ...]]:
-    kind, keys = column.type, []
+    kind = column.type
+    keys = []
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     if not pa.types.is_struct(kind):
@@ -194,13 +195,18 @@ def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:
         raise files.too_large(path, most)
     rows = max([rows, *(page.values for page in pages)])
     if rows * ROW > size:
-        expected = "rows with an image or a caption of their own"
-        raise UserError(path, expected, f"{rows} in {size} bytes", REFUSE)
+        raise UserError(
+            path,
+            expected="rows with an image or a caption of their own",
+            found=f"{rows} in {size} bytes",
+            do=REFUSE,
+        )
 
 
 def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
     """The names of the columns of images, and of the others."""
-    images, others = [], []
+    images = []
+    others = []
     for column in table.schema_arrow:
         names = images if _is_image(column.type) else others
         names.append(column.name)
@@ -272,9 +278,11 @@ def _many(pages: Iterable[Page]) -> int:
 def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
     """The numbers and structs, by their fields, of a struct in Thrift's compact
     protocol."""
-    fields, number = {}, 0
+    fields = {}
+    number = 0
     while head := data.read(1)[0]:
-        step, kind = head >> 4, head & 15
+        step = head >> 4
+        kind = head & 15
         number = number + step if step else _varint(data) >> 1
         fields[number] = None
         if kind in INTEGERS:
@@ -292,7 +300,8 @@ def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
 
 
 def _varint(data: BinaryIO) -> int:
-    number, shift = 0, 0
+    number = 0
+    shift = 0
     while (byte := data.read(1)[0]) & 128:
         number = number | (byte & 127) << shift
         shift = shift + 7
@@ -302,8 +311,11 @@ def _varint(data: BinaryIO) -> int:
 @contextmanager
 def parquet(path: Path) -> Iterator[pq.ParquetFile]:
     with files.readable(path, "a .parquet file", AGAIN), files.opened(path) as file:
-        file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
-        if int.from_bytes(file.read(4), "little") > FOOTER and file.read(3) == b"PAR":
+        end = file.seek(0, io.SEEK_END)
+        file.seek(max(0, end - 8))
+        length = int.from_bytes(file.read(4), "little")  # of the footer
+        is_parquet = file.read(3) == b"PAR"
+        if is_parquet and length > FOOTER:
             raise files.too_large(f"{path}: its footer", FOOTER)
         yield pq.ParquetFile(file)
 
@@ -317,15 +329,20 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
         group = bisect_right(starts, row) - 1
         content = _row_group(path, _state(path), group)[row - starts[group]]
     if content is None:
-        advice = "write the images into the file"
-        raise UserError(where, "the bytes of an image", "none", advice)
+        raise UserError(
+            where,
+            expected="the bytes of an image",
+            found="none",
+            do="write the images into the file",
+        )
     return content
 
 
 @lru_cache(maxsize=4096)
 def _starts(path: Path, state: tuple) -> list[int]:
     """The first row of each row group."""
-    starts, end = [], 0
+    starts = []
+    end = 0
     with parquet(path) as table:
         for group in range(table.num_row_groups):
             starts.append(end)
@@ -346,13 +363,23 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
         unpacked = sum(page.unpacked for page in read)
         most = files.allowance(sum(page.packed for page in read))
         if unpacked > most:
-            raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
-        contents, size = [], 0
+            raise UserError(
+                where,
+                expected=f"at most {most} bytes of images",
+                found=unpacked,
+                do=SMALLER,
+            )
+        contents = []
+        size = 0
         for batch in table.iter_batches(_many(read), [group], [leaf]):
             size += batch.nbytes
             if size > files.ALWAYS + REPEATED * unpacked:
-                expected = "images of their own"
-                raise UserError(where, expected, "one of them in many rows", REFUSE)
+                raise UserError(
+                    where,
+                    expected="images of their own",
+                    found="one of them in many rows",
+                    do=REFUSE,
+                )
             column = batch.column(0)
             images = column.field("bytes") if is_struct else column
             contents += images.to_pylist()

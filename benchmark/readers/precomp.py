@@ -60,7 +60,8 @@ def layout(folder: Path) -> list[Part]:
     Raises UserError for a file that is missing or cut, for counts that disagree, and
     for an id that occurs twice.
     """
-    parts, seen = [], {}
+    parts = []
+    seen = {}
     for split, stem in _stems(folder).items():
         captions_file, ids_file, ims = (folder / f"{stem}_{end}" for end in ENDS)
         captions = _captions(captions_file)
@@ -86,7 +87,8 @@ def layout(folder: Path) -> list[Part]:
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
     """The tables of a folder; `files` maps the ids of images that have a picture to its
     file."""
-    rows, captions = [], []
+    rows = []
+    captions = []
     for part in parts:
         for row, image_id in enumerate(part.ids):
             rows.append((image_id, files.get(image_id, ""), part.split, image_id))
@@ -115,8 +117,12 @@ def _captions(path: Path) -> list[str]:
     captions = archives.lines(path, path.name)
     for number, line in enumerate(captions, start=1):
         if not line.strip() or "\t" in line:
-            where = f"{_short(path)}:{number}"
-            raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
+            raise UserError(
+                f"{_short(path)}:{number}",
+                expected="a caption without tabs",
+                found=f"{line!r:.80}",
+                do=AGAIN,
+            )
     if not captions or len(captions) % EACH:
         raise UserError(
             _short(path),
@@ -140,16 +146,24 @@ def _ids(path: Path, images: int) -> list[str]:
             expected = "a number that no line before has"
             fits = image_id.isdigit() and image_id not in seen
         if not fits:
-            where = f"{_short(path)}:{row + 1}"
-            raise UserError(where, expected, f"{image_id!r:.80}", AGAIN)
+            raise UserError(
+                f"{_short(path)}:{row + 1}",
+                expected=expected,
+                found=f"{image_id!r:.80}",
+                do=AGAIN,
+            )
         seen.add(image_id)
     return ids[::each]
 
 
 def _per_image(count: int, images: int, where: str) -> int:
     if count not in (images, EACH * images):
-        expected = f"{images} (one per image) or {EACH * images} (one per caption)"
-        raise UserError(where, expected, count, AGAIN)
+        raise UserError(
+            where,
+            expected=f"{images} (one per image) or {EACH * images} (one per caption)",
+            found=count,
+            do=AGAIN,
+        )
     return count // images
 
 

@@ -59,16 +59,25 @@ def read(text: str, name: str) -> Qrels:
             continue
         where = f"{name}:{number}"
         cells = _cells(line)
-        if len(cells) != len(first) or not NUMBER.fullmatch(cells[places["score"]]):
-            expected = f"{len(first)} cells, among them a score, separated by tabs"
-            raise UserError(where, expected, f"{line!r:.80}", CORRECT)
+        is_like_first = len(cells) == len(first)
+        if not is_like_first or not NUMBER.fullmatch(cells[places["score"]]):
+            raise UserError(
+                where,
+                expected=f"{len(first)} cells, among them a score, separated by tabs",
+                found=f"{line!r:.80}",
+                do=CORRECT,
+            )
         query, item, score = (cells[places[role]] for role in ROLES)
         judgement = Judgement(where, query, item, float(score))
         earlier = judgements.setdefault((query, item), judgement)
         if earlier.score != judgement.score:
             pair = f"{query!r} and {item!r}"
-            expected = f"{earlier.score:g} for {pair}, as in {earlier.where}"
-            raise UserError(where, expected, f"{judgement.score:g}", CORRECT)
+            raise UserError(
+                where,
+                expected=f"{earlier.score:g} for {pair}, as in {earlier.where}",
+                found=f"{judgement.score:g}",
+                do=CORRECT,
+            )
     return Qrels(list(judgements.values()), has_names or len(first) == 4)
 
 
@@ -99,6 +108,10 @@ def _places(heads: list[str], where: str) -> dict[str, int]:
 def _usual_places(cells: list[str], where: str) -> dict[str, int]:
     """The places of BEIR's columns, or TREC's, where the first line has no names."""
     if len(cells) not in (3, 4):
-        expected = "query, item and score, separated by tabs, or TREC's four columns"
-        raise UserError(where, expected, " ".join(cells)[:80] or "nothing", CORRECT)
+        raise UserError(
+            where,
+            expected="query, item and score, separated by tabs, or TREC's four columns",
+            found=" ".join(cells)[:80] or "nothing",
+            do=CORRECT,
+        )
     return {"query": 0, "item": len(cells) - 2, "score": len(cells) - 1}

@@ -30,8 +30,12 @@ def segmenter(name: str) -> Callable[[str], str]:
         return lambda text: " ".join(SPACELESS.sub(r" \g<0> ", text).split())
     where = "folder: option tokeniser"
     if name not in LIBRARIES:
-        expected = f"one of {', '.join(('characters', *LIBRARIES))}"
-        raise UserError(where, expected, repr(name), "correct the option")
+        raise UserError(
+            where,
+            expected=f"one of {', '.join(('characters', *LIBRARIES))}",
+            found=repr(name),
+            do="correct the option",
+        )
     try:
         words = getattr(import_module(name), LIBRARIES[name])
     except (ImportError, AttributeError) as error:

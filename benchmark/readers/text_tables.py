@@ -62,7 +62,12 @@ class Layout:
     keys: tuple[int, ...]  # places of the columns
 
     def error(self, line: int, expected: str, found: object, do: str) -> UserError:
-        return UserError(f"{self.name}:{line}", expected, found, do)
+        return UserError(
+            f"{self.name}:{line}",
+            expected=expected,
+            found=found,
+            do=do,
+        )
 
 
 def lines_of(text: str) -> list[str]:
@@ -87,7 +92,12 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
     columns = [head.strip() for head in heads]
     named = [column for column in columns if column]
     if len(set(named)) < len(named):
-        raise UserError(f"{name}:1", "every column once", columns, CORRECT)
+        raise UserError(
+            f"{name}:1",
+            expected="every column once",
+            found=columns,
+            do=CORRECT,
+        )
     layout = Layout(
         name=name,
         separator=separator,
@@ -175,7 +185,8 @@ def _fault_of(
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     """The table if fields may be enclosed in quotation marks."""
-    table, several = Table(columns), []
+    table = Table(columns)
+    several = []
     text = lines
     if layout.is_padded:  # csv allows blanks before a quotation mark alone
         after = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
@@ -189,7 +200,8 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     start = 1
     try:
         for number, cells in enumerate(rows):
-            first, start = start, rows.line_num + 1
+            first = start
+            start = rows.line_num + 1
             if number == 0 or not any(cells):
                 continue
             if fault := _fault_of(first, cells, columns, layout):

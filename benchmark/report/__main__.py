@@ -43,7 +43,8 @@ def main(arguments: argparse.Namespace) -> None:
 def write_report(params: Params) -> Path:
     """Write all pages, figures/, plots/ and metrics.json of the season; returns their
     folder."""
-    boards, folds = read_boards(params), read_fold_boards(params)
+    boards = read_boards(params)
+    folds = read_fold_boards(params)
     # what was read stays: no need to search it for garbage after each figure
     gc.freeze()
     # else triton, which torch imports, would list it as leaked

@@ -21,7 +21,8 @@ def tables_of(params: Params, boards: Sequence[Board]) -> dict[str, Table]:
         for what, table in dataset_tables(params, board).items():
             if table:
                 tables[f"{board.dataset}/{what}"] = table
-        title, claim_tests = f"{board.title}: claims", claims.claim_tests(board)
+        title = f"{board.title}: claims"
+        claim_tests = claims.claim_tests(board)
         tables[f"{board.dataset}/claims"] = claims_table(title, claim_tests)
         dataset = f" {board.dataset}" if len(boards) > 1 else ""
         for name, paper in papers().items():

@@ -76,9 +76,9 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
         if not module.FIGURES.keys() <= known:
             raise UserError(
                 f"{module.__file__}: FIGURES",
-                f"some of {', '.join(sorted(known))}",
-                ", ".join(module.FIGURES),
-                "name the section where the figure stands",
+                expected=f"some of {', '.join(sorted(known))}",
+                found=", ".join(module.FIGURES),
+                do="name the section where the figure stands",
             )
         if section in module.FIGURES:
             yield from module.FIGURES[section](inputs)

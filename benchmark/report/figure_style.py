@@ -78,8 +78,9 @@ def styles(methods: Sequence[str]) -> list[tuple[str, str, str]]:
     counts: Counter[str] = Counter()
     looks = []
     for method in methods:
-        turn, colour = divmod(counts[method], len(COLOURS))
-        looks.append((COLOURS[colour], markers[method], DASHES[turn % len(DASHES)]))
+        turn, place = divmod(counts[method], len(COLOURS))
+        dash = DASHES[turn % len(DASHES)]
+        looks.append((COLOURS[place], markers[method], dash))
         counts[method] += 1
     return looks
 
@@ -172,7 +173,8 @@ def shown(text: str, width: int, lines: int = 3) -> str:
     Line breaks of the text become spaces, characters without a glyph in the font
     question marks.
     """
-    clean = "".join(c if ord(c) in GLYPHS else "?" for c in " ".join(text.split()))
+    plain = " ".join(text.split())
+    clean = "".join(sign if ord(sign) in GLYPHS else "?" for sign in plain)
     rows = wrap(clean, width)
     if len(rows) > lines:
         last = rows[lines - 1][: width - 1]
@@ -186,7 +188,8 @@ def legend_below(
     """Add a legend below all panels; the figure grows by its height."""
     labels = [shown(title, 48) for title in titles]
     columns = min(LEGEND_COLUMNS, len(labels))
-    lines = ceil(sum(label.count("\n") + 1 for label in labels) / columns)
+    rows = sum(label.count("\n") + 1 for label in labels)
+    lines = ceil(rows / columns)
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + 0.15 + LEGEND_ROW * lines)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)

@@ -75,7 +75,9 @@ class Line:
         label = shown(self.label, LABEL)
         rows = 1 + max(label.count("\n"), self.text.count("\n"))
         shifts = [mark.shift for mark in self.marks]
-        return GAP + max(TEXT_LINE * rows, TEXT_LINE + max(shifts) - min(shifts))
+        of_text = TEXT_LINE * rows
+        of_marks = TEXT_LINE + max(shifts) - min(shifts)
+        return GAP + max(of_text, of_marks)
 
 
 def row_mark(board: Board, row: Row, metric: str, look: Look) -> Mark:
@@ -157,8 +159,8 @@ def _draw_panel(axes: Axes, lines: Sequence[Line]) -> None:
     points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
     for line, middle, height in zip(lines, middles, heights, strict=True):
         if line.band:
-            left, right = np.clip(line.band, low, high)
-            axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
+            start, end = np.clip(line.band, low, high)
+            axes.barh(middle, end - start, height, start, color=BAND, zorder=0)
         for mark in line.marks:
             y = middle + mark.shift
             if mark.ends:
@@ -200,4 +202,6 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
     most = FAR * np.median(np.abs(ends).max(1))
     inner = np.clip(ends, -most, most)
     room = 0.05 * np.ptp(inner) or 1.0
-    return float(inner.min() - room), float(inner.max() + room)
+    low = inner.min() - room
+    high = inner.max() + room
+    return float(low), float(high)

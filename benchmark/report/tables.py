@@ -100,7 +100,9 @@ def signed(
 
 def three_digits(value: float) -> Number:
     """A number that is not negative with three significant digits and no exponent."""
-    decimals = max(0, 2 - floor(log10(value))) if value > 0 else 0
+    decimals = 0
+    if value > 0:
+        decimals = max(0, 2 - floor(log10(value)))
     return Number(value=value, form=f".{decimals}f")
 
 
@@ -150,7 +152,7 @@ class Table:
         if self.frame.index.name:
             columns[self.frame.index.name] = list(self.frame.index)
         for head, cells in self.frame.items():
-            split = [_parts(cell) for cell in cells]
+            split = [_parts_of_cell(cell) for cell in cells]
             if not self.is_of_numbers(head):
                 columns[head] = [parts["note"] for parts in split]
                 continue
@@ -161,7 +163,7 @@ class Table:
         return pd.DataFrame(columns, dtype=object)
 
 
-def _parts(cell: object) -> dict[str, object]:
+def _parts_of_cell(cell: object) -> dict[str, object]:
     if isinstance(cell, Number):
         return cell.parts()
     if isinstance(cell, int):
@@ -176,7 +178,8 @@ def text_of(cell: object) -> str:
 
 def as_markdown(table: Table) -> str:
     """The table, whose title is left to the heading of the page."""
-    heads, aligned = [], ""
+    heads = []
+    aligned = ""
     for head in table.frame:
         heads.append(inside(head))
         aligned += "r" if table.is_of_numbers(head) else "l"

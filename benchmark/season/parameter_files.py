@@ -67,8 +67,12 @@ def season_name(name: str) -> str:
     if name.endswith(".yaml"):
         name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
     if name in RESERVED:
-        where = f"season {name}"
-        raise UserError(where, "another name", "a reserved one", "rename the file")
+        raise UserError(
+            f"season {name}",
+            expected="another name",
+            found="a reserved one",
+            do="rename the file",
+        )
     return checked_name(name, f"season {str(path)!r}")
 
 
@@ -79,18 +83,24 @@ def read_season(name: str) -> Season:
     path = season_path(name)
     if not path.is_file():
         names = season_names()
-        expected = f"one of {', '.join(names)}, or the path of a .yaml file"
-        found = "no such file" if name.endswith(".yaml") else suggested(name, names)
-        advice = "see: rematch list seasons"
-        raise UserError(f"season {name!r}", expected, found, advice)
+        raise UserError(
+            f"season {name!r}",
+            expected=f"one of {', '.join(names)}, or the path of a .yaml file",
+            found="no such file" if name.endswith(".yaml") else suggested(name, names),
+            do="see: rematch list seasons",
+        )
     return checked(Season, read_yaml(path), shown(path))
 
 
 def active_season() -> str:
     """The name of the season that `dvc repro` runs."""
     if not PARAMS.is_file():
-        advice = "choose one: rematch season demo"
-        raise UserError(PARAMS, "the active season", "nothing", advice)
+        raise UserError(
+            PARAMS,
+            expected="the active season",
+            found="nothing",
+            do="choose one: rematch season demo",
+        )
     with corrected_by("rematch season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
@@ -136,7 +146,12 @@ def check_project() -> None:
         if _is_clone(folder):
             place = str(folder)
             break
-    raise UserError(Path.cwd(), expected, "another folder", f"run it in {place}")
+    raise UserError(
+        Path.cwd(),
+        expected=expected,
+        found="another folder",
+        do=f"run it in {place}",
+    )
 
 
 def _is_clone(folder: Path) -> bool:
@@ -179,9 +194,12 @@ def remove_brought(season: str, name: str) -> list[Brought]:
     if not gone:
         known = {row.preset for row in rows.values()}
         names = ", ".join(sorted(known)) or "(none)"
-        expected = f"a row that `score` added, one of {names}"
-        found = suggested(name, known)
-        raise UserError("--remove", expected, found, "correct the name")
+        raise UserError(
+            "--remove",
+            expected=f"a row that `score` added, one of {names}",
+            found=suggested(name, known),
+            do="correct the name",
+        )
     kept_rows = {key: row for key, row in rows.items() if row not in gone}
     resolve(season, read_season(season), brought=kept_rows)
     _write_brought(season, kept_rows)
@@ -195,47 +213,61 @@ def remove_brought(season: str, name: str) -> list[Brought]:
 
 def _write_brought(season: str, rows: dict[str, Brought]) -> None:
     path = SEASONS / season / EXTERNAL
-    text = yaml.safe_dump({key: row.model_dump() for key, row in sorted(rows.items())})
-    if rows:
-        write_text(path, f"# Written by `rematch score`.\n{text}")
-    else:
+    if not rows:
         path.unlink(missing_ok=True)
+        return
+    content = {key: row.model_dump() for key, row in sorted(rows.items())}
+    text = yaml.safe_dump(content)
+    write_text(path, f"# Written by `rematch score`.\n{text}")
 
 
 def keep_file(source: Path, season: str) -> None:
     """A season file from elsewhere is kept with what is made from it, in place of an
     earlier state of the same file. Raises UserError where it would take the place of
     another one, or of a copy that was edited itself."""
-    target, local = SEASONS / season / SEASON_FILE, read_local()
+    target = SEASONS / season / SEASON_FILE
+    local = read_local()
     if target.is_file() and source.resolve() == target.resolve():
         return
-    before, file = local.kept.get(season), str(source.absolute())
+    before = local.kept.get(season)
+    file = str(source.absolute())
     if target.is_file() and target.read_bytes() != source.read_bytes():
         if before != Kept(file=file, sha256=sha256(target)):
-            expected, advice = f"the text of {source}", "remove one of the files"
-            raise UserError(target, expected, "another", advice)
+            raise UserError(
+                target,
+                expected=f"the text of {source}",
+                found="another",
+                do="remove one of the files",
+            )
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))
     if source != PACKAGE_ROOT / target and kept != before:
-        write_local(local.model_copy(update={"kept": local.kept | {season: kept}}))
+        kept_files = local.kept | {season: kept}
+        write_local(local.model_copy(update={"kept": kept_files}))
 
 
 def check_kept(season: str) -> None:
     """Raises UserError where the file that a season was copied from was edited
     since."""
-    kept, target = read_local().kept.get(season), SEASONS / season / SEASON_FILE
+    kept = read_local().kept.get(season)
+    target = SEASONS / season / SEASON_FILE
     if kept is None or not is_file(kept.file):
         return
     if sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
-        expected = f"the text that is in {target}"
-        rather = f"or edit {target} instead and remove the other"
-        advice = f"run: rematch season {kept.file}, {rather}"
-        raise UserError(kept.file, expected, "a newer one", advice)
+        raise UserError(
+            kept.file,
+            expected=f"the text that is in {target}",
+            found="a newer one",
+            do=f"run: rematch season {kept.file}, "
+            f"or edit {target} instead and remove the other",
+        )
 
 
 def read_local() -> Local:
     """The folders of this machine; without local.yaml there are none."""
-    return checked(Local, read_yaml(LOCAL), str(LOCAL)) if LOCAL.is_file() else Local()
+    if not LOCAL.is_file():
+        return Local()
+    return checked(Local, read_yaml(LOCAL), str(LOCAL))
 
 
 def write_local(local: Local) -> None:
@@ -266,9 +298,12 @@ def cells_like(params: Params, patterns: str, option: str) -> list[str]:
     for pattern in patterns.split(","):
         fitting = [key for key in keys if fnmatchcase(key, pattern)]
         if not fitting:
-            expected = f"a pattern of cells such as {keys[0] if keys else '(none)'}"
-            file = SEASONS / params.season / SEASON_FILE
-            advice = f"see the presets of {file}"
-            raise UserError(option, expected, suggested(pattern, keys), advice)
+            example = keys[0] if keys else "(none)"
+            raise UserError(
+                option,
+                expected=f"a pattern of cells such as {example}",
+                found=suggested(pattern, keys),
+                do=f"see the presets of {SEASONS / params.season / SEASON_FILE}",
+            )
         chosen.update(fitting)
     return [key for key in keys if key in chosen]

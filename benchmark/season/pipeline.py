@@ -70,11 +70,19 @@ def write_digests(params: Params) -> None:
     that it has other stages than its pipelines, or other settings of its datasets than
     what seasons share."""
     path = SEASONS / params.season / "dvc.yaml"
-    contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
-    is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
-    if _on_disk(path) != contents[path] or not is_same:
-        advice = f"run: rematch season {params.season}"
-        raise UserError(path, "the stages of the season file", "others", advice)
+    contents = _contents(params)
+    own = _settings(params)
+    shared = _on_disk(SHARED)
+    are_shared = True
+    for group, settings in own.items():
+        are_shared &= settings.items() <= shared.get(group, {}).items()
+    if _on_disk(path) != contents[path] or not are_shared:
+        raise UserError(
+            path,
+            expected="the stages of the season file",
+            found="others",
+            do=f"run: rematch season {params.season}",
+        )
     _write(path.with_name(CELLS), contents[path.with_name(CELLS)])
 
 
@@ -133,7 +141,7 @@ def _settings_differ(
     for name, keys in stage.settings.items():
         file = Path(name)
         for key in keys if file in settings else ():
-            if _at(settings[file], key) != _at(on_disk[file], key):
+            if _value_at(settings[file], key) != _value_at(on_disk[file], key):
                 return True
     return False
 
@@ -224,7 +232,7 @@ def _on_disk(path: Path) -> dict:
     return read_yaml(path) if path.is_file() else {}
 
 
-def _at(content: dict, dotted: str) -> object:
+def _value_at(content: dict, dotted: str) -> object:
     """The value of a parameter as DVC names it; None where there is none."""
     for key in dotted.split("."):
         content = content.get(key) or {}
@@ -251,7 +259,8 @@ def shared_settings(params: Params) -> dict[str, dict]:
     """The datasets and feature sets of a season beside those of the others, without
     those that no season has any more. Raises UserError where another season has other
     settings of them."""
-    before, ours = _on_disk(SHARED), _settings(params)
+    before = _on_disk(SHARED)
+    ours = _settings(params)
     others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
     others.pop(params.season, None)
     content = {}
@@ -265,11 +274,12 @@ def shared_settings(params: Params) -> dict[str, dict]:
             if key not in user_of:
                 continue
             if known.get(key, value) != value:
-                where = f"{SHARED}: {key}"
-                expected = f"the settings that season {user_of[key]} has"
-                found = f"others in season {params.season}"
-                advice = "rename the dataset in the season file, and name its reader"
-                raise UserError(where, expected, found, advice)
+                raise UserError(
+                    f"{SHARED}: {key}",
+                    expected=f"the settings that season {user_of[key]} has",
+                    found=f"others in season {params.season}",
+                    do="rename the dataset in the season file, and name its reader",
+                )
             settings[key] = value
         if settings or group in ours:
             content[group] = dict(sorted(settings.items()))
@@ -280,7 +290,8 @@ def _settings(params: Params) -> dict[str, dict]:
     """What other seasons must agree about with a season, by group; that of folds is
     there where it has some."""
     shared = {"reader", "source", "options"}
-    datasets, feature_sets = {}, {}
+    datasets = {}
+    feature_sets = {}
     for key, settings in params.datasets.items():
         datasets[key] = settings.model_dump(include=shared, exclude_none=True)
     for key, settings in params.feature_sets.items():
@@ -305,7 +316,7 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
     )
     stages = [readers, pretrain]
     for name, settings in shared["datasets"].items():
-        stages += _of_dataset(name, settings)
+        stages += _dataset_stages(name, settings)
     for name, count in shared.get("folds", {}).items():
         stages.append(_dealing(name, count, shared["datasets"][name]["reader"]))
     for key, settings in shared["feature_sets"].items():
@@ -313,7 +324,7 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
     return stages
 
 
-def _of_dataset(name: str, settings: dict) -> list[Stage]:
+def _dataset_stages(name: str, settings: dict) -> list[Stage]:
     """Fetch and prepare it."""
     own = {str(SHARED): [f"datasets.{name}"], str(READERS): [settings["reader"]]}
     reader = datasets.load(settings["reader"])
@@ -530,7 +541,8 @@ def _collecting(season: str, folder: str, item: dict[str, str]) -> Stage:
 
 
 def _report(params: Params) -> Stage:
-    name, folder = params.season, SEASONS / params.season
+    name = params.season
+    folder = SEASONS / params.season
     own_files = [folder / "tuning.csv", folder / EXTERNAL]  # of `tune` and `score`
     for method in {cell.method.removesuffix(".py") for cell in params.cells.values()}:
         file = Path(method if "/" in method else f"methods/{method}")
@@ -538,7 +550,8 @@ def _report(params: Params) -> Stage:
     data = []
     for dataset in params.datasets:
         data += [f"data/prepared/{dataset}", f"data/cards/{dataset}"]
-    writes, pages = {}, f"reports/{name}"
+    writes = {}
+    pages = f"reports/{name}"
     for page in PAGES:
         writes |= _in_git(f"{pages}/{page}")
     return Stage(

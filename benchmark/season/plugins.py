@@ -44,10 +44,14 @@ def method_of(name: str) -> ModuleType:
     for a file that cannot be imported or is no method: whatever the file raises is for
     who wrote it to correct, and its last line that the error came through is named."""
     if not (name.endswith(".py") and Path(name).is_file()):
-        if name not in methods.names():
-            expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
-            found = f"unknown method {suggested(name, methods.names())}"
-            raise UserError(f"method {name!r}", expected, found, "correct its name")
+        known = methods.names()
+        if name not in known:
+            raise UserError(
+                f"method {name!r}",
+                expected=f"one of {', '.join(known)}, or the path of a .py file",
+                found=f"unknown method {suggested(name, known)}",
+                do="correct its name",
+            )
         return methods.load(name)
     try:
         module = methods.load(name)
@@ -55,11 +59,19 @@ def method_of(name: str) -> ModuleType:
         raise _not_imported(name, error) from error
     missing = [offer for offer in OFFERED if offer not in vars(module)]
     if missing:
-        advice = "see benchmark/contracts/methods.py for what a method offers"
-        raise UserError(name, ", ".join(OFFERED), f"no {', '.join(missing)}", advice)
+        raise UserError(
+            name,
+            expected=", ".join(OFFERED),
+            found=f"no {', '.join(missing)}",
+            do="see benchmark/contracts/methods.py for what a method offers",
+        )
     if not is_dataclass(module.Config):
-        where, advice = f"{name}: Config", "add @dataclass"
-        raise UserError(where, "a frozen dataclass", "another class", advice)
+        raise UserError(
+            f"{name}: Config",
+            expected="a frozen dataclass",
+            found="another class",
+            do="add @dataclass",
+        )
     return module
 
 
@@ -72,10 +84,15 @@ def _not_imported(name: str, error: BaseException) -> UserError:
     if isinstance(error, SyntaxError):
         lines.append(error.lineno)
     where = f"{name}: line {lines[-1]}" if lines else name
-    found = f"{type(error).__name__}: {error}"
-    is_old = isinstance(error, ImportError) and error.name == "methods"
-    advice = "import it from benchmark.contracts.methods" if is_old else "correct it"
-    return UserError(where, "a method that can be imported", found, advice)
+    advice = "correct it"
+    if isinstance(error, ImportError) and error.name == "methods":
+        advice = "import it from benchmark.contracts.methods"
+    return UserError(
+        where,
+        expected="a method that can be imported",
+        found=f"{type(error).__name__}: {error}",
+        do=advice,
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,12 @@ def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:
     where it says nothing that can be."""
     takes = method.inputs(configured(method, options, where))
     if not isinstance(takes, methods.Inputs):
-        raise UserError(f"{where}: inputs", "Inputs(...)", takes, "correct the method")
+        raise UserError(
+            f"{where}: inputs",
+            expected="Inputs(...)",
+            found=takes,
+            do="correct the method",
+        )
     return takes
 
 
@@ -111,17 +133,23 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
     advice = "correct it in the preset or the season"
     for name in options:
         if name not in names:
-            place, expected = f"{where}: option {name!r}", f"one of {', '.join(names)}"
-            found = f"an unknown option: {suggested(name, names)}"
-            raise UserError(place, expected, found, advice)
+            raise UserError(
+                f"{where}: option {name!r}",
+                expected=f"one of {', '.join(names)}",
+                found=f"an unknown option: {suggested(name, names)}",
+                do=advice,
+            )
     try:
         return _checker(method.Config).validate_python(dict(options))
     except ValidationError as error:
         cause = error.errors()[0].get("ctx", {}).get("error")
         if isinstance(cause, methods.OptionError):
-            place = f"{where}: {cause.option}"
-            found = repr(cause.found)
-            raise UserError(place, cause.expected, found, advice) from error
+            raise UserError(
+                f"{where}: {cause.option}",
+                expected=cause.expected,
+                found=repr(cause.found),
+                do=advice,
+            ) from error
         raise unfit(error, where, names) from error
 
 
@@ -176,9 +204,12 @@ def presets() -> Known:
         rows = _read_presets(path)
         for name, preset in rows.items():
             if name in by_name:
-                where = f"{shown(path)}: preset {name!r}"
-                other = f"another in methods/{by_name[name][0]}.yaml"
-                raise UserError(where, "every preset once", other, "rename one of them")
+                raise UserError(
+                    f"{shown(path)}: preset {name!r}",
+                    expected="every preset once",
+                    found=f"another in methods/{by_name[name][0]}.yaml",
+                    do="rename one of them",
+                )
             by_name[name] = path.stem, preset
     return by_name
 
@@ -194,8 +225,12 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
         for row, preset in rows.items():
             if row in others or row in by_name:
-                where, expected = f"methods.{name}: preset {row!r}", "an unused name"
-                raise UserError(where, expected, "that of a preset", "rename it")
+                raise UserError(
+                    f"methods.{name}: preset {row!r}",
+                    expected="an unused name",
+                    found="that of a preset",
+                    do="rename it",
+                )
             by_name[row] = file, preset
     return by_name
 
@@ -214,10 +249,13 @@ def corrected_presets(
         for preset in presets_of_it:
             name = f"{preset}_{correction}"
             if preset not in able or name in known:
-                where = f"corrections.{correction}"
-                kinds = "a preset with a score of its own, or an average"
-                expected = f"{kinds}; and no preset {name}"
-                raise UserError(where, expected, suggested(preset, able), "correct it")
+                raise UserError(
+                    f"corrections.{correction}",
+                    expected="a preset with a score of its own, or an average; "
+                    f"and no preset {name}",
+                    found=suggested(preset, able),
+                    do="correct it",
+                )
             method, row = known[preset]
             members = row.fuse.of if row.fuse else [preset]
             title = f"{row.title}, {CORRECTIONS[correction]}"
@@ -232,15 +270,17 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     rows = read_yaml(path) if path.is_file() else {}
     if {"title", "datasets", "presets"} <= rows.keys():
         rows = {}  # a season's file, which one may well call as one's method
-    for name in rows:
+    by_name = {}
+    for name, row in rows.items():
         checked_name(name, f"{shown(path)}: preset")
-    return {n: checked(Preset, row, f"{shown(path)}: {n}") for n, row in rows.items()}
+        by_name[name] = checked(Preset, row, f"{shown(path)}: {name}")
+    return by_name
 
 
 def needs(name: str, known: Known) -> list[str]:
     """The preset and, before it, what it is made of: members of a fusion, the one that
     it starts from, and so on."""
-    row = known[name][1]
+    _, row = known[name]
     others = [member for member, _ in row.fuse.members] if row.fuse else []
     if row.start:
         others.append(row.start)
@@ -293,8 +333,9 @@ def plugin_digest(path: Path) -> str:
 
 def method_digest(method: str) -> str:
     """That of a method, by its name or the path of its file."""
-    is_own = method.endswith(".py")
-    return plugin_digest(Path(method) if is_own else methods.FOLDER / f"{method}.py")
+    if method.endswith(".py"):
+        return plugin_digest(Path(method))
+    return plugin_digest(methods.FOLDER / f"{method}.py")
 
 
 @cache

@@ -81,7 +81,8 @@ def resolve(
     resolver = _Resolver(name, declared, known, takes)
     for cell in _chosen(resolver, only):
         resolver.add(*cell)
-    datasets, folds = {}, {}
+    datasets = {}
+    folds = {}
     for dataset, settings in season.datasets.items():
         reader = settings.reader or dataset
         datasets[dataset] = settings.model_copy(update={"reader": reader})
@@ -137,8 +138,12 @@ def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:
     for dataset, settings in season.datasets.items():
         where = f"season {name}: datasets.{dataset}"
         if is_reserved(dataset):
-            expected = "a name that does not end as those of folds, in _fold1 or _folds"
-            raise UserError(where, expected, "one that does", "rename the dataset")
+            raise UserError(
+                where,
+                expected="a name that does not end as those of folds, in _fold1 or _folds",
+                found="one that does",
+                do="rename the dataset",
+            )
         of_fold = settings.model_copy(update={"reader": settings.reader or dataset})
         for fold in folds_of(dataset, settings.folds or 0):
             by_fold[checked_name(fold.name, where)] = of_fold
@@ -167,15 +172,20 @@ def _check_names(
             expected = "a known name"
             if len(named.valid) <= MOST_LISTED:
                 expected = f"one of {', '.join(sorted(named.valid))}"
-            where = f"season {season_name}: {named.where}"
-            found = suggested(named.word, named.valid)
-            advice = "correct the season file; see: rematch list presets"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                f"season {season_name}: {named.where}",
+                expected=expected,
+                found=suggested(named.word, named.valid),
+                do="correct the season file; see: rematch list presets",
+            )
     taken = rows.intersection(season.presets)
     if taken:
-        where = f"season {season_name}: preset {min(taken)}"
-        expected = "a name that no external row has"
-        raise UserError(where, expected, "one", "rename the preset")
+        raise UserError(
+            f"season {season_name}: preset {min(taken)}",
+            expected="a name that no external row has",
+            found="one",
+            do="rename the preset",
+        )
 
 
 def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
@@ -270,7 +280,8 @@ class _Resolver:
         return run
 
     def _chosen_by(self, patterns: list[str], presets: list[str]) -> list[str]:
-        wanted, unwanted = [], []
+        wanted = []
+        unwanted = []
         for pattern in patterns:
             if pattern.startswith("!"):
                 unwanted.append(pattern[1:])
@@ -327,7 +338,8 @@ class _Resolver:
         settings = json.dumps(options, sort_keys=True)
         key = f"{self.contract} {self.code[method]} {settings}"
         if key not in self.remembered:
-            module, where = plugins.method_of(method), f"preset {preset}"
+            module = plugins.method_of(method)
+            where = f"preset {preset}"
             self.remembered[key] = asdict(plugins.inputs_of(module, options, where))
         facts = self.remembered[key]
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
@@ -335,9 +347,11 @@ class _Resolver:
     def add(self, dataset: str, preset: str, seed: int) -> None:
         """Raises UserError where names that have hyphens, as keys do, make two keys
         equal."""
-        season, row = self.season, self.known[preset][1]
+        season = self.season
+        row = self.known[preset][1]
         keeps = []
-        seeds, is_whole = self.seeds(dataset, preset), not fold_of(dataset)
+        seeds = self.seeds(dataset, preset)
+        is_whole = not fold_of(dataset)
         if is_whole and _fits(preset, season.pages) and seed == seeds[0]:
             keeps.append(SAMPLES)
         if is_whole and _fits(preset, season.answers):
@@ -357,11 +371,12 @@ class _Resolver:
         else:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
         if cell.key in self.cells or cell.key in self.fusions:
-            where = f"season {self.name}: {preset} on {dataset}"
-            expected = "names that give each cell a key of its own"
-            found = f"{cell.key}, which another cell has, too"
-            advice = "rename one of them, without a hyphen"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                f"season {self.name}: {preset} on {dataset}",
+                expected="names that give each cell a key of its own",
+                found=f"{cell.key}, which another cell has, too",
+                do="rename one of them, without a hyphen",
+            )
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
@@ -409,7 +424,8 @@ class _Resolver:
         them with those of localisation. A named part is a score that the member's
         method declares."""
         fuse = self.known[preset][1].fuse
-        where, advice = f"season {self.name}: {preset}", "correct `fuse` of the preset"
+        where = f"season {self.name}: {preset}"
+        advice = "correct `fuse` of the preset"
         for name, _ in fuse.members:
             self._check_run(dataset, preset, name, seed)
         takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
@@ -417,12 +433,21 @@ class _Resolver:
         weighted = ["retrieval", "localisation"]
         expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
         if tasks != expected:
-            expected = f"presets of {', '.join(expected)} for how: {fuse.how}"
-            raise UserError(where, expected, f"presets of {', '.join(tasks)}", advice)
+            raise UserError(
+                where,
+                expected=f"presets of {', '.join(expected)} for how: {fuse.how}",
+                found=f"presets of {', '.join(tasks)}",
+                do=advice,
+            )
         for (name, part), member in zip(fuse.members, takes, strict=True):
             if part and part not in member.scores:
                 scores = ", ".join(member.scores) or "(none is named)"
-                raise UserError(where, f"a score of {name}: {scores}", part, advice)
+                raise UserError(
+                    where,
+                    expected=f"a score of {name}: {scores}",
+                    found=part,
+                    do=advice,
+                )
         return {
             "how": fuse.how,
             "members": [self._folder(dataset, name, seed) for name, _ in fuse.members],
@@ -437,7 +462,12 @@ class _Resolver:
             advice = "correct `presets`, `seeds` or `seeds_of`"
             if fold_of(dataset):
                 advice = "correct `fold_presets`"
-            raise UserError(where, expected, "no such cell", advice)
+            raise UserError(
+                where,
+                expected=expected,
+                found="no such cell",
+                do=advice,
+            )
 
     # Feature sets, by the folders that cells read -------------------------------------
 
@@ -463,9 +493,12 @@ class _Resolver:
         if chosen != AS_IN_PAPER:
             return chosen
         if row.network is None:
-            where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
-            expected = f"a network of the preset {row.title}"
-            raise UserError(where, expected, "none", "name a network for the dataset")
+            raise UserError(
+                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}",
+                expected=f"a network of the preset {row.title}",
+                found="none",
+                do="name a network for the dataset",
+            )
         return row.network
 
     def _vectors(self, dataset: str, kind: str, encoder: str) -> str:
@@ -479,11 +512,15 @@ class _Resolver:
             source = self._encoding(dataset, "words", "word2vec", words)
             last = words.slug
         elif not settings.weights:
-            where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
-            advice = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
-            raise UserError(where, "the folder of its weights", "none", advice)
+            raise UserError(
+                f"season {self.name}: datasets.{dataset}: {encoder} for {kind}",
+                expected="the folder of its weights",
+                found="none",
+                do=f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders",
+            )
         elif kind == "contexts":
-            settings, last = SentenceEncoder(weights=settings.weights), "tokens"
+            settings = SentenceEncoder(weights=settings.weights)
+            last = "tokens"
         marks = [encoder, settings.slug, last]
         if kind == "phrases":
             marks.insert(0, "phrases")
@@ -501,7 +538,8 @@ class _Resolver:
     ) -> str:
         """The folder of a feature set. What is fitted to nothing is computed once, for
         the whole dataset, and taken from there for its folds."""
-        slug, fold = slug or settings.slug, fold_of(dataset)
+        slug = slug or settings.slug
+        fold = fold_of(dataset)
         folder = f"data/features/{dataset}/{slug}"
         is_fixed = kind in ("pictures", "proposals") or encoder == TRANSFORMER
         if fold and is_fixed:

@@ -70,9 +70,12 @@ def read_trials(season: str) -> list[Trial]:
         return []
     rows = read_csv(file, str).fillna("")
     if list(rows.columns) != COLUMNS:
-        expected = f"the columns {', '.join(COLUMNS)}"
-        found = ", ".join(rows.columns)
-        raise UserError(file, expected, found, "correct its first line")
+        raise UserError(
+            file,
+            expected=f"the columns {', '.join(COLUMNS)}",
+            found=", ".join(rows.columns),
+            do="correct its first line",
+        )
     trials = []
     for number, row in enumerate(rows.itertuples(index=False), 2):
         try:
@@ -84,9 +87,12 @@ def read_trials(season: str) -> list[Trial]:
                 val_rsum=float(row.val_rsum),
             )
         except ValueError as error:
-            expected = "KEY=VALUE options, a whole epoch and a number as val_rsum"
-            where = f"{file}: line {number}"
-            raise UserError(where, expected, error, "correct the row") from error
+            raise UserError(
+                f"{file}: line {number}",
+                expected="KEY=VALUE options, a whole epoch and a number as val_rsum",
+                found=error,
+                do="correct the row",
+            ) from error
         trials.append(trial)
     return trials
 

@@ -183,7 +183,8 @@ def retrieval_data(
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
-        scores, ways = model_scores.score(model, validation), data.card["ways"]
+        scores = model_scores.score(model, validation)
+        ways = data.card["ways"]
         return selection.retrieval_recalls(scores, validation.relevant, ways)
 
     classes = data.split("train").group_of_image
@@ -193,13 +194,20 @@ def retrieval_data(
         classes = cluster(pooled, count, cell.seed)
     image_size = train.images.shape[-1]
     if takes.image == "pixels":  # of what the image network makes of them
-        image_size = inputs.image_features(data, cell, "pooled", "train").shape[1]
-    vectors = train.captions.values if train.contexts is None else train.contexts
-    text_size = len(vocabulary) if vocabulary else vectors.shape[1]
+        pooled = inputs.image_features(data, cell, "pooled", "train")
+        image_size = pooled.shape[1]
+    if vocabulary:
+        text_size = len(vocabulary)
+    elif train.contexts is None:
+        text_size = train.captions.values.shape[1]
+    else:
+        text_size = train.contexts.shape[1]
+    class_count = int(classes.max()) + 1
+    class_of_image = torch.from_numpy(classes).to(device)
     return TrainingData(
-        train=replace(train, class_of_image=torch.from_numpy(classes).to(device)),
+        train=replace(train, class_of_image=class_of_image),
         validate=validate,
-        sizes=Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1),
+        sizes=Sizes(image=image_size, text=text_size, classes=class_count),
         vocabulary=vocabulary,
     )
 
@@ -225,16 +233,18 @@ def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
     NotApplicableError."""
     counts = np.bincount(owners)
     drawn = {"captions": int(counts.sum()), "images": np.count_nonzero(counts)}
+    most = int(counts.max())
     for phase in phases:
         if drawn[phase.draws] < 2:
             raise NotApplicableError(
                 f"{cell.dataset}: a batch expects 2 training {phase.draws} or more, "
                 f"found {drawn[phase.draws]}"
             )
-        if phase.captions_per_image > max(int(counts.max()), 1):
+        wanted = phase.captions_per_image
+        if wanted > max(most, 1):
             raise NotApplicableError(
-                f"{cell.dataset}: neighbourhood sampling expects {phase.captions_per_image} "
-                f"captions of an image, found {counts.max()} at most"
+                f"{cell.dataset}: neighbourhood sampling expects {wanted} "
+                f"captions of an image, found {most} at most"
             )
 
 
@@ -244,9 +254,9 @@ def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
     NotApplicableError where a part has other shapes or no part is shared."""
     own = {name: x.shape for name, x in model.state_dict().items()}
     loaded = {name: x.shape for name, x in start.state.items()}
-    loaded_parts = {_part(name) for name in loaded}
-    parts = dict.fromkeys(map(_part, own))
-    shared = [part for part in parts if part in loaded_parts]
+    own_parts = dict.fromkeys(map(_part, own))
+    loaded_parts = set(map(_part, loaded))
+    shared = [part for part in own_parts if part in loaded_parts]
     changed = {_part(name) for name, _ in own.items() ^ loaded.items()}
     wrong = [part for part in shared if part in changed]
     if wrong or not shared:

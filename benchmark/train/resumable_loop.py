@@ -96,7 +96,8 @@ class Run:
         with bar:
             for epoch in range(self.progress.epoch, len(self.schedule)):
                 started = now(self.train.device)
-                planned, before = self.schedule[epoch], self.schedule[epoch - 1]
+                planned = self.schedule[epoch]
+                before = self.schedule[epoch - 1]
                 if self.optimiser is None or before.number != planned.number:
                     self.optimiser = optimiser_of(self.model, planned.phase)
                 losses = self._epoch(epoch, planned.phase, planned.rate, bar)
@@ -261,7 +262,8 @@ class LossLog:
     methods raise DivergedError for a step that is not finite."""
 
     def __init__(self, epoch: int, rate: float) -> None:
-        self.epoch, self.rate = epoch, rate
+        self.epoch = epoch
+        self.rate = rate
         self.checked = 0  # steps known to be finite
         self.terms: list[str] = []
         self.steps: list[Tensor] = []
@@ -314,7 +316,8 @@ def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
     """The model that `build` makes with a seed, and whether it begins so with every
     seed: torch's generator ends alike, or all parameters are equal and not just
     constants."""
-    models, states = [], []
+    models = []
+    states = []
     for each in ((seed + 1) % 2**31, seed):
         seed_all(each)
         model = build()

@@ -26,7 +26,7 @@ def batches(
     first = np.cumsum(count) - count
     position = np.empty_like(by_image)  # of a caption among those of its image
     position[by_image] = np.arange(len(by_image)) - first[image_of_caption[by_image]]
-    for drawn in _cut(rng.permutation(len(image_of_caption)), batch_size):
+    for drawn in _cut_into_batches(rng.permutation(len(image_of_caption)), batch_size):
         if captions_per_image == 1:
             yield drawn
             continue
@@ -52,10 +52,10 @@ def image_batches(
     first = np.cumsum(count) - count
     images = rng.permutation(np.flatnonzero(count))
     captions = order[first[images] + rng.integers(0, count[images])]
-    return _cut(captions, batch_size)
+    return _cut_into_batches(captions, batch_size)
 
 
-def _cut(drawn: np.ndarray, size: int) -> Iterator[np.ndarray]:
+def _cut_into_batches(drawn: np.ndarray, size: int) -> Iterator[np.ndarray]:
     """Batches of `size`. The last one may be smaller; one of a single row is dropped,
     as it has no negative."""
     pieces = (drawn[start : start + size] for start in range(0, len(drawn), size))

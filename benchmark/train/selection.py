@@ -23,7 +23,8 @@ class NotFiniteError(ArithmeticError):
 def selected(rsums: Sequence[float]) -> int:
     """The epoch whose weights are kept, counted from 1: highest validation rsum,
     earliest on ties."""
-    return max(range(len(rsums)), key=lambda epoch: (rsums[epoch], -epoch)) + 1
+    best = max(rsums)
+    return 1 + list(rsums).index(best)
 
 
 def retrieval_recalls(
@@ -44,7 +45,8 @@ def localisation_recalls(scores_NP: Tensor, ious_NP: Tensor) -> dict[str, float]
     is_there_NP = ~ious_NP.isnan()
     _check_finite(scores_NP[is_there_NP])
     right_NP = ious_NP >= CORRECT_IOU
-    ranks_N = _ranks(scores_NP.masked_fill(~is_there_NP, -torch.inf), right_NP)
+    scores_NP = scores_NP.masked_fill(~is_there_NP, -torch.inf)
+    ranks_N = _ranks(scores_NP, right_NP)
     lost_N = ~right_NP.any(1)
     miss = max(scores_NP.shape[1], *CUTOFFS)  # a rank beyond every cutoff
     return _recalls({"p2r": ranks_N.masked_fill(lost_N, miss)})
@@ -57,8 +59,10 @@ def _check_finite(scores: Tensor) -> None:
 
 def _ranks(scores_QG: Tensor, relevant_QG: Tensor) -> Tensor:
     """(Q,) how many items that are not relevant stand before the best relevant one."""
-    best_Q1 = scores_QG.masked_fill(~relevant_QG, -torch.inf).amax(1, keepdim=True)
-    return (stands_before(scores_QG, best_Q1) & ~relevant_QG).sum(1)
+    of_relevant_QG = scores_QG.masked_fill(~relevant_QG, -torch.inf)
+    best_Q1 = of_relevant_QG.amax(1, keepdim=True)
+    is_before_QG = stands_before(scores_QG, best_Q1) & ~relevant_QG
+    return is_before_QG.sum(1)
 
 
 def _recalls(ranks: dict[str, Tensor]) -> dict[str, float]:

@@ -14,8 +14,7 @@ from seasons import params_of, write_params
 
 
 @pytest.fixture(scope="session")
-def parameters(tmp_path_factory) -> dict[Path, bytes]:
-    """The files of a season with one dataset, `mine`."""
+def season_files(tmp_path_factory) -> dict[Path, bytes]:
     folder = tmp_path_factory.mktemp("parameters")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -25,9 +24,9 @@ def parameters(tmp_path_factory) -> dict[Path, bytes]:
 
 
 @pytest.fixture
-def field(tmp_path, parameters, monkeypatch) -> None:
+def field(tmp_path, season_files, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for path, content in parameters.items():
+    for path, content in season_files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     outside()

@@ -64,7 +64,6 @@ def tar_header(
 
 
 def outside() -> None:
-    """Make the folder that no reader may look into."""
     OUTSIDE.mkdir()
     (OUTSIDE / "secret.txt").write_text("secret")
 
@@ -119,7 +118,7 @@ def _in_memory() -> Iterator[None]:
 
 
 def repelled(action: Callable[[], object], *names: str) -> UserError:
-    """The one line with which `action` refuses; it holds each of `names`."""
+    """Its refusal, one line with each of `names`."""
     with besieged():
         try:
             result = action()
@@ -130,8 +129,7 @@ def repelled(action: Callable[[], object], *names: str) -> UserError:
 
 
 def check_line(error: UserError, *names: str) -> None:
-    """The error is one line that a terminal shows as it is, and holds each of
-    `names`."""
+    """One line, shown as it is, with each of `names`."""
     line = str(error)
     assert line.isprintable()
     assert len(line) <= LONGEST_LINE, len(line)
@@ -141,9 +139,6 @@ def check_line(error: UserError, *names: str) -> None:
 
 
 def repelled_stages(*names: str) -> UserError:
-    """The one line with which fetch or prepare refuses the raw folder of the dataset
-    `mine`."""
-
     def stages() -> None:
         for stage in (fetch, prepare):
             error = outcome(stage, "mine")

@@ -40,8 +40,7 @@ def work(whole, tmp_path, monkeypatch):
 
 
 def killed_training(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The state that a training leaves which is killed after its first epoch."""
-
+    # killed after its first epoch
     def killed(run: object, *facts: object) -> None:
         end(run, *facts)
         raise KeyboardInterrupt
@@ -60,7 +59,7 @@ def test_a_damaged_state_begins_the_training_again(monkeypatch, capsys):
     first = Path(cell.checkpoint).read_bytes()
     flipped(killed_training(monkeypatch))
     train_cell(cell)
-    assert "the training starts again" in capsys.readouterr().err
+    assert "starts again" in capsys.readouterr().err
     assert Path(cell.checkpoint).read_bytes() == first
 
 

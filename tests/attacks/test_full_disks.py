@@ -28,7 +28,7 @@ def disk(tmp_path) -> Iterator[Path]:
         shutil.which("mount") is None
         or subprocess.run(mount, capture_output=True).returncode
     ):
-        pytest.skip("a small disk needs the right to mount one")
+        pytest.skip("no right to mount")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -80,8 +80,7 @@ def test_a_training_loses_nothing(work, left, capsys):
 
 
 @pytest.mark.parametrize("left", [0])
-def test_what_was_there_stays(disk, left, capsys):
-    """Files and folders that are to be replaced."""
+def test_files_and_folders_that_were_to_be_replaced_stay(disk, left, capsys):
     write_text(disk / "file.txt", "before")
     with replaced(disk / "folder") as folder:
         (folder / "a.txt").write_text("before")

@@ -33,8 +33,7 @@ def line(**facts: object) -> str:
     return json.dumps({"image": "a.png", "caption": "A.", "split": "train"} | facts)
 
 
-def place(name: str, content: str | bytes) -> None:
-    """Three pictures and one annotation file."""
+def place_with_three_images(name: str, content: str | bytes) -> None:
     RAW.mkdir(parents=True)
     for stem in "abc":
         Image.new("RGB", (20, 20)).save(RAW / f"{stem}.png")
@@ -47,7 +46,6 @@ def place(name: str, content: str | bytes) -> None:
 
 
 def whole(first: str) -> str:
-    """Lines of three images, of which the first is given."""
     return "\n".join(
         [first, line(image="b.png", split="val"), line(image="c.png", split="test")]
     )
@@ -71,7 +69,7 @@ JSON_LINES = {
 
 @pytest.mark.parametrize("case", JSON_LINES)
 def test_a_hostile_line_of_json(case):
-    place("all.jsonl", whole(JSON_LINES[case]))
+    place_with_three_images("all.jsonl", whole(JSON_LINES[case]))
     repelled_stages("all.jsonl" if "control" not in case else "\\x1b[2J\\x07.png")
 
 
@@ -88,7 +86,7 @@ CSV = {
 
 @pytest.mark.parametrize("case", CSV)
 def test_a_hostile_csv(case):
-    place("all.csv", CSV[case])
+    place_with_three_images("all.csv", CSV[case])
     repelled_stages("all.csv")
 
 
@@ -111,7 +109,7 @@ KARPATHY = {
 
 @pytest.mark.parametrize("case", KARPATHY)
 def test_a_hostile_json_of_karpathy(case):
-    place("all.json", KARPATHY[case])
+    place_with_three_images("all.json", KARPATHY[case])
     repelled_stages("all.json")
 
 
@@ -130,7 +128,7 @@ def loop(path: Path) -> None:
 @pytest.mark.parametrize("make", [Path.mkdir, pipe, device, loop])
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "all.json"])
 def test_what_is_no_file_in_the_place_of_my_annotations(name, make):
-    place("readme.txt", "")
+    place_with_three_images("readme.txt", "")
     make(RAW / name)
     repelled_stages(name)
 

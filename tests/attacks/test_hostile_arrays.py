@@ -90,7 +90,7 @@ def test_hostile_features(case):
 
 
 def bomb(shape: str) -> bytes:
-    """An array of nothing whose member is a thousand times larger than packed."""
+    # unpacked a thousand times larger than packed
     return npz(boxes=header(described(shape), values=bytes(48 << 20)))
 
 
@@ -214,8 +214,9 @@ def torch_saved(state: object, **options: object) -> bytes:
     return file.getvalue()
 
 
-def repacked(change: Callable[[bytes], bytes], pack: int = zipfile.ZIP_STORED) -> bytes:
-    """Weights whose pickle is changed."""
+def weights_with_pickle(
+    change: Callable[[bytes], bytes], pack: int = zipfile.ZIP_STORED
+) -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(torch_saved({"weight": torch.ones(2, 2)}))) as old:
         with zipfile.ZipFile(archive, "w", pack) as new:
@@ -231,10 +232,10 @@ WEIGHTS = {
     "a pickle": pickle.dumps(Trap()),
     "a whole network": torch_saved(nn.Linear(2, 2)),
     "another shape": torch_saved({"weight": torch.ones(99, 2)}),
-    "tensor beyond storage": repacked(
+    "tensor beyond storage": weights_with_pickle(
         lambda data: data.replace(b"K\x02K\x02\x86", b"M\xff\xffK\x02\x86")
     ),
-    "a bomb": lambda: repacked(
+    "a bomb": lambda: weights_with_pickle(
         lambda data: data + bytes(48 << 20), zipfile.ZIP_DEFLATED
     ),
     "cut off": torch_saved({"weight": torch.ones(2, 2)})[:-90],

@@ -44,8 +44,7 @@ def member(
     )
 
 
-def sample(number: int, image: bytes | None = None, **others: bytes) -> bytes:
-    """Members of one image, its caption and its split."""
+def sample_members(number: int, image: bytes | None = None, **others: bytes) -> bytes:
     facts = json.dumps({"split": SPLITS[number], "caption": f"A {number}."}).encode()
     kinds = {"png": picture(number) if image is None else image, "json": facts} | others
     return b"".join(
@@ -53,7 +52,7 @@ def sample(number: int, image: bytes | None = None, **others: bytes) -> bytes:
     )
 
 
-GOOD = [sample(number) for number in range(3)]
+GOOD = [sample_members(number) for number in range(3)]
 END = bytes(1024)
 
 
@@ -68,7 +67,7 @@ def before(part: bytes) -> Callable[[], None]:
 
 def first(image: bytes | None = None, **others: bytes) -> Callable[[], None]:
     """A tar of three samples, the first of which is given."""
-    return lambda: tar(sample(0, image, **others), *GOOD[1:])
+    return lambda: tar(sample_members(0, image, **others), *GOOD[1:])
 
 
 def special(kind: bytes, target: str = "../outside/secret.txt") -> Callable[[], None]:
@@ -181,8 +180,6 @@ KIND = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
 def table(*, rows: int = 3, **columns: object) -> pa.Table:
-    """Three images with captions; the columns that are given take the place of
-    theirs."""
     images = [{"bytes": picture(n), "path": f"{n}.png"} for n in range(rows)]
     default = {
         "image": pa.array(images, KIND),
@@ -242,7 +239,6 @@ def million() -> None:
 
 
 def million_in_a_row() -> None:
-    """One row with a list of a million captions, for which the file needs one."""
     values = repeated("A.", 1_000_000, pa.string())
     captions = pa.ListArray.from_arrays(
         pa.array([0, 1_000_000, 1_000_001, 1_000_002]),
@@ -252,7 +248,7 @@ def million_in_a_row() -> None:
 
 
 def image_repeated() -> None:
-    """Megabytes of one image in a hundred rows, for which the file needs them once."""
+    # megabytes of one image in a hundred rows, kept once in the file
     images = pa.StructArray.from_arrays(
         [repeated(bytes(20 << 20), 100, pa.binary()), pa.nulls(100, pa.string())],
         ["bytes", "path"],
@@ -284,9 +280,8 @@ def varint(number: int, width: int = 0) -> bytes:
 
 
 def lying(**columns: object) -> None:
-    """The same with a footer that declares a thousand bytes where a page has
-    millions."""
     zeros(**columns)
+    # the footer declares a thousand bytes where a page has millions
     data = TABLE.read_bytes()
     facts = pq.read_metadata(TABLE).row_group(0)
     at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
@@ -367,8 +362,7 @@ def test_a_row_that_is_none(name):
     check_line(caught.value, "a.parquet")
 
 
-def test_what_is_welcome():
-    """The files above are refused for what was changed, and not for what they are."""
+def test_the_files_above_are_welcome_unchanged():
     tar(*GOOD)
     assert folder.read(RAW).images["file"].tolist() == [
         f"a.tar/{n}.png" for n in range(3)

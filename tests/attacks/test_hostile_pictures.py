@@ -39,9 +39,8 @@ def saved(picture: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def place(name: str = "a.png", content: bytes | None = None) -> Path:
-    """Three pictures with captions; the first is `name` with this content, or is not
-    there."""
     RAW.mkdir(parents=True)
+    # without content the first one is not there
     files = {"train": name, "val": "b.png", "test": "c.png"}
     lines = [
         {"image": file, "caption": f"A {s}.", "split": s} for s, file in files.items()

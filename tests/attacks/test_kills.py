@@ -19,8 +19,7 @@ FOLDERS = ("data/checkpoints", "results")
 LONGEST = 180  # seconds
 
 
-def left() -> dict[str, object]:
-    """All that a training leaves but costs, which hold times."""
+def left_but_for_costs() -> dict[str, object]:
     paths = [
         path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()
     ]
@@ -52,8 +51,7 @@ def begun(play: Callable[[], object]) -> int:
     return process
 
 
-def ended(process: int) -> int:
-    """The exit status of a process, which is killed if it does not end."""
+def status_of_ended(process: int) -> int:
     latest = time.monotonic() + LONGEST
     while (reaped := os.waitpid(process, os.WNOHANG)) == (0, 0):
         time.sleep(0.01)
@@ -69,8 +67,8 @@ def clear() -> None:
 
 def test_killed_at_any_moment_it_ends_in_the_same_bits(play):
     started = time.perf_counter()
-    assert ended(begun(play)) == 0
-    seconds, whole = time.perf_counter() - started, left()
+    assert status_of_ended(begun(play)) == 0
+    seconds, whole = time.perf_counter() - started, left_but_for_costs()
     assert whole
     moments, killed = random.Random(0), 0
     for _ in range(KILLS):
@@ -78,17 +76,20 @@ def test_killed_at_any_moment_it_ends_in_the_same_bits(play):
         process = begun(play)
         time.sleep(moments.uniform(0, seconds))
         os.kill(process, signal.SIGKILL)
-        killed += ended(process) == -signal.SIGKILL
-        assert ended(begun(play)) == 0
-        assert left() == whole
+        killed += status_of_ended(process) == -signal.SIGKILL
+        assert status_of_ended(begun(play)) == 0
+        assert left_but_for_costs() == whole
         assert not [path for path in Path.cwd().rglob(".*.part")]
-    assert killed or KILLS < 5, "every process had ended before it was killed"
+    assert killed or KILLS < 5, "none was killed"
 
 
 def test_two_at_once_end_in_the_same_bits(play):
-    assert ended(begun(play)) == 0
-    whole = left()
+    assert status_of_ended(begun(play)) == 0
+    whole = left_but_for_costs()
     clear()
-    assert {ended(process) for process in [begun(play), begun(play)]} <= {0, 1}
-    assert ended(begun(play)) == 0
-    assert left() == whole
+    assert {status_of_ended(process) for process in [begun(play), begun(play)]} <= {
+        0,
+        1,
+    }
+    assert status_of_ended(begun(play)) == 0
+    assert left_but_for_costs() == whole

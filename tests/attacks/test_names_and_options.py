@@ -59,8 +59,7 @@ def work(tmp_path, monkeypatch):
 
 
 def refused(capsys: pytest.CaptureFixture, *arguments: str) -> str:
-    """The one line with which a command refuses; nothing but the season file is
-    written."""
+    """The line of the error; nothing but the season file is written."""
     before = everything()
     assert main(list(arguments)) == 2
     said = capsys.readouterr()

@@ -20,8 +20,7 @@ def nnn(scores, bank, k, alpha):
 
 
 def inverted_softmax(scores, bank, beta):
-    """The probability that the item leads back to the query, among those of the
-    bank."""
+    """P(query | item) among the queries of the bank."""
     corrected = []
     for row in scores:
         corrected.append([])
@@ -31,18 +30,16 @@ def inverted_softmax(scores, bank, beta):
     return corrected
 
 
-def first(row):
-    """The best item of a row."""
+def best_item(row):
     return max(range(len(row)), key=lambda item: row[item])
 
 
 def qb_norm(scores, bank, beta):
-    """The dynamic inverted softmax: only of queries whose best item is that of a bank's
-    query."""
-    activation_set = {first(row) for row in bank}
+    # "dynamic": only where the best item is that of a bank's query
+    activation_set = {best_item(row) for row in bank}
     corrected = []
     for row in scores:
-        if first(row) in activation_set:
+        if best_item(row) in activation_set:
             corrected += inverted_softmax([row], bank, beta)
         else:
             corrected.append([float(s) for s in row])
@@ -50,7 +47,6 @@ def qb_norm(scores, bank, beta):
 
 
 def dual_softmax(scores, beta):
-    """Each score times the softmax over all queries of its item."""
     prior = inverted_softmax(scores, scores, beta)
     return [
         [float(s) * p for s, p in zip(row, of, strict=True)]

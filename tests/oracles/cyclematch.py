@@ -24,7 +24,6 @@ from oracles.two_branch import highest
 
 
 def common_scale(x, mean, variance, scale, shift, eps):
-    """Each component minus its mean, all divided by the root of the mean variance."""
     deviation = math.sqrt(sum(variance) / len(variance) + eps)
     return [(value - m) / deviation for value, m in zip(x, mean, strict=True)]
 

@@ -22,8 +22,7 @@ from oracles.layers import affine, batch_norm, cosine, dot, relu
 
 
 def place(words, offset, length):
-    """Ids of a sentence in `length` positions: `offset` zeros, at most `length` words,
-    zeros."""
+    """`offset` zeros, at most `length` words, zeros."""
     kept = list(words[:length])
     return [0] * offset + kept + [0] * (length - offset - len(kept))
 
@@ -85,8 +84,6 @@ def mean(values):
 
 
 def hardest_of_pool(images, group_ids, texts, text_ids):
-    """For every image the index of the text of another image with the highest
-    cosine."""
     chosen = []
     for b in range(len(images)):
         best, best_score = None, -math.inf

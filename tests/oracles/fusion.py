@@ -37,8 +37,7 @@ def weights(scores):
 
 
 def weighted(scores, shares):
-    """The sum of scores, in their precision; `shares` has one row for each of them, one
-    column for each query."""
+    """In the precision of `scores`; `shares` (scores, queries)."""
     fused = np.zeros_like(scores[0])
     for score, share in zip(scores, shares, strict=True):
         for q, row in enumerate(score):
@@ -48,8 +47,8 @@ def weighted(scores, shares):
 
 
 def within_folds(scores, fold_of_image, fold_of_caption, fuse=adaptive):
-    """As if each fold were all there is; pairs of two folds have no score, -inf."""
     shape = scores[0].shape
+    # pairs of two folds have no score
     fused = {"i2t": np.full(shape, -np.inf), "t2i": np.full(shape[::-1], -np.inf)}
     for fold in sorted(set(fold_of_image)):
         images, captions = np.ix_(fold_of_image == fold, fold_of_caption == fold)

@@ -25,7 +25,7 @@ STEP = Decimal("1e-20")
 
 
 def log_density(x, laplacian, location, scale):
-    """Of one number under one density; floats or decimals."""
+    """`x` and the parameters are floats or decimals."""
     if isinstance(x, Decimal):
         logarithm, root = Decimal.ln, (2 * PI).sqrt()
     else:
@@ -37,7 +37,7 @@ def log_density(x, laplacian, location, scale):
 
 
 def joint(word, mixture):
-    """Prior times the density of a word under each component."""
+    """Prior x density, by component."""
     exact = isinstance(word[0], Decimal)
     prior, laplacian, location, scale = mixture
     result = []
@@ -52,7 +52,6 @@ def joint(word, mixture):
 
 
 def log_likelihood(words, mixture):
-    """Sum over words of log p(x)."""
     total = 0
     for word in words:
         evidence = sum(joint(word, mixture))
@@ -67,8 +66,7 @@ def posterior(word, mixture):
 
 
 def weighted_median(values, weights):
-    """The least value that minimises the weighted sum of distances; every value is
-    tried."""
+    """Every value is tried."""
     best, least = None, math.inf
     for candidate in sorted(values):
         distance = 0.0
@@ -131,8 +129,7 @@ def slope(x, laplacian, scale, of_scale):
 
 
 def fisher_information(laplacian, scale, of_scale):
-    """Expected square of that slope, by integrating one half of a symmetric
-    function."""
+    """E[slope^2], integrated over one half: it is symmetric."""
 
     def integrand(x):
         density = math.exp(log_density(x, laplacian, 0.0, scale))
@@ -159,8 +156,7 @@ def gradient(words, mixture, part, k, d):
 
 
 def fisher_vector(words, mixture):
-    """Gradient over the root of the Fisher information: all locations, then all
-    scales."""
+    """Gradient / sqrt(Fisher information): locations, then scales."""
     prior, laplacian, location, scale = mixture
     result = []
     for part in (1, 2):

@@ -47,7 +47,6 @@ def cosine(x, y):
 
 
 def sigmoid(x):
-    """Logistic function of a number."""
     return 1.0 / (1.0 + math.exp(-x))
 
 

@@ -26,20 +26,19 @@ def places(scores, relevant):
     """
     wanted = {int(item) for item in relevant}
     if not wanted:
-        raise ValueError("a query has no relevant item")
+        raise ValueError("no relevant item")
     order = sorted(
         range(len(scores)), key=lambda item: (-float(scores[item]), item in wanted)
     )
     return [place for place, item in enumerate(order) if item in wanted]
 
 
-def ranks(scores, relevant):
-    """The best of these places for each query."""
+def best_ranks(scores, relevant):
     return [places(scores[q], relevant[q])[0] for q in range(len(scores))]
 
 
 def recall_at(ranks, k):
-    """Percentage of queries whose best relevant item is among the first k."""
+    """In percent."""
     hits = 0
     for rank in ranks:
         if rank < k:
@@ -48,7 +47,6 @@ def recall_at(ranks, k):
 
 
 def median_rank(ranks):
-    """Floor of the median zero-based rank, plus 1."""
     order = sorted(ranks)
     middle = len(order) // 2
     if len(order) % 2 == 1:
@@ -67,12 +65,11 @@ def mean_rank(ranks):
 
 
 def shares(values, bins, low, high):
-    """Share of the values in each of `bins` equal bins; the last one is closed on the
-    right."""
+    """`bins` equal bins; the last one is closed on the right."""
     counts = [0] * bins
     for value in values:
         if not low <= value <= high:
-            raise ValueError(f"expected a value in [{low}, {high}]; got {value}")
+            raise ValueError(f"{value} is not in [{low}, {high}]")
         place = bins - 1
         for b in range(bins - 1):
             left = low + b * (high - low) / bins

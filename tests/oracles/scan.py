@@ -78,8 +78,8 @@ def attended_sentence(regions, words, lambda1, first_stage=cosines):
 
 
 def attention(regions, words, lambda1, first_stage=cosines):
-    """Weights of the regions for each of n words: thresholded s of a region normalised
-    over the words, then for each word the softmax over the regions (Section 3.1)."""
+    """Section 3.1: s, thresholded, is normalised over the words; then a softmax over
+    the regions for each word."""
     s = first_stage(regions, words)
     s_bar = np.array([unit([positive(value) for value in row]) for row in s])
     return [softmax(column, lambda1) for column in s_bar.T]

@@ -76,7 +76,7 @@ def joint_score(x, y, layers):
 
 
 def logistic(p, z):
-    """One summand of eq. 7, label z +1 or -1."""
+    """Eq. 7, one summand, z +1 or -1."""
     return math.log(1.0 + math.exp(-z * p))
 
 
@@ -119,8 +119,7 @@ def highest(values, k):
 
 
 def image_to_text(images, texts, group_ids, margin, k):
-    """First term of eq. 3, unweighted: triplets (x, y, y'), the mean over B x K
-    slots."""
+    """Eq. 3, first term, unweighted: triplets (x, y, y'), the mean over B x K slots."""
     total = 0.0
     for b in range(len(texts)):
         near = distance(images[b], texts[b])
@@ -133,7 +132,7 @@ def image_to_text(images, texts, group_ids, margin, k):
 
 
 def text_to_image(images, texts, group_ids, margin, k):
-    """Second term of eq. 3, unweighted: triplets (y, x, x'), the mean over B x K
+    """Eq. 3, second term, unweighted: triplets (y, x, x'), the mean over B x K
     slots."""
     total = 0.0
     for b in range(len(texts)):

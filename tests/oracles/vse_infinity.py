@@ -4,8 +4,7 @@ import math
 
 
 def position(place, size):
-    """Sine and cosine of the place at `size` / 2 rates, in turn; the first place is
-    0."""
+    """Sine, cosine at `size` / 2 rates, in turn; the first place is 0."""
     numbers = []
     for pair in range(size // 2):
         angle = place / 10000 ** (2 * pair / size)
@@ -23,8 +22,7 @@ def weights(states, score, temperature):
 
 
 def pooled(vectors, theta):
-    """For each dimension the values, the greatest first, times the weights of their
-    places."""
+    """Sorted values times weights of places, by dimension."""
     result = []
     for d in range(len(vectors[0])):
         values = sorted((vector[d] for vector in vectors), reverse=True)

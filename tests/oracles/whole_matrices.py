@@ -26,19 +26,20 @@ def by_query(direction: str, matrix_IC: np.ndarray) -> np.ndarray:
 
 
 def best_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
-    """Rank of each query's best relevant item, (Q,); ties count against the query."""
+    """(Q,); ties count against the query."""
     best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(axis=1, keepdims=True)
     return ((scores_QG >= best_Q1) & ~relevant_QG).sum(axis=1)
 
 
 def optimistic_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
-    """The same if ties counted for the query: the gap shows how much ties matter."""
+    """(Q,); ties count for the query."""
     best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(axis=1, keepdims=True)
     return ((scores_QG > best_Q1) & ~relevant_QG).sum(axis=1)
 
 
-def ranks(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, Ranks]:
-    """Of all relevant items, by direction; `scores` have one row per query."""
+def ranks_by_way(
+    scores: dict[str, np.ndarray], relevant_IC: np.ndarray
+) -> dict[str, Ranks]:
     return {
         way: ranks_of(scores_QG, by_query(way, relevant_IC))
         for way, scores_QG in scores.items()
@@ -48,7 +49,6 @@ def ranks(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, R
 def fold_ranks(
     scores: dict[str, np.ndarray], relevant_IC: np.ndarray, relevance: Relevance
 ) -> dict[str, Ranks]:
-    """Ranks of every query within its own fold (MSCOCO 1K)."""
     in_fold_IC = np.equal.outer(relevance.fold_of_image, relevance.fold_of_caption)
     return {
         way: ranks_of(scores_QG, by_query(way, relevant_IC), by_query(way, in_fold_IC))
@@ -57,17 +57,14 @@ def fold_ranks(
 
 
 def tie_gap(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, float]:
-    """How much a metric would gain if ties counted for the method instead of against
-    it."""
     optimistic = {
         way: optimistic_ranks(scores_QG, by_query(way, relevant_IC))
         for way, scores_QG in scores.items()
     }
-    return metrics.tie_metrics(ranks(scores, relevant_IC), optimistic)
+    return metrics.tie_metrics(ranks_by_way(scores, relevant_IC), optimistic)
 
 
 def support(matched: np.ndarray, unmatched: np.ndarray) -> tuple[float, float]:
-    """Smallest range that contains both samples, widened if all scores are equal."""
     both = matched, unmatched
     low, high = min(float(np.min(x)) for x in both), max(float(np.max(x)) for x in both)
     return distribution_overlap.widened(low, high)

@@ -24,9 +24,11 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return
-    query, items = "a caption", "image"
+    query = "a caption"
+    items = "image"
     if "i2t" in board.ways:
-        query, items = "an image", "caption"
+        query = "an image"
+        items = "caption"
     left_out = sum(map(len, settings.values())) - len(timed)
     yield ReportFigure(
         name="cost",
@@ -51,12 +53,14 @@ def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
         if seconds:
             trainings[row] = seconds
     with style.drawing():
-        figure, (left, right) = style.panels(2, columns=2, head=0, row=4.2)
-        right.sharey(left)
-        for axes, times in ((left, trainings), (right, queries)):
+        panels = style.panels(2, columns=2, head=0, row=4.2)
+        figure, (training_axes, query_axes) = panels
+        query_axes.sharey(training_axes)
+        for axes, times in ((training_axes, trainings), (query_axes, queries)):
             points = [(time, row.mean("rsum")) for row, time in times.items()]
+            line = np.reshape(front(points), (-1, 2))
             look = {"color": style.GREY, "linewidth": 5, "alpha": 0.25, "zorder": 1}
-            axes.plot(*np.reshape(front(points), (-1, 2)).T, **look)
+            axes.plot(*line.T, **look)
             handles = []
             for row, point in zip(times, points, strict=True):
                 colour, marker, dash = style_of[row]
@@ -64,12 +68,13 @@ def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
                 face = colour if dash == style.DASHES[0] else "white"
                 look = {"color": colour, "fmt": marker, "markerfacecolor": face}
                 deviation = stdev(values) if len(values) > 1 else None
-                handles += axes.errorbar(*point, deviation, capsize=3, **look).lines[:1]
+                bar = axes.errorbar(*point, deviation, capsize=3, **look)
+                handles += bar.lines[:1]
             if times:
                 style.log_scale(axes.xaxis, list(times.values()))
             axes.margins(0.1)
-        left.set(xlabel="seconds to train", ylabel="rsum on test")
-        right.set(xlabel="milliseconds of a query")
+        training_axes.set(xlabel="seconds to train", ylabel="rsum on test")
+        query_axes.set(xlabel="milliseconds of a query")
         style.legend_below(figure, handles, [row.title for row in rows])
     return figure
 

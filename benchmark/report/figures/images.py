@@ -105,8 +105,9 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     lines = [captions[start : start + 3] for start in range(0, len(captions), 3)]
     longest = [len(tokenise(line[-1])) for line in lines]
     heights = [AROUND + WORD * count for count in longest]
+    size = (style.WIDTH, 0.4 + sum(heights))
     with style.drawing():
-        figure = Figure(figsize=(style.WIDTH, 0.4 + sum(heights)), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         layout = {"height_ratios": heights, "sharex": True, "squeeze": False}
         grid = figure.subplots(len(lines), len(lines[0]), **layout)
         for axes in grid.flat[len(captions) :]:
@@ -144,14 +145,15 @@ def attention(
         for axes in grid:
             axes.set_axis_off()
         grid[0].imshow(small, interpolation="none")
+        edges = (-0.5, width - 0.5, height - 0.5, -0.5)
         for axes, word, of_word in zip(grid[1:], of_text, weights, strict=False):
             axes.imshow(small, interpolation="none")
-            brightness = of_word.reshape(side, side) / max(of_word.max(), 1e-12)
+            highest = of_word.max()
+            brightness = of_word.reshape(side, side) / max(highest, 1e-12)
             veil = np.zeros((side, side, 4))
             veil[..., 3] = DARKEST * (1 - brightness)
-            edges = (-0.5, width - 0.5, height - 0.5, -0.5)
             axes.imshow(veil, extent=edges, interpolation="none")
-            title = f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}"
+            title = f"{style.shown(word, 16, lines=2)}\n{highest:.2f}"
             axes.set_title(title, fontsize=8)
     return figure
 
@@ -168,19 +170,23 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
         return
     regions = data.regions.iloc[data.split("test").region_rows]
     truths = regions[CORNERS].to_numpy(np.float64)
-    boxes = np.stack([truths, *(row.samples["p2r_boxes"] for row in rows)], axis=1)
-    missed = np.flatnonzero(iou(boxes[:, 1], truths) < CORRECT_IOU)
+    chosen = [row.samples["p2r_boxes"] for row in rows]
+    boxes = np.stack([truths, *chosen], axis=1)
+    overlap_of_best = iou(boxes[:, 1], truths)
+    missed = np.flatnonzero(overlap_of_best < CORRECT_IOU)
     files = data.images.set_index("image_id")["file"]
     titles = [row.title for row in rows]
     missed_by_best = f"phrases that {titles[0]} misses"
-    kinds = [("", "phrases", np.arange(len(regions)))]
-    kinds.append(("missed", missed_by_best, missed))
+    kinds = [
+        ("", "phrases", np.arange(len(regions))),
+        ("missed", missed_by_best, missed),
+    ]
     for part, which, numbers in kinds:
         located = []
         for number in evenly(numbers, PHRASES):
-            image = _opened(inputs, files[regions["image_id"].iloc[number]])
-            phrase = regions["phrase"].iloc[number]
-            located.append(Located(phrase, image, boxes[number]))
+            region = regions.iloc[number]
+            image = _opened(inputs, files[region["image_id"]])
+            located.append(Located(region["phrase"], image, boxes[number]))
         if located:
             listed = "; ".join(each.phrase for each in located)
             yield ReportFigure(

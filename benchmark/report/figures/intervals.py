@@ -19,15 +19,14 @@ NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
 CUT_SHORT = Look(title="not converged", colour=GREY, face="white")
 WHOLE = (float("-inf"), float("inf"))  # of an axis
+NOT_BETTER = Look(title="not better by the margin", colour=ORANGE, marker="p")
 LOOKS = {
     Conclusion.HOLDS: Look(title="holds", colour=GREEN),
     Conclusion.REVERSED: Look(title="reversed", colour=ORANGE, marker="X"),
     Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=BLUE, marker="d"),
     Conclusion.BETTER: Look(title="does not hold: better", colour=ORANGE, marker="^"),
     Conclusion.WORSE: Look(title="does not hold: worse", colour=ORANGE, marker="v"),
-    Conclusion.NOT_BETTER: Look(
-        title="not better by the margin", colour=ORANGE, marker="p"
-    ),
+    Conclusion.NOT_BETTER: NOT_BETTER,
     Conclusion.UNDECIDED: Look(title="undecided", colour=GREY, marker="s"),
 }
 MARGIN = Look(title="margin of the claim", colour=GREY, marker="|", size=11)
@@ -37,11 +36,12 @@ PRINTED = Look(title="printed in the paper", colour="black", marker="D", face="n
 def leaderboard(inputs: FigureInputs) -> Iterator[ReportFigure]:
     if len(inputs.board.ranked) > 1:
         lines = leaderboard_lines(inputs.board)
+        ends = f"from {lines[0].label} to {lines[-1].label}"
         yield ReportFigure(
             name="ranking",
             figure=intervals(lines, band="not significantly different from the best"),
-            alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with its "
-            f"{PERCENT} interval, from {lines[0].label} to {lines[-1].label}",
+            alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with "
+            f"its {PERCENT} interval, {ends}",
         )
 
 
@@ -73,8 +73,8 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
         yield ReportFigure(
             name="claims",
             figure=intervals(lines, verticals=[0]),
-            alt=f"{inputs.board.title}: {len(lines)} comparisons of the claims, each with the "
-            f"difference, its {PERCENT} interval and the printed one",
+            alt=f"{inputs.board.title}: {len(lines)} comparisons of the claims, each "
+            f"with the difference, its {PERCENT} interval and the printed one",
         )
 
 

@@ -30,61 +30,81 @@ QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
 def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    known = filter(None, map(inputs.board.row, LOSSES))
+    board = inputs.board
+    known = filter(None, map(board.row, LOSSES))
     rows = [row for row in known if row.played and row.has_scores]
     if rows:
-        printed = printed_overlaps()
-        titles = []
-        for row in rows:
-            measured = f"S {row.mean('overlap_s'):.4f}"
-            matched = f"mean of P {row.mean('mean_matched'):.3f}"
-            unmatched = f"of Q {row.mean('mean_unmatched'):z.3f}"
-            titles.append(
-                f"{style.shown(row.title, 44)}\n"
-                f"{measured} (paper {printed[row.preset]:.4f})\n{matched}, {unmatched}"
-            )
-        histograms = [row.played[0].scores.histograms for row in rows]
-        yield ReportFigure(
-            name="losses",
-            figure=densities(titles, histograms, [limits(histograms)] * len(rows)),
-            alt=f"{inputs.board.title}: densities of scores by loss",
-            caption="After Fig. 5, where S falls from ranking loss to instance loss to both. Drawn "
-            "are the scores of the first seed; numbers are means over all.",
-        )
-    row = inputs.board.row(INSTANCE)
+        yield _losses(board.title, rows)
+    row = board.row(INSTANCE)
     if row and {"correlation_before", "correlation_after"} <= row.samples.keys():
-        before = row.samples["correlation_before"]
-        after = row.samples["correlation_after"]
-        matrices = {
-            "before training: input features": before,
-            "after: embeddings": after,
-        }
-        labels = ("image", "image", "Pearson correlation")
-        first, last = off_diagonal(before), off_diagonal(after)
-        yield ReportFigure(
-            name="correlations",
-            figure=style.matrix_panels(matrices, labels, "RdBu_r", -1),
-            alt=f"{inputs.board.title}, {row.title}: Pearson correlation of images",
-            caption="After Fig. 4b, where the features of two images are less correlated after "
-            f"training. Here the mean |r| off the diagonal goes from {first:.3f} to {last:.3f}: "
-            f"{'it recurs' if last < first else 'it does not recur'}. Standardised features are "
-            f"hardly correlated to begin with. Seed {row.samples_seed}.",
-        )
+        yield _correlations(board.title, row)
     history = row.played[0].history if row and row.played else None
     if history is not None and {*BRANCHES.values()} <= {*history}:
-        losses = history.set_index("epoch")[[*BRANCHES.values()]]
-        is_half = losses < losses.iloc[0] / 2
-        image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
-        yield ReportFigure(
-            name="branches",
-            figure=branch_losses(losses),
-            alt=f"{inputs.board.title}, {row.title}: instance loss of both branches by epoch",
-            caption="After Fig. 8, where the classification error of the image CNN falls before "
-            "that of the text CNN; drawn is the loss of each, as no record has its error. It has "
-            f"halved in {_epoch(image)} for images and in {_epoch(text)} for texts: "
-            f"{'it recurs' if image < text else 'it does not recur'}. Seed "
-            f"{row.played[0].record.seed}.",
-        )
+        yield _branches(board.title, row, history)
+
+
+def _losses(title: str, rows: Sequence[Row]) -> ReportFigure:
+    """Fig. 5, for each loss."""
+    printed = printed_overlaps()
+    titles = []
+    for row in rows:
+        measured = f"S {row.mean('overlap_s'):.4f}"
+        matched = f"mean of P {row.mean('mean_matched'):.3f}"
+        unmatched = f"of Q {row.mean('mean_unmatched'):z.3f}"
+        head = style.shown(row.title, 44)
+        overlap = f"{measured} (paper {printed[row.preset]:.4f})"
+        titles.append(f"{head}\n{overlap}\n{matched}, {unmatched}")
+    histograms = [row.played[0].scores.histograms for row in rows]
+    return ReportFigure(
+        name="losses",
+        figure=densities(titles, histograms, [limits(histograms)] * len(rows)),
+        alt=f"{title}: densities of scores by loss",
+        caption="After Fig. 5, where S falls from ranking loss to instance loss to "
+        "both. Drawn are the scores of the first seed; numbers are means over all.",
+    )
+
+
+def _correlations(title: str, row: Row) -> ReportFigure:
+    """Fig. 4b."""
+    before = row.samples["correlation_before"]
+    after = row.samples["correlation_after"]
+    matrices = {
+        "before training: input features": before,
+        "after: embeddings": after,
+    }
+    labels = ("image", "image", "Pearson correlation")
+    first = off_diagonal(before)
+    last = off_diagonal(after)
+    return ReportFigure(
+        name="correlations",
+        figure=style.matrix_panels(matrices, labels, "RdBu_r", -1),
+        alt=f"{title}, {row.title}: Pearson correlation of images",
+        caption="After Fig. 4b, where the features of two images are less correlated "
+        "after training. Here the mean |r| off the diagonal goes from "
+        f"{first:.3f} to {last:.3f}: {_recurs(last < first)}. Standardised features "
+        f"are hardly correlated to begin with. Seed {row.samples_seed}.",
+    )
+
+
+def _branches(title: str, row: Row, history: pd.DataFrame) -> ReportFigure:
+    """Fig. 8."""
+    losses = history.set_index("epoch")[[*BRANCHES.values()]]
+    is_half = losses < losses.iloc[0] / 2
+    image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
+    return ReportFigure(
+        name="branches",
+        figure=branch_losses(losses),
+        alt=f"{title}, {row.title}: instance loss of both branches by epoch",
+        caption="After Fig. 8, where the classification error of the image CNN falls "
+        "before that of the text CNN; drawn is the loss of each, as no record has its "
+        f"error. It has halved in {_epoch(image)} for images and in {_epoch(text)} for "
+        f"texts: {_recurs(image < text)}. Seed {row.played[0].record.seed}.",
+    )
+
+
+def _recurs(is_same: bool) -> str:
+    """Whether what the paper shows is there, too."""
+    return "it recurs" if is_same else "it does not recur"
 
 
 def printed_overlaps() -> dict[str, float]:
@@ -123,7 +143,8 @@ def branch_losses(losses: pd.DataFrame) -> Figure:
 def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
     rows = list(filter(None, map(board.row, MAPPED)))
-    maps, distances = {}, []
+    maps = {}
+    distances = []
     for row in rows:
         for name, points in row.samples.items():
             if name.startswith(MAP):
@@ -134,10 +155,12 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
         yield ReportFigure(
             name="spaces",
             figure=space_maps(maps),
-            alt=f"{board.title}: t-SNE maps of images and captions, pairs joined, in each space",
-            caption="After Fig. 6.4, where matched pairs lie close together. Median distance of a "
-            f"pair here, as a share of that of unmatched ones: {'; '.join(distances)}. "
-            f"It recurs where this is far below 1. Seed {rows[0].samples_seed}.",
+            alt=f"{board.title}: t-SNE maps of images and captions, pairs joined, in "
+            "each space",
+            caption="After Fig. 6.4, where matched pairs lie close together. Median "
+            "distance of a pair here, as a share of that of unmatched ones: "
+            f"{'; '.join(distances)}. It recurs where this is far below 1. Seed "
+            f"{rows[0].samples_seed}.",
         )
     for row in map(board.row, FUSIONS):
         if row and "weights_i2t" in row.samples:
@@ -155,8 +178,8 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
             name="similarity",
             figure=style.matrix_panels(matrices, labels, "cividis", 0),
             alt=f"{board.title}: scores of a few images and a caption of each",
-            caption="After Fig. 6.6, where matched pairs, which are the diagonal, have greater "
-            f"scores than unmatched ones. Seed {rows[0].samples_seed}.",
+            caption="After Fig. 6.6, where matched pairs, which are the diagonal, have "
+            f"greater scores than unmatched ones. Seed {rows[0].samples_seed}.",
         )
 
 
@@ -175,12 +198,15 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
         name="curves",
         part=row.preset,
         figure=score_curves(curves, members),
-        alt=f"{title}, {row.title}: scores of a few queries, sorted, and the weight of each score",
-        caption="After Fig. 6.5, where the score with the smallest area under its curve has the "
-        f"largest weight. Seed {row.samples_seed}.",
+        alt=f"{title}, {row.title}: scores of a few queries, sorted, and the weight of "
+        "each score",
+        caption="After Fig. 6.5, where the score with the smallest area under its "
+        f"curve has the largest weight. Seed {row.samples_seed}.",
     )
+    low, high = MIDDLE
     both = np.concatenate(list(weights.values()), axis=1)
-    share = float(np.mean((both >= MIDDLE[0]) & (both <= MIDDLE[1])))
+    is_inside = (both >= low) & (both <= high)
+    share = float(np.mean(is_inside))
     spreads = []
     for member, of_member in zip(members, both, strict=True):
         spread = f"{of_member.mean():.2f} ± {of_member.std():.2f}"
@@ -191,10 +217,10 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
         part=row.preset,
         figure=weight_histograms(by_query, members),
         alt=f"{title}, {row.title}: histograms of the adaptive weights of all queries",
-        caption=f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. "
-        f"Here {100 * share:.0f}% do: {'it recurs' if share > 0.5 else 'it does not recur'}. "
-        f"Mean and standard deviation over the queries: {', '.join(spreads)}. By Eq. 6.10 a "
-        "weight says how small the positive area of a score is, not how well it ranks. Seed "
+        caption=f"After Fig. 6.7, where most weights lie between {low} and {high}. Here "
+        f"{100 * share:.0f}% do: {_recurs(share > 0.5)}. Mean and standard deviation "
+        f"over the queries: {', '.join(spreads)}. By Eq. 6.10 a weight says how small "
+        "the positive area of a score is, not how well it ranks. Seed "
         f"{row.samples_seed}.",
     )
 
@@ -202,9 +228,12 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
 def nearness(points: np.ndarray) -> float:
     """Of a map (2N, 2), images first: the median distance of matched pairs, divided by
     that of unmatched ones."""
-    distances = cdist(*np.split(points, 2))
-    is_matched = np.eye(len(points) // 2, dtype=bool)
-    return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
+    images, captions = np.split(points, 2)
+    distances = cdist(images, captions)
+    is_matched = np.eye(len(images), dtype=bool)
+    matched = np.median(distances[is_matched])
+    unmatched = np.median(distances[~is_matched])
+    return float(matched / unmatched)
 
 
 def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:

@@ -45,7 +45,9 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     rows = [row for row in inputs.board.ranked if row.has_scores]
     if not rows:
         return
-    titles, histograms, ranges = [], [], []
+    titles = []
+    histograms = []
+    ranges = []
     for row in rows[:MOST]:
         titles.append(f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}")
         histogram = row.played[0].scores.histograms

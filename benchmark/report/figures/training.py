@@ -47,7 +47,7 @@ def training_curves(board: Board) -> Figure:
     with drawing():
         figure = Figure(figsize=(WIDTH, HEIGHT * len(groups)), layout="constrained")
         grid = figure.subplots(len(groups), 2, squeeze=False)
-        for (left, right), rows in zip(grid, groups, strict=True):
+        for (loss_axes, rsum_axes), rows in zip(grid, groups, strict=True):
             handles = []
             for row in rows:
                 history = history_of(row)
@@ -57,19 +57,21 @@ def training_curves(board: Board) -> Figure:
                 thin = history[:: 1 + len(history) // POINTS]
                 marker = "." if len(history) == 1 else ""
                 look = {"color": colour, "linestyle": dash, "marker": marker}
-                left.plot(thin["epoch"], thin["loss"], **look)
-                handles += right.plot(thin["epoch"], thin["val_rsum"], **look)
+                loss_axes.plot(thin["epoch"], thin["loss"], **look)
+                handles += rsum_axes.plot(thin["epoch"], thin["val_rsum"], **look)
                 point = (selected["epoch"], selected["val_rsum"])
-                right.plot(*point, "o", color=colour, markersize=7)
+                rsum_axes.plot(*point, "o", color=colour, markersize=7)
             losses = pd.concat([history_of(row)["loss"] for row in rows])
             if 0 < WIDE * losses.min() < losses.max():
-                log_scale(left.yaxis, losses)
-            method = shown(PurePosixPath(rows[0].method).stem, 40)  # own ones are files
-            left.set_title(f"{method}: training loss", loc="left")
-            right.set_title(f"{method}: validation rsum", loc="left")
+                log_scale(loss_axes.yaxis, losses)
+            name = PurePosixPath(rows[0].method).stem  # own ones are files
+            method = shown(name, 40)
+            loss_axes.set_title(f"{method}: training loss", loc="left")
+            rsum_axes.set_title(f"{method}: validation rsum", loc="left")
             titles = [shown(row.title, TITLE) for row in rows]
-            right.legend(handles, titles, loc="center left", bbox_to_anchor=(1.01, 0.5))
-            for axes in (left, right):
+            place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+            rsum_axes.legend(handles, titles, **place)
+            for axes in (loss_axes, rsum_axes):
                 axes.xaxis.set_major_locator(MaxNLocator(integer=True))
                 axes.set_xlabel("epoch")
     return figure

@@ -22,7 +22,8 @@ SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retriev
 
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
-    retrieval, localisation = board.retrieval, board.localisation
+    retrieval = board.retrieval
+    localisation = board.localisation
     drawn = dict.fromkeys((*SECTIONS, "phrases"), "")
     page = f"datasets/{board.dataset}.md"
     if retrieval.ranked:
@@ -30,7 +31,8 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         for section in SECTIONS:
             drawn[section] = figures.section(section, inputs, board.dataset, page)
     if localisation.ranked:
-        inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
+        inputs = FigureInputs(board=localisation)
+        stem = f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
     seen = [captions_seen(board, row) for row in board.ranked]
@@ -70,8 +72,10 @@ def tie_gap(board: Board) -> float | None:
     for row in board.ranked:
         for outcome in row.played:
             for way in board.ways:
-                gaps.append(outcome.record.metrics.get(f"{way}_r1_tie_gap"))
-    return max((gap for gap in gaps if gap is not None), default=None)
+                gap = outcome.record.metrics.get(f"{way}_r1_tie_gap")
+                if gap is not None:
+                    gaps.append(gap)
+    return max(gaps, default=None)
 
 
 def overlap_and_rsum(board: Board) -> RankCorrelation | None:
@@ -79,7 +83,8 @@ def overlap_and_rsum(board: Board) -> RankCorrelation | None:
     correction changes S and no model. None of few rows."""
     rows = [row for row in board.ranked if row.has_scores and not is_corrected(row)]
     overlaps = [row.mean(result_tables.S) for row in rows]
-    rsums, methods = [row.mean("rsum") for row in rows], [row.method for row in rows]
+    rsums = [row.mean("rsum") for row in rows]
+    methods = [row.method for row in rows]
     return rank_correlation(overlaps, rsums, methods)
 
 
@@ -96,12 +101,15 @@ def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
     for table in tables:
         for letters in table.frame.get("flags", []):
             shown.update(letters or "")
-    known = flags.NAMES.items()
-    parts = [", ".join(f"{letter} {name}" for letter, name in known if letter in shown)]
-    shared = ", ".join(flags.NAMES[letter] for letter in of_all)
+    parts = []
+    for letter, name in flags.NAMES.items():
+        if letter in shown:
+            parts.append(f"{letter} {name}")
+    texts = [", ".join(parts)] if parts else []
+    shared = [flags.NAMES[letter] for letter in of_all]
     if shared:
-        parts.append(f"all rows: {shared}")
-    return "; ".join(filter(None, parts))
+        texts.append(f"all rows: {', '.join(shared)}")
+    return "; ".join(texts)
 
 
 def spread_of(board: Board) -> dict:
@@ -111,8 +119,10 @@ def spread_of(board: Board) -> dict:
         return {}
     task = board.ranked[0].task
     spread = comparisons.spread_of(board, task, RANKED_BY[task])
+    if len(spread.pool) < 2:
+        return {}
     has_own = spread.prior is not None and not isinf(spread.prior.freedom)
-    return {"of": spread, "has_own": has_own} if len(spread.pool) > 1 else {}
+    return {"of": spread, "has_own": has_own}
 
 
 def _twins(board: Board) -> dict:
@@ -140,11 +150,16 @@ def _features(board: Board) -> list[str]:
     """The features that were used, and by which methods: a line each."""
     methods: dict[str, set[str]] = {}
     for outcome in board.outcomes:
-        images, text = outcome.record.image_features, outcome.record.text_features
+        images = outcome.record.image_features
+        text = outcome.record.text_features
         weights = images.get("weights", {}).get("file", "unknown")
         encoder = images.get("encoder", "unknown")
-        parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
-        parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
+        parts = []
+        if "vocabulary" in text:
+            parts.append(f"{text['vocabulary']} words")
+        for key in ("encoder", "vectors"):
+            if key in text:
+                parts.append(str(text[key]))
         words = ", ".join(parts) or "never read"
         used = f"Images: {encoder}, weights: {weights}. Text: {words}"
         methods.setdefault(used, set()).add(outcome.record.method)

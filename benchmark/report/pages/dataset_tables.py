@@ -20,7 +20,8 @@ SHARED = {  # field of the card's leakage -> what it counts
 def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
     """The tables of a dataset by name, those for export among them; without rows:
     nothing."""
-    retrieval, localisation = board.retrieval, board.localisation
+    retrieval = board.retrieval
+    localisation = board.localisation
     all_items = {}
     for way in board.ways:
         all_items[f"{way}_all"] = result_tables.of_all_items(retrieval, way)
@@ -66,7 +67,8 @@ def tuning(params: Params, board: Board) -> Table:
 def leakage(card: dict) -> Table:
     """What occurs in more than one split, and how many items of each split have such a
     twin."""
-    shared, lines = card["leakage"], []
+    shared = card["leakage"]
+    lines = []
     for name, what in SHARED.items():
         if "items" not in shared:
             break

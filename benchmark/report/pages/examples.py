@@ -69,31 +69,42 @@ class ExamplePlace:
     thumbnails: str  # subfolder of that folder
     page: str
 
+    def section(self, name: str, inputs: FigureInputs) -> str:
+        """Markdown of the figures of a section, which are drawn."""
+        dataset = inputs.board.dataset
+        return self.figures.section(name, inputs, dataset, self.page)
+
 
 def _by_task(params: Params, board: Board, place: ExamplePlace) -> dict[str, str]:
     data = prepared_tables.read(board.dataset)
-    if (data.images["file"].iloc[data.split("test").image_rows] == "").any():
+    rows = data.split("test").image_rows
+    files = data.images["file"].iloc[rows]
+    if (files == "").any():
         sentence = "There are no images to look at: the dataset came as features."
         return dict.fromkeys({row.task for row in board.ranked}, sentence)
     open_image = raw_dataset(params, board.dataset).pictures()
     mains = {paper.main for paper in papers().values()}
     sections: dict[str, str] = {}
     if board.retrieval.ranked:
-        inputs = FigureInputs(board=board.retrieval, data=data, open_image=open_image)
-        kept = [row for row in board.retrieval.ranked if row.played[0].retrieved]
+        of_task = board.retrieval
+        inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
+        kept = [row for row in of_task.ranked if row.played[0].retrieved]
         galleries = []
         for row in kept:
             if row is kept[0] or row.preset in mains:
                 galleries.append((row, gallery(inputs, row.played[0], place)))
-        drawn = place.figures.section("examples", inputs, board.dataset, place.page)
         sections["retrieval"] = filled(
-            "examples.md.j2", galleries=galleries, figures=drawn
+            "examples.md.j2",
+            galleries=galleries,
+            figures=place.section("examples", inputs),
         )
     if board.localisation.ranked:
         of_task = board.localisation
         inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
-        drawn = place.figures.section("phrases", inputs, board.dataset, place.page)
-        sections["localisation"] = filled("phrases.md.j2", figures=drawn)
+        sections["localisation"] = filled(
+            "phrases.md.j2",
+            figures=place.section("phrases", inputs),
+        )
     return sections
 
 
@@ -102,10 +113,13 @@ def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
     split = inputs.data.split("test")
     texts_C = inputs.data.captions["text"].iloc[split.caption_rows].map(escaped)
     texts_C = texts_C.to_numpy()
-    retrieved, preset = outcome.retrieved, outcome.record.preset
+    retrieved = outcome.retrieved
+    preset = outcome.record.preset
     name = f"{preset}-found"
-    by_image, by_caption = [], []  # rows of the two tables
-    for query, result in chosen(outcome.ranks("i2t")) if "i2t" in retrieved else ():
+    image_queries = chosen(outcome.ranks("i2t")) if "i2t" in retrieved else []
+    by_image = []  # rows of the first table
+    by_caption = []  # of the second
+    for query, result in image_queries:
         captions = retrieved["i2t"][query][:SHOWN]
         is_own = split.group_of_caption[captions] == split.group_of_image[query]
         listed = []
@@ -145,7 +159,8 @@ class Thumbnails:
 def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) -> str:
     """Markdown of thumbnails, with the first caption of each image as alternative
     text; saves the file unless another gallery did."""
-    data, split = inputs.data, inputs.data.split("test")
+    data = inputs.data
+    split = inputs.data.split("test")
     path = place.figures.folder / place.thumbnails / f"{shown.file}.png"
     if path not in place.figures.written:
         framed = []
@@ -155,7 +170,8 @@ def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) ->
             small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
             colour = GREEN if is_right else "white"
             framed.append(ImageOps.expand(small, FRAME, colour))
-        drawn = Image.new("RGB", (sum(image.width for image in framed), SIDE), "white")
+        width = sum(image.width for image in framed)
+        drawn = Image.new("RGB", (width, SIDE), "white")
         x = 0
         for image in framed:
             drawn.paste(image, (x, 0))
@@ -176,14 +192,20 @@ def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:
     A hit has rank 0. Both kinds are evenly spaced over the queries, and not picked by
     hand.
     """
-    hits = evenly(np.flatnonzero(ranks == 0), each)
-    misses = evenly(np.flatnonzero(ranks > 0), each)
-    results = [(query, "hit") for query in hits]
-    return results + [(query, f"miss: {ranks[query] + 1}") for query in misses]
+    results = []
+    for query in evenly(np.flatnonzero(ranks == 0), each):
+        results.append((query, "hit"))
+    for query in evenly(np.flatnonzero(ranks > 0), each):
+        results.append((query, f"miss: {ranks[query] + 1}"))
+    return results
 
 
 def evenly(rows: Sequence[int], count: int) -> list[int]:
     """`count` of the rows, each from the middle of its share; all of them if there are
     fewer."""
     count = min(count, len(rows))
-    return [int(rows[(2 * i + 1) * len(rows) // (2 * count)]) for i in range(count)]
+    kept = []
+    for number in range(count):
+        middle = (2 * number + 1) * len(rows) // (2 * count)
+        kept.append(int(rows[middle]))
+    return kept

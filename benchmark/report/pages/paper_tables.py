@@ -27,12 +27,15 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
     """A whole table as a paper prints it for a place, rows of others included, with
     what this board has for the paper's own rows: the means of the trainings with their
     intervals, whether they can be compared, and else why there is nothing."""
-    printed, lines, ids = paper.tables[number], [], []
+    printed = paper.tables[number]
+    lines = []
+    ids = []
     for row in printed.rows:
         if place not in row.numbers:
             continue
         measured = board.row(row.preset) if row.preset else None
-        comparable, remark = None, row.note or row.unplayed
+        comparable = None
+        remark = row.note or row.unplayed
         if measured and measured.played:
             comparable = _comparable(obstacles(paper, board, measured, place))
         elif measured:
@@ -41,15 +44,16 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
             remark = "not run in this season"
         line = {"row": row.label, "setting": row.setting}
         for column, value in printed.numbers(row, place).items():
-            form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
+            metric = METRICS[column]
+            form = f".{printed.decimals(column)}f" if metric.decimals else "g"
             reference = Number(value=value, form=form)
             cell = Number()
             # the papers' rsum is of both directions
             is_half = column == "rsum" and len(board.ways) == 1
             if measured and not is_half:
-                metric = claims.metric_at(board, place, column)
-                cell = measured_cell(board, measured, metric)
-            line[METRICS[column].heading] = replace(cell, printed=reference)
+                name = claims.metric_at(board, place, column)
+                cell = measured_cell(board, measured, name)
+            line[metric.heading] = replace(cell, printed=reference)
         line |= {"comparable": comparable, "remark": remark or None}
         lines.append(line)
         ids.append(row.preset or "")
@@ -99,7 +103,8 @@ def _narrow(table: Table) -> Table:
     once, in the title; whether a row is comparable, in its label, if rows differ."""
     frame = table.frame
     heads = _shown_heads(frame)
-    cells, title = frame[heads], table.title
+    cells = frame[heads]
+    title = table.title
     intervals = [cell for cell in cells.to_numpy().flat if cell.low is not None]
     if {cell.note for cell in intervals} == {DAGGER}:
         cells = cells.map(lambda cell: replace(cell, note=""))

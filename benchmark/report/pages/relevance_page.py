@@ -69,7 +69,8 @@ def pairs(layers: Sequence[BoardLayer], way: str) -> Table:
 def recall(layers: Sequence[BoardLayer], way: str, k: int) -> Table:
     """R@K of every row by each layer with its bounds, and by `own` on its queries, once
     where they are the same; the best by `own` first."""
-    metric, first = f"{way}_r{k}", layers[0]
+    metric = f"{way}_r{k}"
+    first = layers[0]
     presets = [row.preset for row in first.here.rows]
     presets.sort(key=lambda preset: -first.own.row(preset).mean(metric))
     titles = [first.here.row(preset).title for preset in presets]
@@ -141,13 +142,15 @@ def verdicts(layers: Sequence[BoardLayer]) -> Table:
     lines: dict[tuple[str, str], dict] = {}
     for layer in layers:
         for claim, judged in layer.judged_claims.items():
-            own, here = judged.own.conclusion, judged.here.conclusion
+            own = judged.own.conclusion
+            by_layer = judged.here.conclusion
             new = {"claim": statement(judged.own), "own": own}
             line = lines.setdefault(claim, new)
             line[layer.name] = SAME
-            if own != here:
+            if own != by_layer:
                 moves = [f"[{low:+.1f}, {high:+.1f}]" for low, high in judged.steps]
-                line[layer.name] = f"{here}; own {own}; adds {', '.join(moves)}"
+                added = f"adds {', '.join(moves)}"
+                line[layer.name] = f"{by_layer}; own {own}; {added}"
     names = [layer.name for layer in layers]
 
     def is_same(line: dict) -> bool:

@@ -53,8 +53,10 @@ def leaderboard(board: Board) -> Table:
     metrics = _leaderboard_metrics(board, task)
     columns = metric_cells(board, board.ranked, metrics)
     main = METRICS[metrics[0]].heading
-    is_compared, of_all = comparisons.is_compared(board), shared_flags(board)
-    lines, ids = [], []
+    is_compared = comparisons.is_compared(board)
+    of_all = shared_flags(board)
+    lines = []
+    ids = []
     ranks = comparisons.rank_intervals(board)
     for index, (row, ends) in enumerate(zip(board.ranked, ranks, strict=True)):
         own = [letter for letter in _letters(board, row) if letter not in of_all]
@@ -100,15 +102,19 @@ def first_page(board: Board) -> Table:
     best ones, up to SHOWN, the last of them for the best own method; and all external
     ones."""
     table = leaderboard(board)
-    best = {row.method: row for row in reversed(board.ranked)}
-    ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
-    shown, own = ordered[:SHOWN], [row for row in board.ranked if row.is_own]
+    best_of: dict[str, Row] = {}  # of each method
+    for row in board.ranked:
+        best_of.setdefault(row.method, row)
+    best = list(best_of.values())
+    others = [row for row in board.ranked if row not in best]
+    shown = [*best, *others][:SHOWN]
+    own = [row for row in board.ranked if row.is_own]
     if own and own[0] not in shown:
         shown[-1] = own[0]
     shown += [row for row in board.ranked if row.is_external]
-    kept = {row.preset for row in shown}
+    kept = [row.preset for row in shown]
     frame = table.frame.drop(columns=["seeds"], errors="ignore")
-    return Table(table.title, frame[[preset in kept for preset in frame.index]])
+    return Table(table.title, frame[frame.index.isin(kept)])
 
 
 def of_direction(board: Board, way: str) -> Table:
@@ -116,7 +122,9 @@ def of_direction(board: Board, way: str) -> Table:
     embed text."""
     metrics = [*table_metrics(way), *(LIMITS if way == "p2r" else ())]
     rows = [row for row in board.ranked if row.values(metrics[0])]
-    return _of_rows(f"{board.title}: {way}", rows, metric_cells(board, rows, metrics))
+    return _table_of_rows(
+        f"{board.title}: {way}", rows, metric_cells(board, rows, metrics)
+    )
 
 
 def of_all_items(board: Board, way: str) -> Table:
@@ -133,7 +141,8 @@ def of_all_items(board: Board, way: str) -> Table:
     for metric in metrics:
         cells = [mean(comparisons.values(row, metric), 1) for row in rows]
         columns[METRICS[metric].heading] = cells
-    return _of_rows(f"{board.title}: {way}, all relevant items", rows, columns)
+    title = f"{board.title}: {way}, all relevant items"
+    return _table_of_rows(title, rows, columns)
 
 
 def folds(board: Board) -> Table:
@@ -154,11 +163,10 @@ def folds(board: Board) -> Table:
             by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
             cells.append(mean(list(map(fmean, by_fold)), 1))
         columns[METRICS[metric].heading] = cells
-    columns[f"{PERCENT} of rsum"] = [
-        interval_of(board, row, "fold_rsum") for row in rows
-    ]
+    intervals = [interval_of(board, row, "fold_rsum") for row in rows]
+    columns[f"{PERCENT} of rsum"] = intervals
     title = f"{board.title}: means of {board.folds} folds of test"
-    return _of_rows(title, rows, columns)
+    return _table_of_rows(title, rows, columns)
 
 
 def overlaps(board: Board) -> Table:
@@ -166,17 +174,18 @@ def overlaps(board: Board) -> Table:
     range."""
     rows = [row for row in board.ranked if row.has_scores]
     columns = metric_cells(board, rows, OF_SCORES)
-    columns[f"{PERCENT} of S"] = [
-        interval_of(board, row, S, decimals=3) for row in rows
-    ]
-    columns["range"] = []
+    intervals = []
+    ranges = []
     for row in rows:
-        low, high = zip(*row.values("overlap_range"), strict=True)
-        columns["range"].append(f"{min(low):.3g} to {max(high):.3g}")
-    return _of_rows(f"{board.title}: overlap of the scores", rows, columns)
+        intervals.append(interval_of(board, row, S, decimals=3))
+        lows, highs = zip(*row.values("overlap_range"), strict=True)
+        ranges.append(f"{min(lows):.3g} to {max(highs):.3g}")
+    columns[f"{PERCENT} of S"] = intervals
+    columns["range"] = ranges
+    return _table_of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
-def _of_rows(
+def _table_of_rows(
     title: str, rows: Sequence[Row], columns: dict[str, Sequence[object]]
 ) -> Table:
     """A table of columns, with the titles of the rows in front."""
@@ -223,11 +232,13 @@ def _memory(row: Row) -> float:
 def _epochs(row: Row) -> str | None:
     """Of the shortest to those of the longest training; None where nothing was
     trained."""
-    epochs = {len(o.history) for o in row.played if o.history is not None}
+    histories = [outcome.history for outcome in row.played]
+    epochs = [len(history) for history in histories if history is not None]
     if not epochs:
         return None
-    ends = sorted({min(epochs), max(epochs)})
-    return " to ".join(map(str, ends))
+    shortest = min(epochs)
+    longest = max(epochs)
+    return f"{shortest} to {longest}" if shortest < longest else str(longest)
 
 
 def _median_time(row: Row, name: str, unit: float) -> Number | None:
@@ -240,9 +251,11 @@ def _median_time(row: Row, name: str, unit: float) -> Number | None:
 def training_seconds(board: Board, row: Row) -> float:
     """Median over the seeds, with the training that it goes on from; of a fusion, of
     all trainings of its members together."""
-    own = median(outcome.training_seconds for outcome in row.played)
+    seconds = median(outcome.training_seconds for outcome in row.played)
     start = board.row(row.declared.start) if row.declared.start else None
-    return own + (training_seconds(board, start) if start and start.played else 0.0)
+    if start and start.played:
+        seconds += training_seconds(board, start)
+    return seconds
 
 
 def query_seconds(row: Row) -> float:
@@ -252,9 +265,11 @@ def query_seconds(row: Row) -> float:
     caption among all images. Median over the seeds.
     """
     record = row.played[0].record
-    encoding, items = "per_caption", record.images
+    encoding = "per_caption"
+    items = record.images
     if "i2t_r1" in record.metrics:
-        encoding, items = "per_image", record.captions
+        encoding = "per_image"
+        items = record.captions
     times = []
     for outcome in row.played:
         seconds = outcome.scoring.seconds
@@ -282,7 +297,8 @@ def of_each_row(board: Board) -> Table:
     """Against which rows nothing is concluded, the other flags of a row but those that
     all rows have, and how many options a season scaled, of a fusion those of its
     members."""
-    of_all, lines = set(shared_flags(board)), []
+    of_all = set(shared_flags(board))
+    lines = []
     other_encoder = flags.OTHER_TEXT_ENCODER
     are_mixed = any(flags.has_flag(board, row, other_encoder) for row in board.ranked)
     for row in sorted(board.ranked, key=lambda row: row.title):
@@ -292,7 +308,8 @@ def of_each_row(board: Board) -> Table:
         for letter in "ND" if is_known else "NDS":
             obstacles[letter] = f"any row ({flags.NAMES[letter]})"
         obstacles["G"] = "rows with the paper's text encoder"
-        blocking, warnings = [], []
+        blocking = []
+        warnings = []
         for letter in letters:
             if letter in obstacles:
                 blocking.append(obstacles[letter])
@@ -350,7 +367,8 @@ def remarks(board: Board) -> Table:
 
 def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. The options of a fusion are those of its members."""
-    record, declared = row.record, row.declared
+    record = row.record
+    declared = row.declared
     pairs = []
     for name in record.scaled:
         if name in record.options:
@@ -432,16 +450,19 @@ def _best_marked(
 ) -> list[Number | None]:
     """Cells with the best marked, and all that print alike; those with a note are never
     the best."""
-    printed = []  # None: is not ranked
+    ranked = []
+    for cell in cells:
+        if cell is not None and not cell.note:
+            ranked.append(round(cell.value, decimals))
+    if not ranked:
+        return list(cells)
+    best = min(ranked) if less_is_better else max(ranked)
+    marked = []
     for cell in cells:
         is_ranked = cell is not None and not cell.note
-        printed.append(round(cell.value, decimals) if is_ranked else None)
-    ranked = [number for number in printed if number is not None]
-    best = (min if less_is_better else max)(ranked, default=None)
-    marked = []
-    for cell, number in zip(cells, printed, strict=True):
-        is_best = number is not None and number == best
-        marked.append(replace(cell, is_best=True) if is_best else cell)
+        if is_ranked and round(cell.value, decimals) == best:
+            cell = replace(cell, is_best=True)
+        marked.append(cell)
     return marked
 
 
@@ -450,9 +471,11 @@ def interval_of(
 ) -> Number | None:
     """The interval of a row for other images and other trainings. Where nothing is
     known of other trainings it is over the test images only, and has a dagger."""
-    ends, note = comparisons.interval(board, row, metric), ""
+    ends = comparisons.interval(board, row, metric)
+    note = ""
     if ends is None:
-        ends, note = comparisons.interval_over_images(board, row, metric), DAGGER
+        ends = comparisons.interval_over_images(board, row, metric)
+        note = DAGGER
     return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 

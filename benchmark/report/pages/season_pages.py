@@ -96,9 +96,11 @@ def _readme(
             if of_task.rows:
                 tasks.append(of_task)
     tasks.sort(key=lambda board: -len(board.ranked))
-    shown, summed_up = [], set()
+    shown = []
+    summed_up = set()
     for board in tasks:
-        task, table = board.rows[0].task, result_tables.first_page(board)
+        task = board.rows[0].task
+        table = result_tables.first_page(board)
         stem = f"{board.dataset}-{task}"
         section = {
             "board": board,
@@ -152,7 +154,8 @@ def _overlap(board: Board, figures: FigureFolder) -> dict:
 def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     """Every claim that was run with its verdict, and why a verdict against a paper may
     be our fault."""
-    shown, tables = [], []
+    shown = []
+    tables = []
     for board in boards:
         ordered = sorted(claim_tests_on(board), key=_order_of_claims)
         inputs = FigureInputs(board=board, claim_tests=ordered)
@@ -192,9 +195,12 @@ def _paper(
 ) -> str:
     """A paper: what became of its headlines, and its tables, printed and measured, by
     number for each board."""
-    paper, page, shown = papers()[name], f"papers/{name}.md", []
+    paper = papers()[name]
+    page = f"papers/{name}.md"
+    shown = []
     for board, by_number in zip(boards, tables, strict=True):
-        stem, inputs = f"{board.dataset}-{name}", FigureInputs(board=board.retrieval)
+        stem = f"{board.dataset}-{name}"
+        inputs = FigureInputs(board=board.retrieval)
         section = {
             "title": board.title,
             "tables": list(chain.from_iterable(by_number.values())),
@@ -234,6 +240,10 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         best = board.localisation.ranked[0]
         bounds = [f"{best.mean(limit):.1f}" for limit in result_tables.LIMITS]
     is_any_run = any(test.verdicts for test in tests)
+    choices = {}
+    for row in leaders:
+        choices[row.task] = choice_of(boards[row.task])
+    answers = [paper_tables.answers(paper, board) for paper in papers().values()]
     return filled(
         "summary.md.j2",
         board=board,
@@ -241,12 +251,12 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         min_queries=MIN_TEST_QUERIES,
         leaders=leaders,
         level=claim_tables.level,
-        choices={of.task: choice_of(boards[of.task]) for of in leaders},
+        choices=choices,
         level_of=level_of,
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
-        comparable=any(() in paper_tables.answers(p, board) for p in papers().values()),
+        comparable=any(() in of_paper for of_paper in answers),
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )

@@ -1,0 +1,38 @@
+"""What the page of a dataset says beside its tables, from made-up boards."""
+
+import pytest
+from made_boards import board, enter_made, row
+
+from benchmark.boards import flags
+from benchmark.boards.boards import QUERIES
+from benchmark.report.pages.dataset_page import few_queries, legend, tie_gap
+from benchmark.report.tables import Table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    enter_made(tmp_path, monkeypatch)
+
+
+def test_a_legend_explains_the_letters_that_tables_show():
+    first, second, third = list(flags.NAMES)[:3]
+    shown = Table.of("T", [{"flags": first + third}, {"flags": None}])
+    plain = Table.of("T", [{"preset": "a"}])
+    names = flags.NAMES
+    assert legend([shown, plain]) == f"{first} {names[first]}, {third} {names[third]}"
+    assert legend([plain], [second]) == f"all rows: {names[second]}"
+    assert legend([plain]) == ""
+
+
+def test_ties_are_told_by_the_largest_gap_of_any_row():
+    gaps = {"i2t_r1_tie_gap": 0.5, "t2i_r1_tie_gap": 2.0}
+    tied = row("a", 0.5, metrics=gaps)
+    assert tie_gap(board(tied, row("b", 0.5))) == 2.0
+    assert tie_gap(board(row("b", 0.5))) is None  # ranks alone do not tell
+
+
+def test_tasks_with_too_few_queries_are_named():
+    made = board(row("a", 0.5))
+    assert few_queries(made) == {}
+    made.card["counts"] = {"test": dict.fromkeys(QUERIES.values(), 9)}
+    assert few_queries(made) == {"retrieval": 9}

@@ -1,0 +1,39 @@
+"""The pages of a season's report."""
+
+import pytest
+from report_seasons import enter_played_season
+
+from benchmark.boards.season_boards import read_boards
+from benchmark.papers.printed_tables import papers
+from benchmark.report.figure_listing import FigureFolder
+from benchmark.report.pages.season_pages import SeasonPages, season_pages
+from benchmark.season.parameters import Params
+
+
+@pytest.fixture
+def params(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+@pytest.fixture
+def pages(params, tmp_path) -> SeasonPages:
+    figures = FigureFolder(tmp_path / "figures")
+    return season_pages(params, read_boards(params), figures)
+
+
+def test_there_is_a_page_for_each_dataset_and_each_paper_that_was_measured(pages):
+    measured = ("scan", "two_branch")
+    expected = {"README.md", "claims.md", "datasets/gated.md", "datasets/open.md"}
+    expected |= {f"papers/{name}.md" for name in measured}
+    assert pages.texts.keys() == expected
+    assert set(measured) < papers().keys()
+
+
+def test_contents_name_the_tables_that_pages_of_papers_show(pages):
+    tables = {page.path: page.tables for page in pages.contents.pages}
+    for name in ("scan", "two_branch"):
+        numbers = tables[f"papers/{name}.md"][name]
+        assert numbers and set(numbers) <= papers()[name].tables.keys()
+        for number in numbers:
+            title = papers()[name].tables[number].title.split(":")[0]
+            assert title in pages.texts[f"papers/{name}.md"].replace("\\", "")
