@@ -1,4 +1,4 @@
-"""The names of all tables of a season."""
+"""Tables of a season, by name."""
 
 import pytest
 from report_seasons import DATASETS, enter_played_season

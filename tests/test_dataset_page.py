@@ -1,4 +1,4 @@
-"""What the page of a dataset says beside its tables, from made-up boards."""
+"""Made-up boards on a dataset's page."""
 
 import pytest
 from made_boards import board, enter_made, row

@@ -1,4 +1,4 @@
-"""The pretraining of the network for drawn scenes, on few pictures."""
+"""Pretraining on few drawings."""
 
 import pytest
 import torch

@@ -131,7 +131,7 @@ def test_of_other_kinds_the_whole_message_is_what_should_be_there():
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(Annotated[list[int], Field(min_length=1)]).validate_python([])
     error = unfit(caught.value, "s.yaml", [])
-    assert error.expected.startswith("List should have at least 1 item")
+    assert error.expected == caught.value.errors()[0]["msg"]
 
 
 # Fields -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where figures of a report are saved, and which page shows which."""
+"""Figures and their pages."""
 
 from pathlib import Path
 

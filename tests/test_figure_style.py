@@ -1,4 +1,4 @@
-"""What all figures share."""
+"""Looks, panels and scales."""
 
 import numpy as np
 import pytest

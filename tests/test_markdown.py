@@ -1,4 +1,4 @@
-"""Markdown of text from anywhere."""
+"""Markdown of any text."""
 
 from benchmark.report.markdown import escaped, inside, one_line, pipe_table
 

@@ -1,4 +1,4 @@
-"""The tables of the page on layers of relevance, from made-up layers."""
+"""Tables of made-up layers."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""The boards of a season, read from its records."""
+"""Boards from records."""
 
 import pytest
 from refusals import refused

@@ -1,4 +1,4 @@
-"""The pages of a season's report."""
+"""Pages of a season."""
 
 import pytest
 from report_seasons import enter_played_season

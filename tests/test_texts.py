@@ -1,4 +1,4 @@
-"""The texts that are encoded, of made-up tables."""
+"""Captions and phrases to encode."""
 
 import pandas as pd
 import pytest

@@ -44,19 +44,20 @@ OFFSET = 0.085  # inches; between the findings of a claim
 SIDE = 0.5  # where a difference stands that has no scale
 PRINTED = Look(title="printed in the paper", colour="black", marker="|")
 NO_SCALE = Look(title="no scale: which side", colour=style.GREY, face="white")
-HOLDS = Look(title="holds in this test", colour=style.GREEN, marker="_")
-NO_DIFFERENCE = Look(title="no difference", colour=style.BLUE, marker="_")
 OPPOSITE = Look(title="fails in this test", colour=style.ORANGE, marker="_")
-UNDECIDED = Look(title="undecided in this test", colour=style.GREY, marker="_")
 POOLED = Look(title="all set-ups together", colour=style.GREY, marker="D", size=7.5)
 LOOKS = {  # of a finding, which may disagree with others of its claim
-    Conclusion.HOLDS: HOLDS,
-    Conclusion.NO_DIFFERENCE: NO_DIFFERENCE,
+    Conclusion.HOLDS: Look(title="holds in this test", colour=style.GREEN, marker="_"),
+    Conclusion.NO_DIFFERENCE: Look(
+        title="no difference", colour=style.BLUE, marker="_"
+    ),
     Conclusion.REVERSED: OPPOSITE,
     Conclusion.BETTER: OPPOSITE,
     Conclusion.WORSE: OPPOSITE,
     Conclusion.NOT_BETTER: OPPOSITE,
-    Conclusion.UNDECIDED: UNDECIDED,
+    Conclusion.UNDECIDED: Look(
+        title="undecided in this test", colour=style.GREY, marker="_"
+    ),
 }
 
 
@@ -154,15 +155,14 @@ def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
 def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     """A claim with all its findings, in no panel yet; those of several set-ups below
     what they say together."""
-    decisive = row.graded.decisive if row.graded else None
-    index = decisive.index if decisive else 0
+    index = row.graded.decisive.index if row.graded else 0
     kind = KINDS[row.claim.parts[index].kind]
     groups = []
-    if decisive and len(decisive.set_ups) > 1:
-        groups.append(pooled_marks(decisive, kind.denies))
+    if row.graded and len(row.graded.decisive.set_ups) > 1:
+        groups.append(pooled_marks(row.graded.decisive, kind.denies))
     for finding in row.findings:
-        compared = finding.compared
-        conclusion = finding.conclusion
+        compared, conclusion = finding.compared, finding.conclusion
+        decisive = row.graded.decisive if row.graded else None
         if decisive and part_of(finding, decisive.index):
             compared = part_of(finding, decisive.index)
             conclusion = compared.conclusion

@@ -76,8 +76,7 @@ def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
 
 def _not_run(claim_test: ClaimTest) -> dict:
     """What a claim that was not run compares, and why it was not."""
-    sentences = []
-    metrics = {}
+    sentences, metrics = [], {}
     for part in claim_test.claim.parts:
         verb = KINDS[part.kind].verb
         sentences.append(f" {verb} ".join(map(title_of, part.presets)))
@@ -91,8 +90,7 @@ def _not_run(claim_test: ClaimTest) -> dict:
 
 def _numbers(verdict: Verdict) -> dict:
     """A comparison for export."""
-    comparison = verdict.comparison
-    decimals = _decimals(verdict)
+    comparison, decimals = verdict.comparison, _decimals(verdict)
     trainings = dict.fromkeys(count for count in comparison.trainings if count)
     line = {
         "compared": compared(verdict),
@@ -134,13 +132,13 @@ def against_papers(
 def counted(claim_tests: Sequence[ClaimTest]) -> str:
     """How many claims that count hold, fail and are open: "holds 1, undecided 2"."""
     numbers = counts(claim_tests)
-    count_of = {
+    told = {
         "holds": numbers[Conclusion.HOLDS],
         "fails": sum(numbers[conclusion] for conclusion in FAILED),
         "undecided": numbers[Conclusion.UNDECIDED],
         "not run": numbers[Conclusion.NOT_RUN],
     }
-    return ", ".join(f"{word} {count}" for word, count in count_of.items() if count)
+    return ", ".join(f"{word} {count}" for word, count in told.items() if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:

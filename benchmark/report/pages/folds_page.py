@@ -53,8 +53,8 @@ def board_of_all(official: Board, folds: Board) -> Board:
     """Of the rows that have a result on all folds, the official one as one more."""
     rows = []
     for row in folds.rows:
-        official_row = official.row(row.preset)
-        if official_row and official_row.played:
+        there = official.row(row.preset)
+        if there and there.played:
             rows.append(row)
     return replace(folds, rows=rows, fold_boards=(official, *folds.fold_boards))
 
@@ -173,9 +173,7 @@ def differences_table(
     differences: Sequence[DifferenceOverFolds], every: Board
 ) -> Table:
     """A row for each part of a claim; `every` is the board of all folds."""
-    count = len(every.fold_boards)
-    lines = []
-    last = None
+    count, lines, last = len(every.fold_boards), [], None
     for difference in differences:
         name = statement(difference.claim)
         if len(difference.claim.verdicts) > 1:
