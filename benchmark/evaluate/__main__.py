@@ -48,9 +48,10 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
-from benchmark.scoring.model_scores import Encoded, ScoreStream
+from benchmark.scoring.model_scores import Encoded
 from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance, relevance_of_test
+from benchmark.scoring.score_stream import ScoreStream
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
@@ -279,7 +280,7 @@ def _asked(
             pairs = zip(stream.members, banks, strict=True)
             mixed = [_with_queries(way, member, bank) for member, bank in pairs]
             of_bank = ScoreStream(mixed, fusion.mean)
-        asked_of[way] = _asked_of(way, stream), _asked_of(way, of_bank)
+        asked_of[way] = Asked.of(way, stream), Asked.of(way, of_bank)
     return asked_of
 
 
@@ -300,13 +301,6 @@ def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
         caption_order=bank.caption_order,
         first_caption=bank.first_caption,
     )
-
-
-def _asked_of(way: str, stream: ScoreStream) -> Asked:
-    member = stream.members[0]
-    images, captions = len(member.image_order), len(member.caption_order)
-    queries, items = (images, captions) if way == "i2t" else (captions, images)
-    return Asked(way, queries, items, stream)
 
 
 # Phrases and proposals ----------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""Scores of images with captions, tile by tile, of one model or of several as one
+score, or of embeddings. Knows no torch."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from benchmark.core.command_line import ProgressBar
+from benchmark.core.errors import UserError
+from benchmark.data.rank_keys import I2T, RankKey
+from benchmark.scoring.equal_items import EqualScores
+from benchmark.scoring.ranking import Tile, spans
+
+Fuse = Callable[..., dict[RankKey, np.ndarray]]  # scores (r, c), rows, columns -> fused
+
+STREAM_TILE = 512, 1024  # images and captions
+# of the machine: MB of scores in memory, beside the encodings
+MEMORY = "REMATCH_MEMORY"
+DEFAULT_MEMORY = "512"
+
+
+class Member(Protocol):
+    """What computes scores of a split, whose items it has in an order of its own."""
+
+    image_order: np.ndarray  # (I,) the image of each of its rows
+    caption_order: np.ndarray  # (C,)
+    # (I,) for each row the first one that is the same image
+    first_image: np.ndarray
+    first_caption: np.ndarray  # (C,)
+    parts: Sequence[str]  # the scores that count, by name
+    seconds: dict[str, float]  # per item of each kind
+
+    def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """(r, c) of each part, of some of its rows."""
+
+
+class ScoreStream:
+    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
+    iteration is a pass over all of them. During the first one, `observers` are called
+    with each score's number and its tile, and what a model takes for a pair is added to
+    its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
+    score do not depend on the memory that is allowed. Scores that fit into it stay
+    there for the next pass; others are computed again. Items that a model is given as
+    equals have equal scores."""
+
+    def __init__(self, members: Sequence[Member], fuse: Fuse) -> None:
+        self.members, self.fuse = members, fuse
+        self.observers: list[Callable[[int, Tile], None]] = []
+        self.equals: list[EqualScores] = []
+        for member in members:
+            for _ in member.parts:
+                firsts = member.first_image, member.first_caption
+                self.equals.append(EqualScores(*firsts, STREAM_TILE))
+        self.count = len(self.equals)  # of scores
+        allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
+        # that is no failure of a method
+        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
+            place = f"{MEMORY} of the environment"
+            raise UserError(place, "a number of MB", repr(allowed), "correct it")
+        self.allowed = 1e6 * float(allowed)  # bytes
+        # images and captions
+        self.shape = len(members[0].image_order), len(members[0].caption_order)
+        self.pairs = prod(self.shape)
+        self.kept: list[list[np.ndarray]] = []
+        self.is_first = True
+
+    def __iter__(self) -> Iterator[Tile]:
+        first = self.members[0]
+        grid = list(product(*map(spans, self.shape, STREAM_TILE)))
+        shown = ProgressBar(grid, desc="score", unit="tile", leave=False)
+        for number, (rows, columns) in enumerate(shown):
+            if number < len(self.kept):
+                parts = self.kept[number]
+            else:
+                parts = self._scored(rows, columns)
+            if number == len(self.kept) and self._has_room(parts):
+                self.kept.append(parts)
+            images = first.image_order[rows]
+            captions = first.caption_order[columns]
+            for part, scores in enumerate(parts if self.is_first else ()):
+                for observe in self.observers:
+                    observe(part, Tile(images, captions, {I2T: scores}))
+            fused = self.fuse(parts, rows=images, columns=captions)
+            yield Tile(images, captions, fused)
+        self.is_first = False
+
+    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """All scores (r, c) of a tile."""
+        parts = []
+        for member in self.members:
+            started = perf_counter()
+            parts += member.scores(rows, columns)
+            if self.is_first:
+                spent = (perf_counter() - started) / self.pairs
+                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
+        of_parts = zip(self.equals, parts, strict=True)
+        return [equals.level(scores, rows, columns) for equals, scores in of_parts]
+
+    def _has_room(self, parts: list[np.ndarray]) -> bool:
+        """Whether all scores, of the types of these, fit into the memory."""
+        of_pair = sum(scores.itemsize for scores in parts)
+        return of_pair * self.pairs <= self.allowed
