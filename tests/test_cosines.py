@@ -20,7 +20,7 @@ from benchmark.scoring.relevance import LayerPairs, Relevance
 IMAGES, EACH, SIZE = 45, 3, 7
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 CAPTIONS = len(OWNER)
-TILES = [(1, 5), (8, 16), (13, 64), (512, 1024)]
+TILES = [(2, 16), (8, 16), (13, 64), (512, 1024)]
 GIVEN = {name: {"beta": 4.0} for name in GRIDS} | {"nnn": {"k": 3, "alpha": 0.7}}
 
 

@@ -38,21 +38,21 @@ class EqualScores:
     ) -> None:
         self.images = _Equals(first_image, tile[0])
         self.captions = _Equals(first_caption, tile[1])
-        # (r, captions that have later equals)
-        self.kept_columns = np.empty((0, 0), np.float32)
+        # (r, captions that have later equals), of one row of tiles after the other
+        self.kept_columns = np.empty((0, 0))
         # (images that have later equals, C)
-        self.kept_rows = np.empty((0, 0), np.float32)
+        self.kept_rows = np.empty((0, 0))
 
     def level(self, scores: np.ndarray, rows: slice, columns: slice) -> np.ndarray:
         """Scores (r, c) of some images and captions, those of equal ones made equal."""
         if self.captions.are_all_different and self.images.are_all_different:
             return scores
         scores = scores.copy()
-        if columns.start == 0:
-            shape = len(scores), self.captions.count
+        shape = len(scores), self.captions.count
+        if self.kept_columns.shape != shape:
             self.kept_columns = np.empty(shape, scores.dtype)
-        if rows.start == 0 and columns.start == 0:
-            shape = self.images.count, len(self.captions.first)
+        shape = self.images.count, len(self.captions.first)
+        if self.kept_rows.shape != shape:
             self.kept_rows = np.empty(shape, scores.dtype)
         places, kept = self.captions.to_keep(columns)
         self.kept_columns[:, kept] = scores[:, places]
@@ -84,6 +84,7 @@ class _Equals:
         self.has_later[kept] = True
         self.place = np.full(len(first), -1)
         self.place[kept] = np.arange(self.count)
+        self.tiles_with_later = np.unique(kept // tile)
 
     def to_keep(self, items: slice) -> tuple[np.ndarray, np.ndarray]:
         """Of some items those that later ones repeat: where they are, and where they

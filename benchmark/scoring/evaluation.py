@@ -27,6 +27,7 @@ from benchmark.scoring.ranking import (
     Tile,
     localisation_ranks,
     of_direction,
+    tiles_of_right_pairs,
 )
 from benchmark.scoring.relevance import (
     LayerPairs,
@@ -99,7 +100,7 @@ def of_retrieval(
     i2t = counts.get(I2T) or LayerRanks(I2T, relevance.own(I2T))
     seen = _first_pass(tiles, {i2t, *counts.values()}, relevance.size)
     matched_M = i2t.score_QR[i2t.is_there_QR].astype(seen.precision)
-    unmatched = seen.total - float(matched_M.sum(dtype=np.float64))
+    total_matched = float(matched_M.sum(dtype=np.float64))
     if seen.is_coarse:  # for bins between scores, or for their range
         matched_M = matched_M.astype(np.float64)
     distributions = Distributions(matched_M, (seen.low, seen.high), relevance.size)
@@ -111,7 +112,7 @@ def of_retrieval(
         images_M,
         matched_M,
     )
-    best = {}
+    total, best = 0.0, {}
     for way in ways:
         groups_of_way = groups if way == "i2t" else groups[::-1]
         best[way] = BestItems(*groups_of_way, TOP)
@@ -120,13 +121,14 @@ def of_retrieval(
             count.add(tile)
         for way, items in best.items():
             items.add(*of_direction(way, tile, tile.of(RankKey(way))))
+        total += float(tile.of(I2T).sum(dtype=np.float64))
         scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
         matched = i2t.places(tile.rows, tile.columns)
         bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
         for observe in observers:
             observe(tile, tile.of(I2T))
-    mean_unmatched = unmatched / max(relevance.size - len(matched_M), 1)
+    mean_unmatched = (total - total_matched) / max(relevance.size - len(matched_M), 1)
     ranks = {key: count.ranks for key, count in counts.items()}
     optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
     measured = _rank_metrics(ranks, optimistic, relevance)
@@ -148,7 +150,6 @@ class _Seen:
 
     low: float
     high: float
-    total: float
     precision: np.dtype
 
     @property
@@ -163,19 +164,26 @@ def _first_pass(
 ) -> _Seen:
     """Let all counts see the scores. Raises RefusedError for scores that are not
     finite."""
-    low, high, total = np.inf, -np.inf, 0.0
+    extremes = tiles.extremes() if hasattr(tiles, "extremes") else None
+    if extremes is not None:
+        for tile in tiles_of_right_pairs(tiles, counts):
+            for count in counts:
+                count.see(tile)
+        return _Seen(*extremes, tile.of(I2T).dtype)
+    low, high = np.inf, -np.inf
     bad = Counter()  # by the ranks that scores count for
     for tile in tiles:
+        ends = {}
         for key, scores in tile.scores.items():
-            bad[key] += np.count_nonzero(~np.isfinite(scores))
-        scores = tile.of(I2T)
-        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-        total += float(scores.sum(dtype=np.float64))
+            ends[key] = float(scores.min()), float(scores.max())
+            if not np.isfinite(ends[key]).all():
+                bad[key] += np.count_nonzero(~np.isfinite(scores))
+        low, high = min(low, ends[I2T][0]), max(high, ends[I2T][1])
         for count in counts:
             count.see(tile)
     for count in filter(None, bad.values()):
         raise RefusedError(f"{count} of {pairs} scores are NaN or infinite")
-    return _Seen(low, high, total, scores.dtype)
+    return _Seen(low, high, tile.of(I2T).dtype)
 
 
 def _rank_metrics(

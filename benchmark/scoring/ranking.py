@@ -31,6 +31,7 @@ from benchmark.scoring.ties import TiedItems, stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
+FEW = 0.25  # share of queries from which on a copy of their scores costs too much
 NO_ITEM = 2**62
 NO_RELEVANT = "every query needs at least one relevant item"
 
@@ -131,14 +132,20 @@ class LayerRanks:
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
         queries, _, scores_QG = of_direction(self.key.direction, tile, scores)
-        if not (is_asked := self.counts[queries] > 0).all():
-            queries, scores_QG = queries[is_asked], scores_QG[is_asked]
+        is_asked_Q = self.counts[queries] > 0
+        lowest_Q = self.score_QR[queries].min(
+            1, where=self.is_there_QR[queries], initial=np.inf
+        )
+        is_reached_Q = scores_QG.max(1) >= lowest_Q.astype(scores_QG.dtype)
+        if is_reached_Q.mean() < FEW:
+            is_asked_Q &= is_reached_Q  # the others count nothing here
+        queries, scores_QG = queries[is_asked_Q], _rows(scores_QG, is_asked_Q)
         for n in range(self.counts[queries].max(initial=0)):
             has_nth = self.counts[queries] > n
-            some = slice(None) if has_nth.all() else has_nth  # without a copy
-            nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
-            is_before = stands_before(scores_QG[some], nth_Q1)
-            self.reached_QR[queries[some], n] += _trues(is_before)
+            with_nth = queries[has_nth]
+            nth_Q1 = self.score_QR[with_nth, n, None].astype(scores_QG.dtype)
+            is_before = stands_before(_rows(scores_QG, has_nth), nth_Q1)
+            self.reached_QR[with_nth, n] += _trues(is_before)
         best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
         self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
 
@@ -161,6 +168,15 @@ class LayerRanks:
         others_QR.sort(1)  # the best first
         ranks_QR = others_QR + np.arange(others_QR.shape[1])
         return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
+
+
+def _rows(scores_QG: np.ndarray, is_kept_Q: np.ndarray) -> np.ndarray:
+    """The scores of some queries, in the layout of all: transposed ones stay so."""
+    if is_kept_Q.all():
+        return scores_QG  # without a copy
+    if scores_QG.flags.c_contiguous:
+        return scores_QG[is_kept_Q]
+    return scores_QG.T[:, is_kept_Q].T
 
 
 def _trues(mask_QG: np.ndarray) -> np.ndarray:
@@ -199,6 +215,23 @@ def ranks_of(
     return ranks.ranks
 
 
+def tiles_of_right_pairs(
+    tiles: Iterable[Tile], counts: Iterable[LayerRanks]
+) -> Iterable[Tile]:
+    """The tiles that `see` must be called with: those with right pairs, where a stream
+    has them alone; else all of them."""
+    if not hasattr(tiles, "holding"):
+        return tiles
+    images, captions = [], []
+    for count in counts:
+        pairs = count.nth.nonzero()
+        if count.key.direction == "t2i":
+            pairs = pairs[::-1]
+        images.append(pairs[0])
+        captions.append(pairs[1])
+    return tiles.holding(np.concatenate(images), np.concatenate(captions))
+
+
 def direction_ranks(tiles: Iterable[Tile], relevance: Relevance) -> dict[str, Ranks]:
     """Ranks of a whole split by `own`, in both directions, from tiles that pass twice.
 
@@ -207,11 +240,11 @@ def direction_ranks(tiles: Iterable[Tile], relevance: Relevance) -> dict[str, Ra
     counts = {}
     for key in map(RankKey, ("i2t", "t2i")):
         counts[key.direction] = LayerRanks(key, relevance.own(key))
-    for tile in tiles:
-        check_finite(tile.of(I2T))
+    for tile in tiles_of_right_pairs(tiles, counts.values()):
         for count in counts.values():
             count.see(tile)
     for tile in tiles:
+        check_finite(tile.of(I2T))
         for count in counts.values():
             count.add(tile)
     return {way: count.ranks for way, count in counts.items()}
@@ -281,6 +314,10 @@ class BestItems:
         if np.isneginf(least_Q).any() and len(items) > count:
             of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
             least_Q = np.maximum(least_Q, of_tile_Q)
+        is_touched_Q = scores_QG.max(1) >= least_Q
+        if is_touched_Q.mean() < FEW:
+            queries, least_Q = queries[is_touched_Q], least_Q[is_touched_Q]
+            scores_QG = _rows(scores_QG, is_touched_Q)
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))

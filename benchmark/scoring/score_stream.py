@@ -34,6 +34,7 @@ class Member(Protocol):
     first_image: np.ndarray
     first_caption: np.ndarray  # (C,)
     parts: Sequence[str]  # the scores that count, by name
+    precision: np.dtype  # of these
     seconds: dict[str, float]  # per item of each kind
 
     def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
@@ -63,46 +64,81 @@ class ScoreStream:
         if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
             place = f"{MEMORY} of the environment"
             raise UserError(place, "a number of MB", repr(allowed), "correct it")
-        self.allowed = 1e6 * float(allowed)  # bytes
         # images and captions
         self.shape = len(members[0].image_order), len(members[0].caption_order)
         self.pairs = prod(self.shape)
+        size = sum(each.precision.itemsize * len(each.parts) for each in members)
+        self.keeps = size * self.pairs <= 1e6 * float(allowed)
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 
     def __iter__(self) -> Iterator[Tile]:
-        first = self.members[0]
-        grid = list(product(*map(spans, self.shape, STREAM_TILE)))
-        shown = ProgressBar(grid, desc="score", unit="tile", leave=False)
-        for number, (rows, columns) in enumerate(shown):
+        for number, (rows, columns) in enumerate(shown(grid(self.shape))):
             if number < len(self.kept):
                 parts = self.kept[number]
             else:
-                parts = self._scored(rows, columns)
-            if number == len(self.kept) and self._has_room(parts):
+                parts = self._scored(rows, columns, is_timed=self.is_first)
+            if self.keeps and number == len(self.kept):
                 self.kept.append(parts)
-            images = first.image_order[rows]
-            captions = first.caption_order[columns]
+            tile = self._fused(rows, columns, parts)
             for part, scores in enumerate(parts if self.is_first else ()):
                 for observe in self.observers:
-                    observe(part, Tile(images, captions, {I2T: scores}))
-            fused = self.fuse(parts, rows=images, columns=captions)
-            yield Tile(images, captions, fused)
+                    observe(part, Tile(tile.rows, tile.columns, {I2T: scores}))
+            yield tile
         self.is_first = False
 
-    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
+    def holding(self, images: np.ndarray, captions: np.ndarray) -> Iterator[Tile]:
+        """Not a pass, but the tiles that hold some of these pairs, (P,) each, and those
+        whose scores equal items take over."""
+        first = self.members[0]
+        down, across = map(spans, self.shape, STREAM_TILE)
+        is_needed = np.zeros((len(down), len(across)), bool)
+        row_of_image = first.image_order.argsort()
+        row_of_caption = first.caption_order.argsort()
+        block_P = row_of_image[images] // STREAM_TILE[0]
+        is_needed[block_P, row_of_caption[captions] // STREAM_TILE[1]] = True
+        for equals in self.equals:
+            is_needed[equals.images.tiles_with_later] = True
+            is_needed[:, equals.captions.tiles_with_later] = True
+        cells = zip(grid(self.shape), is_needed.flat, strict=True)
+        for rows, columns in shown([cell for cell, needed in cells if needed]):
+            yield self._fused(rows, columns, self._scored(rows, columns))
+
+    def extremes(self) -> tuple[float, float] | None:
+        """The lowest and the highest score, where a member tells them for less than a
+        pass."""
+        member = self.members[0]
+        if self.keeps or self.count > 1 or not hasattr(member, "extremes"):
+            return None
+        return member.extremes()
+
+    def _scored(
+        self, rows: slice, columns: slice, is_timed: bool = False
+    ) -> list[np.ndarray]:
         """All scores (r, c) of a tile."""
         parts = []
         for member in self.members:
             started = perf_counter()
             parts += member.scores(rows, columns)
-            if self.is_first:
+            if is_timed:
                 spent = (perf_counter() - started) / self.pairs
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
         of_parts = zip(self.equals, parts, strict=True)
         return [equals.level(scores, rows, columns) for equals, scores in of_parts]
 
-    def _has_room(self, parts: list[np.ndarray]) -> bool:
-        """Whether all scores, of the types of these, fit into the memory."""
-        of_pair = sum(scores.itemsize for scores in parts)
-        return of_pair * self.pairs <= self.allowed
+    def _fused(self, rows: slice, columns: slice, parts: list[np.ndarray]) -> Tile:
+        images = self.members[0].image_order[rows]
+        captions = self.members[0].caption_order[columns]
+        fused = self.fuse(parts, rows=images, columns=captions)
+        return Tile(images, captions, fused)
+
+
+def grid(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
+    """The tiles of so many images and captions, from left to right, then from top to
+    bottom."""
+    return list(product(*map(spans, shape, STREAM_TILE)))
+
+
+def shown(tiles: list[tuple[slice, slice]]) -> Iterator[tuple[slice, slice]]:
+    """These tiles, with a bar of progress."""
+    return iter(ProgressBar(tiles, desc="score", unit="tile", leave=False))
