@@ -175,9 +175,9 @@ def write_rsicd(folder: Path, count: int = 30) -> None:
     Path("my pets/dataset_rsicd.json").write_text(text)
 
 
-@pytest.mark.parametrize("folder", ["", "RSICD_images"])
-def test_rsicd_becomes_a_season(folder, capsys):
-    write_rsicd(Path(folder))
+@pytest.mark.parametrize("beside", ["", "RSICD_images"])
+def test_rsicd_becomes_a_season(beside, capsys):
+    write_rsicd(Path(beside))
     assert main(["init", "my pets"]) == 0
     printed = capsys.readouterr().out
     assert "30 images, 140 captions" in printed
