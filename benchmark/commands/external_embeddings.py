@@ -73,7 +73,7 @@ def of_embeddings(
     image_vectors, caption_vectors = vectors
     _check_pair(image_vectors, caption_vectors, captions)
     notes += notes_on_equal_captions(data, caption_vectors, captions)
-    stream = cosine_stream(image_vectors, caption_vectors)
+    stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
         tiles = _corrected(stream, data.card["ways"], correction, banks)
         result = of_test_split(tiles, data)

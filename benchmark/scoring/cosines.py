@@ -12,17 +12,21 @@ from benchmark.core.errors import UserError
 from benchmark.scoring import fusion
 from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.ranking import spans
-from benchmark.scoring.score_stream import ScoreStream, grid, shown
+from benchmark.scoring.score_stream import ScoreStream
 
 ROWS_AT_ONCE = 4096  # of embeddings in double precision
+CAPTIONS_AT_ONCE = 256  # of a tile: products in double precision stay in cache
 # Rows of a product are a multiple of it: the last ones of others have kernels of their
 # own, which may add in another order.
 WHOLE_KERNELS = 64
 
 
-def cosine_stream(images: np.ndarray, captions: np.ndarray) -> ScoreStream:
-    """The cosines of unit vectors (I, F) and (C, F)."""
-    return ScoreStream([Cosines(images, captions)], fusion.mean)
+def cosine_stream(
+    images: np.ndarray, captions: np.ndarray, keeps: bool = False
+) -> ScoreStream:
+    """The cosines of unit vectors (I, F) and (C, F); whether they are kept for further
+    passes, where they fit into the memory."""
+    return ScoreStream([Cosines(images, captions)], fusion.mean, keeps)
 
 
 class Cosines:
@@ -30,7 +34,7 @@ class Cosines:
     precision and rounded to that of the vectors, so that equal cosines are equal
     wherever their rows stand. Equal vectors stand side by side."""
 
-    parts = ("",)
+    parts, range = ("",), (-1.0, 1.0)
 
     def __init__(self, images: np.ndarray, captions: np.ndarray) -> None:
         self.images, self.captions = images, captions
@@ -40,40 +44,14 @@ class Cosines:
 
     def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
         """(r, c) of some images and captions in their orders."""
-        products = self._products(rows, columns, np.float64)
-        return [products.astype(self.precision)]
-
-    def extremes(self) -> tuple[float, float]:
-        """The lowest and the highest cosine, for half of the time of all: products in
-        single precision tell the tiles that may hold them."""
-        tiles = grid((len(self.images), len(self.captions)))
-        low_T, high_T = np.empty((2, len(tiles)))
-        for number, (rows, columns) in enumerate(shown(tiles)):
-            products = self._products(rows, columns, np.float32)
-            low_T[number], high_T[number] = products.min(), products.max()
-        # a bound for sums of products of unit vectors, twice: of both that are compared
-        size = self.images.shape[1]
-        apart = 2 * (size + 4) * np.finfo(np.float32).eps
-        may_hold_T = (low_T <= low_T.min() + apart) | (high_T >= high_T.max() - apart)
-        low, high = np.inf, -np.inf
-        is_first_I = self.first_image == np.arange(len(self.images))
-        is_first_C = self.first_caption == np.arange(len(self.captions))
-        for number in np.flatnonzero(may_hold_T):
-            rows, columns = tiles[number]
-            (scores,) = self.scores(rows, columns)
-            scores = scores[is_first_I[rows]][:, is_first_C[columns]]
-            low = min(low, float(scores.min(initial=np.inf)))
-            high = max(high, float(scores.max(initial=-np.inf)))
-        return low, high
-
-    def _products(
-        self, rows: slice, columns: slice, precision: type[np.floating]
-    ) -> np.ndarray:
-        """(r, c), summed in this precision."""
         images, captions = self.image_order[rows], self.caption_order[columns]
-        x = for_product(self.images[images], precision)
-        y = for_product(self.captions[captions], precision)
-        return (x @ y.T)[: len(images), : len(captions)]
+        x = for_product(self.images[images], np.float64)
+        scores = np.empty((len(images), len(captions)), self.precision)
+        for some in spans(len(captions), CAPTIONS_AT_ONCE):
+            y = for_product(self.captions[captions[some]], np.float64)
+            count = some.stop - some.start
+            scores[:, some] = (x @ y.T)[: len(images), :count]
+        return [scores]
 
 
 def for_product(vectors: np.ndarray, precision: type[np.floating]) -> np.ndarray:

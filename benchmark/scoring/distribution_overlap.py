@@ -277,7 +277,8 @@ class Distributions:
     def histograms(self) -> Histograms:
         """After all tiles: for figures."""
         self._count()
-        matched = np.histogram(self.matched_M, self.fine_edges)[0]
+        ends = self.fine_edges[[0, -1]]  # rounding beyond a cosine's range
+        matched = np.histogram(np.clip(self.matched_M, *ends), self.fine_edges)[0]
         unmatched = self._unmatched(self.fine_edges)
         return Histograms(self.fine_edges.astype(np.float64), matched, unmatched)
 

@@ -164,12 +164,11 @@ def _first_pass(
 ) -> _Seen:
     """Let all counts see the scores. Raises RefusedError for scores that are not
     finite."""
-    extremes = tiles.extremes() if hasattr(tiles, "extremes") else None
-    if extremes is not None:
+    if getattr(tiles, "range", None):
         for tile in tiles_of_right_pairs(tiles, counts):
             for count in counts:
                 count.see(tile)
-        return _Seen(*extremes, tile.of(I2T).dtype)
+        return _Seen(*tiles.range, tile.of(I2T).dtype)
     low, high = np.inf, -np.inf
     bad = Counter()  # by the ranks that scores count for
     for tile in tiles:

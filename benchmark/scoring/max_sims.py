@@ -67,7 +67,7 @@ class MaxSims:
     """MaxSim of images and captions, in single precision. Equal ones stand side by
     side."""
 
-    parts, precision = ("",), np.dtype(np.float32)
+    parts, precision, range = ("",), np.dtype(np.float32), None
 
     def __init__(self, images: TokenMatrices, captions: TokenMatrices) -> None:
         self.images, self.captions = images, captions

@@ -41,7 +41,7 @@ class Encoded:
     # the scores that count, by name; "": the model's similarity
     parts: tuple[str, ...] = ("",)
     seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
-    precision = np.dtype(np.float32)
+    precision, range = np.dtype(np.float32), None
 
     @torch.inference_mode()
     def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:

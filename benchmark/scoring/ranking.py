@@ -31,7 +31,7 @@ from benchmark.scoring.ties import TiedItems, stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
-FEW = 0.25  # share of queries from which on a copy of their scores costs too much
+FEW = 0.4  # share of queries from which on a copy of their scores costs too much
 NO_ITEM = 2**62
 NO_RELEVANT = "every query needs at least one relevant item"
 
@@ -132,22 +132,17 @@ class LayerRanks:
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
         queries, _, scores_QG = of_direction(self.key.direction, tile, scores)
-        is_asked_Q = self.counts[queries] > 0
-        lowest_Q = self.score_QR[queries].min(
-            1, where=self.is_there_QR[queries], initial=np.inf
-        )
-        is_reached_Q = scores_QG.max(1) >= lowest_Q.astype(scores_QG.dtype)
-        if is_reached_Q.mean() < FEW:
-            is_asked_Q &= is_reached_Q  # the others count nothing here
-        queries, scores_QG = queries[is_asked_Q], _rows(scores_QG, is_asked_Q)
+        highest_Q = scores_QG.max(1)
         for n in range(self.counts[queries].max(initial=0)):
-            has_nth = self.counts[queries] > n
-            with_nth = queries[has_nth]
-            nth_Q1 = self.score_QR[with_nth, n, None].astype(scores_QG.dtype)
-            is_before = stands_before(_rows(scores_QG, has_nth), nth_Q1)
-            self.reached_QR[with_nth, n] += _trues(is_before)
-        best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
-        self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
+            nth_Q = self.score_QR[queries, n].astype(scores_QG.dtype)
+            has_nth_Q = self.counts[queries] > n
+            some = _compared(has_nth_Q, stands_before(highest_Q, nth_Q))
+            is_before = stands_before(_rows(scores_QG, some), nth_Q[some, None])
+            self.reached_QR[queries[some], n] += _trues(is_before)
+        best_Q = self.score_QR[queries].max(1, initial=-np.inf).astype(scores_QG.dtype)
+        some = _compared(self.counts[queries] > 0, highest_Q > best_Q)
+        is_above = _rows(scores_QG, some) > best_Q[some, None]
+        self.optimistic[queries[some]] += _trues(is_above)
 
     @property
     def tied(self) -> TiedItems:
@@ -168,6 +163,13 @@ class LayerRanks:
         others_QR.sort(1)  # the best first
         ranks_QR = others_QR + np.arange(others_QR.shape[1])
         return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
+
+
+def _compared(is_asked_Q: np.ndarray, is_reached_Q: np.ndarray) -> np.ndarray:
+    """The queries whose scores are compared one by one: those that a score of the tile
+    reaches, if they are few; a copy of the scores of many costs more than it saves."""
+    some = is_asked_Q & is_reached_Q
+    return some if some.mean() < FEW else is_asked_Q
 
 
 def _rows(scores_QG: np.ndarray, is_kept_Q: np.ndarray) -> np.ndarray:
@@ -314,10 +316,13 @@ class BestItems:
         if np.isneginf(least_Q).any() and len(items) > count:
             of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
             least_Q = np.maximum(least_Q, of_tile_Q)
-        is_touched_Q = scores_QG.max(1) >= least_Q
-        if is_touched_Q.mean() < FEW:
-            queries, least_Q = queries[is_touched_Q], least_Q[is_touched_Q]
-            scores_QG = _rows(scores_QG, is_touched_Q)
+        every_Q = np.ones(len(queries), bool)
+        some = _compared(every_Q, scores_QG.max(1) >= least_Q)
+        queries, least_Q, scores_QG = (
+            queries[some],
+            least_Q[some],
+            _rows(scores_QG, some),
+        )
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))

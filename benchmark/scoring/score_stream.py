@@ -35,6 +35,7 @@ class Member(Protocol):
     first_caption: np.ndarray  # (C,)
     parts: Sequence[str]  # the scores that count, by name
     precision: np.dtype  # of these
+    range: tuple[float, float] | None  # of finite scores, where that is known
     seconds: dict[str, float]  # per item of each kind
 
     def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
@@ -47,10 +48,12 @@ class ScoreStream:
     with each score's number and its tile, and what a model takes for a pair is added to
     its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
     score do not depend on the memory that is allowed. Scores that fit into it stay
-    there for the next pass; others are computed again. Items that a model is given as
-    equals have equal scores."""
+    there for the next pass, if the stream `keeps` them; others are computed again.
+    Items that a model is given as equals have equal scores."""
 
-    def __init__(self, members: Sequence[Member], fuse: Fuse) -> None:
+    def __init__(
+        self, members: Sequence[Member], fuse: Fuse, keeps: bool = True
+    ) -> None:
         self.members, self.fuse = members, fuse
         self.observers: list[Callable[[int, Tile], None]] = []
         self.equals: list[EqualScores] = []
@@ -68,7 +71,7 @@ class ScoreStream:
         self.shape = len(members[0].image_order), len(members[0].caption_order)
         self.pairs = prod(self.shape)
         size = sum(each.precision.itemsize * len(each.parts) for each in members)
-        self.keeps = size * self.pairs <= 1e6 * float(allowed)
+        self.keeps = keeps and size * self.pairs <= 1e6 * float(allowed)
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 
@@ -104,13 +107,10 @@ class ScoreStream:
         for rows, columns in shown([cell for cell, needed in cells if needed]):
             yield self._fused(rows, columns, self._scored(rows, columns))
 
-    def extremes(self) -> tuple[float, float] | None:
-        """The lowest and the highest score, where a member tells them for less than a
-        pass."""
-        member = self.members[0]
-        if self.keeps or self.count > 1 or not hasattr(member, "extremes"):
-            return None
-        return member.extremes()
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The range of all scores, where it is known before they are computed."""
+        return self.members[0].range if self.count == 1 else None
 
     def _scored(
         self, rows: slice, columns: slice, is_timed: bool = False
