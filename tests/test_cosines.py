@@ -12,7 +12,7 @@ from benchmark.core import command_line
 from benchmark.data.rank_keys import I2T
 from benchmark.scoring import score_stream
 from benchmark.scoring.corrections import GRIDS, Asked, Corrected
-from benchmark.scoring.cosines import cosine_stream, units
+from benchmark.scoring.cosines import Cosines, cosine_stream, units
 from benchmark.scoring.evaluation import Evaluation, of_retrieval
 from benchmark.scoring.ranking import Matrices, direction_ranks
 from benchmark.scoring.relevance import LayerPairs, Relevance
@@ -149,6 +149,23 @@ def test_codes_of_bits_tie_as_their_distances_do():
     np.testing.assert_allclose(scores, 1 - apart / 12, atol=2e-6)
 
 
+def test_every_pair_is_multiplied_once_but_for_few(monkeypatch):
+    """A second time those of the tiles with right pairs, along the diagonal."""
+    pairs, scores = [], Cosines.scores
+
+    def counted(self, rows, columns):
+        pairs.append((rows.stop - rows.start) * (columns.stop - columns.start))
+        return scores(self, rows, columns)
+
+    monkeypatch.setattr(Cosines, "scores", counted)
+    monkeypatch.setattr(score_stream, "STREAM_TILE", (5, 15))
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=(count, SIZE)) for count in (IMAGES, CAPTIONS)]
+    stream = cosine_stream(*(units(x, "", [""]) for x in given))
+    of_retrieval(stream, Relevance.of(np.arange(IMAGES), OWNER))
+    assert sum(pairs) == IMAGES * CAPTIONS + IMAGES // 5 * 5 * 15
+
+
 def peak_of(rows: int, monkeypatch) -> int:
     """The most bytes that ranks take beside the vectors, of which half are there
     twice."""
@@ -167,9 +184,9 @@ def peak_of(rows: int, monkeypatch) -> int:
 
 
 def test_memory_grows_with_the_items_and_not_with_their_pairs(monkeypatch):
-    small, large = peak_of(600, monkeypatch), peak_of(1200, monkeypatch)
+    small, large = peak_of(400, monkeypatch), peak_of(800, monkeypatch)
     assert large < 2.5 * small
-    assert large < 4 * 1200 * 2400 / 3  # of the whole matrix
+    assert large < 4 * 800 * 1600 / 2  # of the whole matrix
 
 
 def test_long_work_says_how_far_it_is(monkeypatch, capsys):

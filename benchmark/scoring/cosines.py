@@ -15,7 +15,6 @@ from benchmark.scoring.ranking import spans
 from benchmark.scoring.score_stream import ScoreStream
 
 ROWS_AT_ONCE = 4096  # of embeddings in double precision
-CAPTIONS_AT_ONCE = 256  # of a tile: products in double precision stay in cache
 # Rows of a product are a multiple of it: the last ones of others have kernels of their
 # own, which may add in another order.
 WHOLE_KERNELS = 64
@@ -46,18 +45,17 @@ class Cosines:
         """(r, c) of some images and captions in their orders."""
         images, captions = self.image_order[rows], self.caption_order[columns]
         x = for_product(self.images[images], np.float64)
-        scores = np.empty((len(images), len(captions)), self.precision)
-        for some in spans(len(captions), CAPTIONS_AT_ONCE):
-            y = for_product(self.captions[captions[some]], np.float64)
-            count = some.stop - some.start
-            scores[:, some] = (x @ y.T)[: len(images), :count]
-        return [scores]
+        y = for_product(self.captions[captions], np.float64)
+        products = x @ y.T
+        return [products[: len(images), : len(captions)].astype(self.precision)]
 
 
 def for_product(vectors: np.ndarray, precision: type[np.floating]) -> np.ndarray:
     """Rows as a product takes them: of this precision, and with zeros as further rows
     where kernels ask for them."""
     missing = -len(vectors) % WHOLE_KERNELS
+    if not missing:
+        return vectors.astype(precision)
     rows = np.zeros((len(vectors) + missing, vectors.shape[1]), precision)
     rows[: len(vectors)] = vectors
     return rows

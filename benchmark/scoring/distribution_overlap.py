@@ -155,9 +155,11 @@ class Bootstrap:
         if not len(pairs):
             return
         row, column = np.divmod(pairs, len(columns))
-        self.waiting.append((rows[row], columns[column], bin_P))
-        if sum(len(bins) for _, _, bins in self.waiting) >= AT_ONCE:
-            self._count()
+        for start in range(0, len(pairs), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            self.waiting.append((rows[row[some]], columns[column[some]], bin_P[some]))
+            if sum(len(bins) for _, _, bins in self.waiting) >= AT_ONCE:
+                self._count()
 
     def _count(self) -> None:
         """Count the pairs that wait."""

@@ -116,7 +116,13 @@ class LayerRanks:
 
     def places(self, queries: np.ndarray, items: np.ndarray) -> coo_array:
         """`nth` of some queries and items."""
-        return self.nth[queries][:, items].tocoo()
+        right = self.nth[queries].tocoo()
+        place_G = np.full(self.nth.shape[1], -1)
+        place_G[items] = np.arange(len(items))
+        place = place_G[right.col]
+        is_here = place >= 0
+        places = right.row[is_here], place[is_here]
+        return coo_array((right.data[is_here], places), (len(queries), len(items)))
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
@@ -337,13 +343,15 @@ class BestItems:
         place = np.concatenate([old_row, new_row])
         score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
         item = np.concatenate([self.kept[at_old], items[column]])
-        keys = -score, place.astype(np.uint16)  # faster
-        order = np.lexsort(keys)
+        # by place, then by score: two sorts are faster than np.lexsort
+        short_place = place.astype(np.uint16)
+        order = np.argsort(-score)
+        order = order[np.argsort(short_place[order], kind="stable")]
         is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
         if is_tied.any():
             group_of_place = self.group_of_query[queries[touched[place]]]
             is_own = group_of_place == self.group_of_item[item]
-            order = np.lexsort((item + NO_ITEM * is_own, *keys))
+            order = np.lexsort((item + NO_ITEM * is_own, -score, short_place))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < count
