@@ -45,9 +45,11 @@ def of_embeddings(
     data: Prepared,
     reading: ReadingOptions = AS_IT_IS,
     correction: CorrectionOptions | None = None,
+    is_row: bool = True,
 ) -> External:
-    """Judge embeddings by their cosines; other scores are given as a matrix. Raises
-    UserError for files that do not fit the test split or each other."""
+    """Judge embeddings by their cosines; other scores are given as a matrix. `is_row`
+    as in `of_retrieval`. Raises UserError for files that do not fit the test split or
+    each other."""
     numbers, split, names = reading.numbers, data.split(SPLIT), names_of(data)
     given = [
         read_embeddings(path, role, numbers)
@@ -76,11 +78,11 @@ def of_embeddings(
     stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
         tiles = _corrected(stream, data.card["ways"], correction, banks)
-        result = of_test_split(tiles, data)
+        result = of_test_split(tiles, data, is_row=is_row)
         metrics = result.metrics | {"correction": tiles.facts}
         result = replace(result, metrics=metrics)
     else:
-        result = of_test_split(stream, data)
+        result = of_test_split(stream, data, is_row=is_row)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, *bank_files, captions],

@@ -22,10 +22,14 @@ AS_IT_IS = ReadingOptions()
 
 
 def of_tokens(
-    images: Path, captions: Path, data: Prepared, reading: ReadingOptions = AS_IT_IS
+    images: Path,
+    captions: Path,
+    data: Prepared,
+    reading: ReadingOptions = AS_IT_IS,
+    is_row: bool = True,
 ) -> External:
-    """Judge token matrices by MaxSim. Raises UserError for files that do not fit the
-    test split or each other."""
+    """Judge token matrices by MaxSim. `is_row` as in `of_retrieval`. Raises UserError
+    for files that do not fit the test split or each other."""
     for path in (images, captions):
         if not are_tokens(path):
             expected = "token matrices of images and of captions"
@@ -46,7 +50,7 @@ def of_tokens(
     notes = ["token matrices: MaxSim, of dot products as they are"]
     notes += notes_on_equal_captions(data, of_captions.means, captions)
     stream = max_sim_stream(of_images, of_captions)
-    result = of_test_split(stream, data)
+    result = of_test_split(stream, data, is_row=is_row)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, captions],

@@ -213,16 +213,17 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
     reading = reading_of(arguments)
     if kind == "ranks":
         return of_ranks(arguments.ranks, data, reading)
-    files = [arguments.matrix]
+    files, is_row = [arguments.matrix], arguments.annotations is None
     if kind == "embeddings":
         files = [arguments.images, arguments.captions]
     try:
         if kind == "matrix":
-            return of_matrix(arguments.matrix, data, reading)
+            return of_matrix(arguments.matrix, data, reading, is_row)
         if any(map(are_tokens, files)):
             check_options_of_tokens(arguments)
-            return of_tokens(*files, data, reading)
-        return of_embeddings(*files, data, reading, correction_of(arguments))
+            return of_tokens(*files, data, reading, is_row)
+        correction = correction_of(arguments)
+        return of_embeddings(*files, data, reading, correction, is_row)
     except scoring.RefusedError as error:
         where, expected = ", ".join(map(str, files)), "scores that can be ranked"
         raise UserError(where, expected, error, "compute them again") from error

@@ -3,7 +3,7 @@ torch."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -60,16 +60,23 @@ class Evaluation:
 
 
 def of_test_split(
-    tiles: Iterable[Tile], data: Prepared, observers: Sequence[Callable] = ()
+    tiles: Iterable[Tile],
+    data: Prepared,
+    observers: Sequence[Callable] = (),
+    is_row: bool = True,
 ) -> Evaluation:
     """Evaluate the scores of a test split in its directions and by all its layers of
-    relevance, as `of_retrieval`."""
+    relevance, as `of_retrieval`. First items are there for layers of which people
+    judged some pairs, too."""
+    layer_cards = data.card.get("layers", {})
+    is_partial = any(card["partial"] for card in layer_cards.values())
     return of_retrieval(
         tiles,
         relevance_of_test(data),
         data.card["ways"],
         observers,
         layers_of(data),
+        is_row or is_partial,
     )
 
 
@@ -79,11 +86,13 @@ def of_retrieval(
     ways: Sequence[str] = ("i2t", "t2i"),
     observers: Sequence[Callable] = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
+    is_row: bool = True,
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`.
     S is of the scores of image queries. `observers` see each tile and its scores of i2t
     in the second pass. Ranks and metrics of further `layers` of relevance, by name and
-    direction, are kept apart.
+    direction, are kept apart. What only a row of a season keeps, S in resamples and the
+    first items of each query, is left out unless it `is_row`.
 
     Raises RefusedError for scores that are not finite, and where there is nothing to
     distinguish.
@@ -105,15 +114,17 @@ def of_retrieval(
         matched_M = matched_M.astype(np.float64)
     distributions = Distributions(matched_M, (seen.low, seen.high), relevance.size)
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = Bootstrap(
-        *groups,
-        resamples(int(relevance.group_of_image.max()) + 1),
-        distributions.edges[BINS],
-        images_M,
-        matched_M,
-    )
+    bootstrap = None
+    if is_row:
+        bootstrap = Bootstrap(
+            *groups,
+            resamples(int(relevance.group_of_image.max()) + 1),
+            distributions.edges[BINS],
+            images_M,
+            matched_M,
+        )
     total, best = 0.0, {}
-    for way in ways:
+    for way in ways if is_row else ():
         groups_of_way = groups if way == "i2t" else groups[::-1]
         best[way] = BestItems(*groups_of_way, TOP)
     for tile in tiles:
@@ -124,8 +135,9 @@ def of_retrieval(
         total += float(tile.of(I2T).sum(dtype=np.float64))
         scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
-        matched = i2t.places(tile.rows, tile.columns)
-        bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
+        if bootstrap:
+            matched = i2t.places(tile.rows, tile.columns)
+            bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
         for observe in observers:
             observe(tile, tile.of(I2T))
     mean_unmatched = (total - total_matched) / max(relevance.size - len(matched_M), 1)
@@ -133,12 +145,10 @@ def of_retrieval(
     optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
     measured = _rank_metrics(ranks, optimistic, relevance)
     measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
-    measured |= metrics.overlap_interval(measured["overlap_s"], bootstrap.replicates)
-    kept = Scores(
-        ranks=ranks,
-        histograms=distributions.histograms,
-        replicates=bootstrap.replicates,
-    )
+    kept = Scores(ranks=ranks, histograms=distributions.histograms)
+    if bootstrap:
+        kept = replace(kept, replicates=bootstrap.replicates)
+        measured |= metrics.overlap_interval(measured["overlap_s"], kept.replicates)
     retrieved = {way: items.items for way, items in best.items()}
     ties = {way: counts[RankKey(way)].tied for way in ways}
     return Evaluation(metrics=measured, scores=kept, retrieved=retrieved, ties=ties)
