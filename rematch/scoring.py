@@ -1,10 +1,19 @@
 """From similarities or embeddings of images and captions to recalls."""
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Recalls
+
+if TYPE_CHECKING:
+    from benchmark.scoring.max_sims import TokenMatrices
+    from benchmark.scoring.ranking import Tile
+
+    Embeddings = ArrayLike | Sequence[ArrayLike]
 
 
 def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
@@ -23,25 +32,110 @@ def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
     >>> rematch.recalls([[0.9, 0.1], [0.3, 0.2]], owner=[0, 1])["i2t_r1"]
     50.0
     """
-    import pandas as pd
-
-    from benchmark.commands.score_report import measured
-    from benchmark.data.rank_keys import RankKey
-    from benchmark.scoring.metrics import query_terms, retrieval_metrics
-    from benchmark.scoring.ranking import Matrices, RefusedError, direction_ranks
-    from benchmark.scoring.relevance import Relevance
+    from benchmark.scoring.ranking import Matrices
 
     scores = np.asarray(matrix)
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
     owner_of = _owner(scores.shape, owner)
-    relevance = Relevance.of(np.arange(len(scores)), owner_of)
+    return _recalls(Matrices(i2t=scores), owner_of)
+
+
+def score(images: "Embeddings", captions: "Embeddings", owner: ArrayLike) -> Recalls:
+    """Recalls of both directions from embeddings, by their cosines, summed in double
+    precision so that equal embeddings tie; or from token matrices, by MaxSim: the sum
+    over a caption's tokens of the largest dot product with a token of the image.
+
+    Scores pass in tiles, so that no matrix of them needs to fit into the memory.
+
+    Parameters
+    ----------
+    images : (images, F) embeddings, of any length; or a list with an array (tokens, F)
+        for each image
+    captions : (captions, F) embeddings, or such a list
+    owner : (captions,) the row of each caption's image, from 0
+
+    Raises
+    ------
+    UserError (a ValueError) for shapes that do not fit, for an embedding that is zero,
+    and for numbers that are not finite.
+    """
+    from benchmark.scoring.cosines import cosine_stream, units
+    from benchmark.scoring.max_sims import max_sim_stream
+
+    are_matrices = _are_token_matrices(images) or _are_token_matrices(captions)
+    of_items = []
+    for name, given in (("images", images), ("captions", captions)):
+        if are_matrices:
+            of_items.append(_token_matrices(given, name))
+        else:
+            rows = _finite_rows(given, name)
+            of_items.append(units(rows, name, [str(row) for row in range(len(rows))]))
+    of_images, of_captions = of_items
+    if are_matrices:
+        sizes = of_images.tokens.shape[1], of_captions.tokens.shape[1]
+    else:
+        sizes = of_images.shape[1], of_captions.shape[1]
+    if sizes[0] != sizes[1]:
+        expected = f"rows of {sizes[0]} numbers, as of the images"
+        raise UserError("captions", expected, sizes[1], "take both from one model")
+    owner_of = _owner((len(of_images), len(of_captions)), owner)
+    stream_of = max_sim_stream if are_matrices else cosine_stream
+    return _recalls(stream_of(of_images, of_captions), owner_of)
+
+
+def _are_token_matrices(given: "Embeddings") -> bool:
+    """Whether each item has several vectors."""
+    if isinstance(given, list | tuple) and given:
+        return np.ndim(given[0]) == 2
+    return getattr(given, "ndim", 0) == 3
+
+
+def _token_matrices(given: "Embeddings", name: str) -> "TokenMatrices":
+    """Raises UserError for what is no matrix (tokens, F) for each item."""
+    from benchmark.scoring.max_sims import TokenMatrices
+
+    rows = [_finite_rows(item, f"{name}[{row}]") for row, item in enumerate(given)]
+    sizes = {len(row[0]) for row in rows}
+    if len(sizes) > 1:
+        expected, found = "vectors of one size", f"{min(sizes)} to {max(sizes)} numbers"
+        raise UserError(name, expected, found, "take all from one model")
+    lengths = np.array([len(row) for row in rows])
+    return TokenMatrices(np.concatenate(rows), lengths)
+
+
+def _finite_rows(given: ArrayLike, name: str) -> np.ndarray:
+    """Rows of single or double precision. Raises UserError for anything else."""
+    rows = np.asarray(given)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiu" or not rows.size:
+        found = f"{rows.dtype} of shape {rows.shape}"
+        raise UserError(name, "numbers (rows, F)", found, "give such an array")
+    if rows.dtype.kind != "f" or rows.dtype.itemsize < 4:
+        rows = rows.astype(np.float32)
+    if not np.isfinite(rows).all():
+        found = "NaN or infinite ones"
+        raise UserError(name, "finite numbers", found, "compute them again")
+    return rows
+
+
+def _recalls(tiles: Iterable["Tile"], owner_of: np.ndarray) -> Recalls:
+    """Recalls of scores that pass tile by tile, twice. Raises UserError for scores that
+    are not finite."""
+    import pandas as pd
+
+    from benchmark.commands.score_report import measured
+    from benchmark.data.rank_keys import RankKey
+    from benchmark.scoring.metrics import query_terms, retrieval_metrics
+    from benchmark.scoring.ranking import RefusedError, direction_ranks
+    from benchmark.scoring.relevance import Relevance
+
+    relevance = Relevance.of(np.arange(owner_of.max() + 1), owner_of)
     try:
-        ranks = direction_ranks(Matrices(i2t=scores), relevance)
+        ranks = direction_ranks(tiles, relevance)
     except RefusedError as error:
         advice = "compute them again"
         raise UserError("matrix", "finite scores", error, advice) from error
-    image_of = {"i2t": np.arange(len(scores)), "t2i": owner_of}
+    image_of = {"i2t": relevance.group_of_image, "t2i": owner_of}
     values = retrieval_metrics(ranks)
     intervals, tables = {}, []
     for name in values:
@@ -62,43 +156,6 @@ def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
         }
         tables.append(pd.DataFrame(columns))
     return Recalls(values, intervals, pd.concat(tables, ignore_index=True))
-
-
-def score(images: ArrayLike, captions: ArrayLike, owner: ArrayLike) -> Recalls:
-    """Recalls of both directions from embeddings, by their cosines, summed in double
-    precision so that equal embeddings tie.
-
-    Parameters
-    ----------
-    images : (images, F) embeddings, of any length
-    captions : (captions, F) embeddings
-    owner : (captions,) the row of each caption's image, from 0
-
-    Raises
-    ------
-    UserError (a ValueError) for shapes that do not fit, and for an embedding that is
-    zero or not finite.
-    """
-    from benchmark.commands.external_embeddings import cosines, units
-
-    vectors = []
-    for name, given in (("images", images), ("captions", captions)):
-        rows = np.asarray(given)
-        if rows.ndim != 2 or rows.dtype.kind not in "fiu" or not rows.size:
-            found = f"{rows.dtype} of shape {rows.shape}"
-            raise UserError(name, "numbers (rows, F)", found, "give such an array")
-        if rows.dtype.kind != "f" or rows.dtype.itemsize < 4:
-            rows = rows.astype(np.float32)
-        if not np.isfinite(rows).all():
-            found = "NaN or infinite ones"
-            raise UserError(name, "finite numbers", found, "compute them again")
-        vectors.append(units(rows, name, [str(row) for row in range(len(rows))]))
-    of_images, of_captions = vectors
-    if of_images.shape[1] != of_captions.shape[1]:
-        expected = f"rows of {of_images.shape[1]} numbers, as of the images"
-        found = of_captions.shape[1]
-        raise UserError("captions", expected, found, "take both from one model")
-    return recalls(cosines(of_images, of_captions), owner)
 
 
 def _owner(shape: tuple[int, ...], owner: ArrayLike) -> np.ndarray:

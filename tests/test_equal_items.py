@@ -33,7 +33,7 @@ def test_equal_items_have_the_scores_of_the_first_one(size, kinds):
     first_image, first_caption = first_equal(image_kind), first_equal(caption_kind)
     # all of them unequal
     scores = rng.normal(size=(IMAGES, CAPTIONS)).astype(np.float32)
-    equals = EqualScores(first_image, first_caption)
+    equals = EqualScores(first_image, first_caption, size)
     levelled = np.full_like(scores, np.nan)
     for _ in range(2):  # passes
         for rows, columns in product(spans(IMAGES, size[0]), spans(CAPTIONS, size[1])):

@@ -102,6 +102,19 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     assert kept.unmatched.tolist() == np.histogram(scores[~matched], edges)[0].tolist()
 
 
+def test_what_only_a_row_keeps_is_left_out_where_none_is_written():
+    scores, relevance = gallery("cosine")
+    of_row = evaluation.of_retrieval(Matrices(i2t=scores), relevance)
+    alone = evaluation.of_retrieval(Matrices(i2t=scores), relevance, is_row=False)
+    interval = of_row.metrics.keys() - alone.metrics.keys()
+    assert interval == set(metrics.INTERVAL_ENDS)
+    assert alone.metrics == {name: of_row.metrics[name] for name in alone.metrics}
+    assert of_row.retrieved and not alone.retrieved
+    assert alone.scores.replicates is None
+    for key, ranks in of_row.scores.ranks.items():
+        assert alone.scores.ranks[key].values.tolist() == ranks.values.tolist()
+
+
 def best_items(scores_QG, relevant_QG) -> list[list[int]]:
     """Best first; of equal scores those that are not relevant first, then in their
     order."""

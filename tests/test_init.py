@@ -150,3 +150,36 @@ def test_weights_are_checked_before_anything_is_written(capsys):
     ):
         assert f": {offer}  # " in printed
         assert f"    # Stronger: {offer}  # " in written
+
+
+def write_rsicd(folder: Path, count: int = 30) -> None:
+    """RSICD's JSON, in Karpathy's layout: sentences of an image come again where there
+    are fewer than five, and of some there are fewer."""
+    pictures = Path("my pets") / folder
+    pictures.mkdir(exist_ok=True)
+    images, sentids = [], iter(range(5 * count))
+    for number in range(count):
+        name = f"{('airport', 'denseresidential')[number % 2]}_{number + 1}.jpg"
+        pixels = np.random.default_rng(number).integers(0, 255, (20, 20, 3), np.uint8)
+        Image.fromarray(pixels).save(pictures / name)
+        sentences = []
+        for nth in range(5 if number % 3 else 4):
+            words = ["many", "planes", f"{number}-{min(nth, 1 + number % 4)}", "."]
+            facts = {"tokens": words[:-1], "raw": " ".join(words), "imgid": number}
+            sentences.append(facts | {"sentid": next(sentids)})
+        split = ("train", "train", "test", "train", "val")[number % 5]
+        own = {"imgid": number, "split": split, "filename": name}
+        own["sentids"] = [sentence["sentid"] for sentence in sentences]
+        images.append(own | {"sentences": sentences})
+    text = json.dumps({"images": images, "dataset": "rsicd"})
+    Path("my pets/dataset_rsicd.json").write_text(text)
+
+
+@pytest.mark.parametrize("beside", ["", "RSICD_images"])
+def test_rsicd_becomes_a_season(beside, capsys):
+    write_rsicd(Path(beside))
+    assert main(["init", "my pets"]) == 0
+    printed = capsys.readouterr().out
+    assert "30 images, 140 captions" in printed
+    assert "train 18, val 6, test 6" in printed
+    assert "not used: nothing" in printed

@@ -137,6 +137,20 @@ def test_embeddings_are_scored_by_cosines():
     assert same["i2t_r1"] == pytest.approx(100 / 3)
 
 
+def test_token_matrices_are_scored_by_max_sim():
+    rng, owner = np.random.default_rng(3), np.arange(30).repeat(2)
+    images = [rng.normal(size=(rng.integers(2, 6), 4)) for _ in range(30)]
+    captions = [images[row][:2] + rng.normal(size=(2, 4)) for row in owner]
+    similarities = np.array(
+        [[(c @ i.T).max(1).sum() for c in captions] for i in images]
+    )
+    expected = dict(rematch.recalls(similarities, owner))
+    found = rematch.score(images, captions, owner)
+    assert dict(found) == pytest.approx(expected)
+    # captions of one length may be one array
+    assert dict(rematch.score(images, np.stack(captions), owner)) == dict(found)
+
+
 def test_printed_and_plan_give_what_the_commands_give(capsys):
     facts = told(capsys, "printed", "scan/1")
     found = rematch.printed("scan/1")
@@ -185,6 +199,9 @@ def test_a_table_is_audited(capsys):
         (lambda: rematch.score(np.eye(2), np.eye(3)[:2], [0, 1]), "rows of 2 numbers"),
         (lambda: rematch.score(np.eye(2), np.zeros((2, 2)), [0, 1]), "a direction"),
         (lambda: rematch.score([[np.inf]], [[1.0]], [0]), "finite numbers"),
+        (lambda: rematch.score([np.eye(2)], np.eye(2)[:1], [0]), "captions[0]"),
+        (lambda: rematch.score([np.eye(2)], [np.eye(3)], [0]), "rows of 2 numbers"),
+        (lambda: rematch.score([np.eye(2), np.eye(3)], [np.eye(2)], [0]), "2 to 3"),
         (lambda: rematch.printed("no such row"), "a printed number"),
         (lambda: rematch.plan(10), "--season"),
         (lambda: rematch.plan(10, kind="best"), "one of ordered"),

@@ -205,8 +205,9 @@ def evaluation() -> dict[str, float]:
     and sorted, and MiB on top of the encodings."""
     from benchmark.scoring import fusion
     from benchmark.scoring.evaluation import of_retrieval
-    from benchmark.scoring.model_scores import STREAM_TILE, Encoded, ScoreStream
+    from benchmark.scoring.model_scores import Encoded
     from benchmark.scoring.relevance import Relevance
+    from benchmark.scoring.score_stream import STREAM_TILE, ScoreStream
 
     torch.manual_seed(0)
     owners = np.repeat(np.arange(IMAGES), EACH)

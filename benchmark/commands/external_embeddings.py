@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
@@ -21,13 +20,12 @@ from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
 from benchmark.features.embedding_files import Rows, places, read_embeddings
 from benchmark.scoring.corrections import BANK, Asked, Corrected
-from benchmark.scoring.equal_items import first_equal
+from benchmark.scoring.cosines import cosine_stream, units
 from benchmark.scoring.evaluation import of_test_split
-from benchmark.scoring.ranking import Matrices, spans
+from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
 PAIR = "--images, --captions"
-ROWS_AT_ONCE = 512  # of a product in double precision
 AS_IT_IS = ReadingOptions()
 
 
@@ -47,9 +45,11 @@ def of_embeddings(
     data: Prepared,
     reading: ReadingOptions = AS_IT_IS,
     correction: CorrectionOptions | None = None,
+    is_row: bool = True,
 ) -> External:
-    """Judge embeddings by their cosines; other scores are given as a matrix. Raises
-    UserError for files that do not fit the test split or each other."""
+    """Judge embeddings by their cosines; other scores are given as a matrix. `is_row`
+    as in `of_retrieval`. Raises UserError for files that do not fit the test split or
+    each other."""
     numbers, split, names = reading.numbers, data.split(SPLIT), names_of(data)
     given = [
         read_embeddings(path, role, numbers)
@@ -60,38 +60,39 @@ def of_embeddings(
         read_embeddings(path, role, numbers)
         for path, role in zip(bank_files, ROLES, strict=False)
     ]
-    every_file = [*given, *banks]
-    number_formats.check_alike([rows.whole for rows in every_file], numbers)
-    notes = [note_on_whole_numbers(rows, numbers) for rows in every_file if rows.whole]
-    _refuse_swapped(given, names)
+    number_formats.check_alike([rows.whole for rows in (*given, *banks)], numbers)
+    notes = []
+    for rows in (*given, *banks):
+        if rows.whole:
+            notes.append(note_on_whole_numbers(rows, numbers))
+    refuse_swapped(given, names)
     vectors = []
-    for rows, role in zip(given, ROLES, strict=True):
-        flat = _one_vector_each(rows, role, names[role], split, reading, notes)
-        vectors.append(_vectors(flat, role, names[role], split, reading, notes))
+    for role in ROLES:
+        # as it is read, it is in memory no longer than it takes
+        rows = given.pop(0)
+        vectors.append(_vectors(rows, role, names[role], split, reading, notes))
+    del rows
     image_vectors, caption_vectors = vectors
     _check_pair(image_vectors, caption_vectors, captions)
-    started = perf_counter()
-    matrix = cosines(image_vectors, caption_vectors)
     notes += notes_on_equal_captions(data, caption_vectors, captions)
-    seconds = {"per_pair": (perf_counter() - started) / matrix.size}
+    stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
-        ways = data.card["ways"]
-        tiles = _corrected(image_vectors, caption_vectors, ways, correction, banks)
-        result = of_test_split(tiles, data)
+        tiles = _corrected(stream, data.card["ways"], correction, banks)
+        result = of_test_split(tiles, data, is_row=is_row)
         metrics = result.metrics | {"correction": tiles.facts}
         result = replace(result, metrics=metrics)
     else:
-        result = of_test_split(Matrices(i2t=matrix), data)
+        result = of_test_split(stream, data, is_row=is_row)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, *bank_files, captions],
         result=result,
-        seconds=seconds,
+        seconds=stream.members[0].seconds,
         notes=notes,
     )
 
 
-def _refuse_swapped(
+def refuse_swapped(
     given: Sequence[Rows], names: Mapping[str, Sequence[Sequence[str]]]
 ) -> None:
     """Raise UserError where the files fit in each other's place, and not as given."""
@@ -157,33 +158,12 @@ def _vectors(
     notes: list[str],
 ) -> np.ndarray:
     """(n, F) unit vectors of the items, in the order of the split."""
+    rows = _one_vector_each(rows, role, names, split, reading, notes)
     order = places(rows, names, role, repeats=split.image_of_caption, do=reading.order)
     if not rows.ids and len(order) < len(rows.values):
         repeated = "one row per caption; the equal ones of an image count once"
         notes.append(f"{rows.path}: {repeated}")
     return units(rows.values[order], rows.path, names[0])
-
-
-def units(vectors: np.ndarray, where: object, ids: Sequence[str]) -> np.ndarray:
-    """Vectors of length 1. Of codes of +1 and -1 to a part in a million, but so that
-    sums of their products are exact: equal Hamming distances tie."""
-    given = vectors.dtype
-    if (np.abs(vectors) == 1).all():
-        digits = (np.finfo(np.float64).nmant - vectors.shape[1].bit_length()) // 2
-        mantissa, power = np.frexp(1 / np.sqrt(vectors.shape[1]))
-        rounded = np.round(np.ldexp(mantissa, digits))
-        return vectors * np.ldexp(rounded, power - digits)
-    # of 2: no digit is lost
-    power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]
-    # squares neither overflow nor vanish
-    vectors = np.ldexp(vectors.astype(np.float64), -power)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not lengths.all():
-        first, count = int(lengths.argmin()), int((lengths == 0).sum())
-        zeros = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such "
-        zeros += "vectors)"
-        raise UserError(where, "vectors that have a direction", zeros, "correct them")
-    return (vectors / lengths).astype(given)
 
 
 def _check_pair(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
@@ -200,22 +180,8 @@ def _check_pair(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
         raise UserError(PAIR, expected, "the same numbers twice", advice)
 
 
-def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(n, m) of unit vectors (n, F) and (m, F), each pair by itself: summed in double
-    precision and rounded, so that equal cosines are equal wherever their rows stand."""
-    first_x, first_y = first_equal(x), first_equal(y)
-    products = np.empty((len(x), len(y)), x.dtype)
-    exact = y.astype(np.float64).T
-    for rows in spans(len(x), ROWS_AT_ONCE):
-        products[rows] = x[rows].astype(np.float64) @ exact
-    if len(np.unique(first_x)) == len(x) and len(np.unique(first_y)) == len(y):
-        return products
-    return products[np.ix_(first_x, first_y)]
-
-
 def _corrected(
-    images: np.ndarray,
-    captions: np.ndarray,
+    stream: ScoreStream,
     ways: Sequence[str],
     correction: CorrectionOptions,
     banks: Sequence[Rows],
@@ -223,20 +189,19 @@ def _corrected(
     """The cosines, corrected as those of a season's row, with parameters that are
     given. `banks` are rows of images and of captions, where the correction takes
     them."""
-    drawn = [images, captions]
-    for side, rows in enumerate(banks):
-        drawn[side] = _drawn_bank(rows, images.shape[1], correction.seed)
-    bank_images, bank_captions = drawn
-    split = cosines(images, captions)
-    scores_of = {}
+    (split,) = stream.members
+    size = split.images.shape[1]
+    drawn = [_drawn_bank(rows, size, correction.seed) for rows in banks]
+    asked_of = {}
     for way in ways:
-        if way == "i2t":
-            bank = cosines(bank_images, captions)
-        else:
-            bank = cosines(images, bank_captions)
-        scores_of[way] = _asked(way, split), _asked(way, bank)
+        bank = stream
+        if drawn and way == "i2t":
+            bank = cosine_stream(drawn[0], split.captions)
+        elif drawn:
+            bank = cosine_stream(split.images, drawn[1])
+        asked_of[way] = Asked.of(way, stream), Asked.of(way, bank)
     parameters = dict.fromkeys(ways, correction.parameters)
-    return Corrected(correction.how, scores_of, parameters)
+    return Corrected(correction.how, asked_of, parameters)
 
 
 def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
@@ -248,8 +213,3 @@ def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
     drawn = np.random.default_rng(seed).permutation(len(rows.values))[:BANK]
     ids = [str(row) for row in drawn]
     return units(rows.values[drawn], rows.path, ids)
-
-
-def _asked(way: str, scores_IC: np.ndarray) -> Asked:
-    queries, items = scores_IC.shape if way == "i2t" else scores_IC.T.shape
-    return Asked(way, queries, items, Matrices(i2t=scores_IC))

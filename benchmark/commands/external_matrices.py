@@ -31,11 +31,15 @@ FILLED, SAMPLED = 0.5, 1 << 20
 
 
 def of_matrix(
-    path: Path, data: Prepared, reading: ReadingOptions = AS_IT_IS
+    path: Path,
+    data: Prepared,
+    reading: ReadingOptions = AS_IT_IS,
+    is_row: bool = True,
 ) -> External:
     """Judge scores of both directions, or for each one of its own: t2i then has
     captions as rows. Where some are -infinity, the others are lists of what was
-    retrieved. Raises UserError for what does not fit the test split."""
+    retrieved. `is_row` as in `of_retrieval`. Raises UserError for what does not fit the
+    test split."""
     names, matrices, notes = names_of(data), {}, []
     stored = _stored(path, reading.numbers)
     for rows, way in stored:
@@ -59,7 +63,7 @@ def of_matrix(
     if reading.depth:
         expected, advice = "lists: scores with -inf", "remove --depth"
         raise UserError("--depth", expected, "finite scores", advice)
-    result = of_test_split(Matrices(**matrices), data)
+    result = of_test_split(Matrices(**matrices), data, is_row=is_row)
     return External(given=Given.SCORES, files=[path], result=result, notes=notes)
 
 

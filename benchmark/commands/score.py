@@ -42,6 +42,7 @@ from benchmark.commands.external_matrices import of_matrix
 from benchmark.commands.external_ranks import ALL_ITEMS, NO_VALUE, of_ranks
 from benchmark.commands.external_rows import row_of, write_row
 from benchmark.commands.external_scores import External, ReadingOptions
+from benchmark.commands.external_tokens import of_tokens
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
 from benchmark.core.errors import UserError, entry
@@ -49,6 +50,7 @@ from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import number_formats
+from benchmark.features.token_files import are_tokens
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 
@@ -211,13 +213,17 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
     reading = reading_of(arguments)
     if kind == "ranks":
         return of_ranks(arguments.ranks, data, reading)
-    files = [arguments.matrix]
+    files, is_row = [arguments.matrix], arguments.annotations is None
     if kind == "embeddings":
         files = [arguments.images, arguments.captions]
     try:
         if kind == "matrix":
-            return of_matrix(arguments.matrix, data, reading)
-        return of_embeddings(*files, data, reading, correction_of(arguments))
+            return of_matrix(arguments.matrix, data, reading, is_row)
+        if any(map(are_tokens, files)):
+            check_options_of_tokens(arguments)
+            return of_tokens(*files, data, reading, is_row)
+        correction = correction_of(arguments)
+        return of_embeddings(*files, data, reading, correction, is_row)
     except scoring.RefusedError as error:
         where, expected = ", ".join(map(str, files)), "scores that can be ranked"
         raise UserError(where, expected, error, "compute them again") from error
@@ -252,6 +258,15 @@ def check_options(arguments: argparse.Namespace, kind: str) -> None:
             option = option_of(name)
             expected = f"a --correct that takes {option}"
             raise UserError(option, expected, actual, f"remove {option}")
+
+
+def check_options_of_tokens(arguments: argparse.Namespace) -> None:
+    """Raise UserError for options that token matrices do not have."""
+    for name in ("correct", "numbers"):
+        if vars(arguments)[name] is not None:
+            option = option_of(name)
+            expected = "vectors, one for each item"
+            raise UserError(option, expected, "token matrices", f"remove {option}")
 
 
 def option_of(name: str) -> str:

@@ -48,9 +48,10 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
-from benchmark.scoring.model_scores import Encoded, ScoreStream
+from benchmark.scoring.model_scores import Encoded
 from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance, relevance_of_test
+from benchmark.scoring.score_stream import ScoreStream
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
@@ -307,7 +308,7 @@ def _asked_by_way(
             for member, bank in zip(stream.members, banks, strict=True):
                 mixed.append(_with_queries(way, member, bank))
             of_bank = ScoreStream(mixed, fusion.mean)
-        asked_of[way] = _asked_of(way, stream), _asked_of(way, of_bank)
+        asked_of[way] = Asked.of(way, stream), Asked.of(way, of_bank)
     return asked_of
 
 
@@ -328,15 +329,6 @@ def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
         caption_order=bank.caption_order,
         first_caption=bank.first_caption,
     )
-
-
-def _asked_of(way: str, stream: ScoreStream) -> Asked:
-    member = stream.members[0]
-    images = len(member.image_order)
-    captions = len(member.caption_order)
-    if way == "i2t":
-        return Asked(way, images, captions, stream)
-    return Asked(way, captions, images, stream)
 
 
 # Phrases and proposals ----------------------------------------------------------------

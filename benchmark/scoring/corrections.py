@@ -36,6 +36,7 @@ from benchmark.scoring.ranking import (
     of_direction,
 )
 from benchmark.scoring.relevance import Relevance
+from benchmark.scoring.score_stream import ScoreStream
 
 BANK = 2000  # images, and captions, of the training split, drawn by the seed
 # QB-Norm's: 20
@@ -57,6 +58,13 @@ class Asked:
     queries: int
     items: int
     tiles: Iterable[Tile]
+
+    @classmethod
+    def of(cls, way: str, stream: ScoreStream) -> "Asked":
+        """All scores of a stream, in one direction."""
+        images, captions = stream.shape
+        queries, items = (images, captions) if way == "i2t" else (captions, images)
+        return cls(way, queries, items, stream)
 
 
 class Hubs:

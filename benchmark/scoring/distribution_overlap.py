@@ -22,6 +22,7 @@ RESAMPLES = 200
 ROUNDING = 1e-9  # values of S that are closer are the same
 # pairs that are counted at once: fewer, and less would add up before it is weighed
 AT_ONCE = 2**17
+SORTED_PER_POINT = 8  # scores at once: to look up the points takes less than to sort
 EXACT = 2**24  # integers below it are exact in single precision
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 
@@ -144,7 +145,8 @@ class Bootstrap:
             return
         ends = np.r_[-np.inf, self.edges[1:-1], np.inf].astype(self.edges.dtype)
         is_open_rc = scores_rc >= ends[opened[0]]
-        is_open_rc &= scores_rc < ends[opened[-1] + 1]
+        if ends[opened[-1] + 1] < np.inf:
+            is_open_rc &= scores_rc < ends[opened[-1] + 1]
         is_open_rc[matched] = False
         pairs = np.flatnonzero(is_open_rc)
         bin_P = bins_of(scores_rc.ravel()[pairs], self.edges)
@@ -153,9 +155,11 @@ class Bootstrap:
         if not len(pairs):
             return
         row, column = np.divmod(pairs, len(columns))
-        self.waiting.append((rows[row], columns[column], bin_P))
-        if sum(len(bins) for _, _, bins in self.waiting) >= AT_ONCE:
-            self._count()
+        for start in range(0, len(pairs), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            self.waiting.append((rows[row[some]], columns[column[some]], bin_P[some]))
+            if sum(len(bins) for _, _, bins in self.waiting) >= AT_ONCE:
+                self._count()
 
     def _count(self) -> None:
         """Count the pairs that wait."""
@@ -226,10 +230,21 @@ class Distributions:
         points = np.concatenate([*self.edges.values(), self.fine_edges, self.matched_M])
         self.points = np.sort(points)
         self.below, self.at_most = np.zeros((2, len(points)), np.int64)
+        self.waiting: list[np.ndarray] = []  # scores
 
     def add(self, scores: np.ndarray) -> None:
         """All scores of a tile, matched ones too."""
-        ordered = np.sort(scores, axis=None)
+        self.waiting.append(scores.ravel())
+        if sum(map(len, self.waiting)) >= SORTED_PER_POINT * len(self.points):
+            self._count()
+
+    def _count(self) -> None:
+        """Count the scores that wait."""
+        if not self.waiting:
+            return
+        ordered = np.concatenate(self.waiting)
+        self.waiting.clear()
+        ordered.sort()
         place = np.searchsorted(ordered, self.points)
         self.below += place
         is_met = ordered[np.minimum(place, len(ordered) - 1)] == self.points
@@ -238,6 +253,7 @@ class Distributions:
 
     def summary(self, mean_unmatched: float) -> ScoreSummary:
         """After all tiles."""
+        self._count()
         overlaps = {}
         for bins, edges in self.edges.items():
             p = shares(self.matched_M, bins, *self.range)
@@ -262,7 +278,9 @@ class Distributions:
     @property
     def histograms(self) -> Histograms:
         """After all tiles: for figures."""
-        matched = np.histogram(self.matched_M, self.fine_edges)[0]
+        self._count()
+        ends = self.fine_edges[[0, -1]]  # rounding beyond a cosine's range
+        matched = np.histogram(np.clip(self.matched_M, *ends), self.fine_edges)[0]
         unmatched = self._unmatched(self.fine_edges)
         return Histograms(self.fine_edges.astype(np.float64), matched, unmatched)
 

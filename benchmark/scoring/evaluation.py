@@ -3,7 +3,7 @@ torch."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -27,6 +27,7 @@ from benchmark.scoring.ranking import (
     Tile,
     localisation_ranks,
     of_direction,
+    tiles_of_right_pairs,
 )
 from benchmark.scoring.relevance import (
     LayerPairs,
@@ -59,16 +60,23 @@ class Evaluation:
 
 
 def of_test_split(
-    tiles: Iterable[Tile], data: Prepared, observers: Sequence[Callable] = ()
+    tiles: Iterable[Tile],
+    data: Prepared,
+    observers: Sequence[Callable] = (),
+    is_row: bool = True,
 ) -> Evaluation:
     """Evaluate the scores of a test split in its directions and by all its layers of
-    relevance, as `of_retrieval`."""
+    relevance, as `of_retrieval`. First items are there for layers of which people
+    judged some pairs, too."""
+    layer_cards = data.card.get("layers", {})
+    is_partial = any(card["partial"] for card in layer_cards.values())
     return of_retrieval(
         tiles,
         relevance_of_test(data),
         data.card["ways"],
         observers,
         layers_of(data),
+        is_row or is_partial,
     )
 
 
@@ -78,11 +86,13 @@ def of_retrieval(
     ways: Sequence[str] = ("i2t", "t2i"),
     observers: Sequence[Callable] = (),
     layers: Mapping[str, Mapping[str, LayerPairs]] = MappingProxyType({}),
+    is_row: bool = True,
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`.
     S is of the scores of image queries. `observers` see each tile and its scores of i2t
     in the second pass. Ranks and metrics of further `layers` of relevance, by name and
-    direction, are kept apart.
+    direction, are kept apart. What only a row of a season keeps, S in resamples and the
+    first items of each query, is left out unless it `is_row`.
 
     Raises RefusedError for scores that are not finite, and where there is nothing to
     distinguish.
@@ -99,20 +109,22 @@ def of_retrieval(
     i2t = counts.get(I2T) or LayerRanks(I2T, relevance.own(I2T))
     seen = _first_pass(tiles, {i2t, *counts.values()}, relevance.size)
     matched_M = i2t.score_QR[i2t.is_there_QR].astype(seen.precision)
-    unmatched = seen.total - float(matched_M.sum(dtype=np.float64))
+    total_matched = float(matched_M.sum(dtype=np.float64))
     if seen.is_coarse:  # for bins between scores, or for their range
         matched_M = matched_M.astype(np.float64)
     distributions = Distributions(matched_M, (seen.low, seen.high), relevance.size)
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = Bootstrap(
-        *groups,
-        resamples(int(relevance.group_of_image.max()) + 1),
-        distributions.edges[BINS],
-        images_M,
-        matched_M,
-    )
-    best = {}
-    for way in ways:
+    bootstrap = None
+    if is_row:
+        bootstrap = Bootstrap(
+            *groups,
+            resamples(int(relevance.group_of_image.max()) + 1),
+            distributions.edges[BINS],
+            images_M,
+            matched_M,
+        )
+    total, best = 0.0, {}
+    for way in ways if is_row else ():
         groups_of_way = groups if way == "i2t" else groups[::-1]
         best[way] = BestItems(*groups_of_way, TOP)
     for tile in tiles:
@@ -120,23 +132,23 @@ def of_retrieval(
             count.add(tile)
         for way, items in best.items():
             items.add(*of_direction(way, tile, tile.of(RankKey(way))))
+        total += float(tile.of(I2T).sum(dtype=np.float64))
         scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
-        matched = i2t.places(tile.rows, tile.columns)
-        bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
+        if bootstrap:
+            matched = i2t.places(tile.rows, tile.columns)
+            bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
         for observe in observers:
             observe(tile, tile.of(I2T))
-    mean_unmatched = unmatched / max(relevance.size - len(matched_M), 1)
+    mean_unmatched = (total - total_matched) / max(relevance.size - len(matched_M), 1)
     ranks = {key: count.ranks for key, count in counts.items()}
     optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
     measured = _rank_metrics(ranks, optimistic, relevance)
     measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
-    measured |= metrics.overlap_interval(measured["overlap_s"], bootstrap.replicates)
-    kept = Scores(
-        ranks=ranks,
-        histograms=distributions.histograms,
-        replicates=bootstrap.replicates,
-    )
+    kept = Scores(ranks=ranks, histograms=distributions.histograms)
+    if bootstrap:
+        kept = replace(kept, replicates=bootstrap.replicates)
+        measured |= metrics.overlap_interval(measured["overlap_s"], kept.replicates)
     retrieved = {way: items.items for way, items in best.items()}
     ties = {way: counts[RankKey(way)].tied for way in ways}
     return Evaluation(metrics=measured, scores=kept, retrieved=retrieved, ties=ties)
@@ -148,7 +160,6 @@ class _Seen:
 
     low: float
     high: float
-    total: float
     precision: np.dtype
 
     @property
@@ -163,19 +174,25 @@ def _first_pass(
 ) -> _Seen:
     """Let all counts see the scores. Raises RefusedError for scores that are not
     finite."""
-    low, high, total = np.inf, -np.inf, 0.0
+    if getattr(tiles, "range", None):
+        for tile in tiles_of_right_pairs(tiles, counts):
+            for count in counts:
+                count.see(tile)
+        return _Seen(*tiles.range, tile.of(I2T).dtype)
+    low, high = np.inf, -np.inf
     bad = Counter()  # by the ranks that scores count for
     for tile in tiles:
+        ends = {}
         for key, scores in tile.scores.items():
-            bad[key] += np.count_nonzero(~np.isfinite(scores))
-        scores = tile.of(I2T)
-        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-        total += float(scores.sum(dtype=np.float64))
+            ends[key] = float(scores.min()), float(scores.max())
+            if not np.isfinite(ends[key]).all():
+                bad[key] += np.count_nonzero(~np.isfinite(scores))
+        low, high = min(low, ends[I2T][0]), max(high, ends[I2T][1])
         for count in counts:
             count.see(tile)
     for count in filter(None, bad.values()):
         raise RefusedError(f"{count} of {pairs} scores are NaN or infinite")
-    return _Seen(low, high, total, scores.dtype)
+    return _Seen(low, high, tile.of(I2T).dtype)
 
 
 def _rank_metrics(

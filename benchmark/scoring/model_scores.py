@@ -1,16 +1,12 @@
-"""Scores of a split: images with captions, tile by tile, of one model or of several as
-one score; and phrases with proposals.
+"""Scores of a split by a model: images with captions, and phrases with proposals.
 
 A method is given the items in an order drawn at random, images and captions apart, and
 what it returns is put back afterwards. So the place of an item tells nothing of what it
 belongs to.
 """
 
-import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 import torch
@@ -18,24 +14,15 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from benchmark.contracts.methods import Encoding, Matcher
-from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
-from benchmark.core.errors import UserError
-from benchmark.data.rank_keys import I2T, RankKey
-from benchmark.scoring.equal_items import EqualScores, first_equal
+from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
-from benchmark.scoring.ranking import Tile, check_finite, spans
+from benchmark.scoring.ranking import check_finite, spans
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
-Fuse = Callable[..., dict[RankKey, np.ndarray]]  # scores (r, c), rows, columns -> fused
 
 ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
-STREAM_TILE = 512, 1024  # images and captions
-BYTES = 4  # of a score
-# of the machine: MB of scores in memory, beside the encodings
-MEMORY = "REMATCH_MEMORY"
-DEFAULT_MEMORY = "512"
 ORDER = 20170711  # seed of the orders in which items are scored
 
 
@@ -54,10 +41,7 @@ class Encoded:
     # the scores that count, by name; "": the model's similarity
     parts: tuple[str, ...] = ("",)
     seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
-
-    @property
-    def size(self) -> int:
-        return len(self.image_order) * len(self.caption_order)
+    precision, range = np.dtype(np.float32), None
 
     @torch.inference_mode()
     def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
@@ -66,68 +50,6 @@ class Encoded:
         captions = tuple(x[columns] for x in self.captions)
         scores = scores_of(self.model, self.parts, images, captions)
         return [matrix.float().cpu().numpy() for matrix in scores]
-
-
-class ScoreStream:
-    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
-    iteration is a pass over all of them. During the first one, `observers` are called
-    with each score's number and its tile, and what a model takes for a pair is added to
-    its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
-    score do not depend on the memory that is allowed. Scores that fit into it stay
-    there for the next pass; others are computed again. Items that a model is given as
-    equals have equal scores."""
-
-    def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
-        self.members, self.fuse = members, fuse
-        self.observers: list[Callable[[int, Tile], None]] = []
-        self.equals: list[EqualScores] = []
-        for member in members:
-            for _ in member.parts:
-                equals = EqualScores(member.first_image, member.first_caption)
-                self.equals.append(equals)
-        self.count = len(self.equals)  # of scores
-        allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
-        # that is no failure of a method
-        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
-            place = f"{MEMORY} of the environment"
-            raise UserError(place, "a number of MB", repr(allowed), "correct it")
-        self.keeps = BYTES * members[0].size * self.count <= 1e6 * float(allowed)
-        self.kept: list[list[np.ndarray]] = []
-        self.is_first = True
-
-    def __iter__(self) -> Iterator[Tile]:
-        first = self.members[0]
-        sizes = len(first.image_order), len(first.caption_order)
-        grid = list(product(*map(spans, sizes, STREAM_TILE)))
-        shown = ProgressBar(grid, desc="score", unit="tile", leave=False)
-        for number, (rows, columns) in enumerate(shown):
-            if number < len(self.kept):
-                parts = self.kept[number]
-            else:
-                parts = self._scored(rows, columns)
-            if self.keeps and number == len(self.kept):
-                self.kept.append(parts)
-            images = first.image_order[rows]
-            captions = first.caption_order[columns]
-            for part, scores in enumerate(parts if self.is_first else ()):
-                for observe in self.observers:
-                    observe(part, Tile(images, captions, {I2T: scores}))
-            fused = self.fuse(parts, rows=images, columns=captions)
-            yield Tile(images, captions, fused)
-        self.is_first = False
-
-    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
-        """All scores (r, c) of a tile."""
-        parts = []
-        for member in self.members:
-            device = member.images[0].device
-            started = now(device)
-            parts += member.scores(rows, columns)
-            if self.is_first:
-                spent = (now(device) - started) / member.size
-                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
-        pairs = zip(self.equals, parts, strict=True)
-        return [equals.level(scores, rows, columns) for equals, scores in pairs]
 
 
 @torch.inference_mode()

@@ -31,6 +31,7 @@ from benchmark.scoring.ties import TiedItems, stands_before
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
+FEW = 0.4  # share of queries from which on a copy of their scores costs too much
 NO_ITEM = 2**62
 NO_RELEVANT = "every query needs at least one relevant item"
 
@@ -115,7 +116,13 @@ class LayerRanks:
 
     def places(self, queries: np.ndarray, items: np.ndarray) -> coo_array:
         """`nth` of some queries and items."""
-        return self.nth[queries][:, items].tocoo()
+        right = self.nth[queries].tocoo()
+        place_G = np.full(self.nth.shape[1], -1)
+        place_G[items] = np.arange(len(items))
+        place = place_G[right.col]
+        is_here = place >= 0
+        places = right.row[is_here], place[is_here]
+        return coo_array((right.data[is_here], places), (len(queries), len(items)))
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
@@ -131,16 +138,17 @@ class LayerRanks:
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
         queries, _, scores_QG = of_direction(self.key.direction, tile, scores)
-        if not (is_asked := self.counts[queries] > 0).all():
-            queries, scores_QG = queries[is_asked], scores_QG[is_asked]
+        highest_Q = scores_QG.max(1)
         for n in range(self.counts[queries].max(initial=0)):
-            has_nth = self.counts[queries] > n
-            some = slice(None) if has_nth.all() else has_nth  # without a copy
-            nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
-            is_before = stands_before(scores_QG[some], nth_Q1)
+            nth_Q = self.score_QR[queries, n].astype(scores_QG.dtype)
+            has_nth_Q = self.counts[queries] > n
+            some = _compared(has_nth_Q, stands_before(highest_Q, nth_Q))
+            is_before = stands_before(_rows(scores_QG, some), nth_Q[some, None])
             self.reached_QR[queries[some], n] += _trues(is_before)
-        best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
-        self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
+        best_Q = self.score_QR[queries].max(1, initial=-np.inf).astype(scores_QG.dtype)
+        some = _compared(self.counts[queries] > 0, highest_Q > best_Q)
+        is_above = _rows(scores_QG, some) > best_Q[some, None]
+        self.optimistic[queries[some]] += _trues(is_above)
 
     @property
     def tied(self) -> TiedItems:
@@ -161,6 +169,22 @@ class LayerRanks:
         others_QR.sort(1)  # the best first
         ranks_QR = others_QR + np.arange(others_QR.shape[1])
         return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
+
+
+def _compared(is_asked_Q: np.ndarray, is_reached_Q: np.ndarray) -> np.ndarray:
+    """The queries whose scores are compared one by one: those that a score of the tile
+    reaches, if they are few; a copy of the scores of many costs more than it saves."""
+    some = is_asked_Q & is_reached_Q
+    return some if some.mean() < FEW else is_asked_Q
+
+
+def _rows(scores_QG: np.ndarray, is_kept_Q: np.ndarray) -> np.ndarray:
+    """The scores of some queries, in the layout of all: transposed ones stay so."""
+    if is_kept_Q.all():
+        return scores_QG  # without a copy
+    if scores_QG.flags.c_contiguous:
+        return scores_QG[is_kept_Q]
+    return scores_QG.T[:, is_kept_Q].T
 
 
 def _trues(mask_QG: np.ndarray) -> np.ndarray:
@@ -199,6 +223,23 @@ def ranks_of(
     return ranks.ranks
 
 
+def tiles_of_right_pairs(
+    tiles: Iterable[Tile], counts: Iterable[LayerRanks]
+) -> Iterable[Tile]:
+    """The tiles that `see` must be called with: those with right pairs, where a stream
+    has them alone; else all of them."""
+    if not hasattr(tiles, "holding"):
+        return tiles
+    images, captions = [], []
+    for count in counts:
+        pairs = count.nth.nonzero()
+        if count.key.direction == "t2i":
+            pairs = pairs[::-1]
+        images.append(pairs[0])
+        captions.append(pairs[1])
+    return tiles.holding(np.concatenate(images), np.concatenate(captions))
+
+
 def direction_ranks(tiles: Iterable[Tile], relevance: Relevance) -> dict[str, Ranks]:
     """Ranks of a whole split by `own`, in both directions, from tiles that pass twice.
 
@@ -207,11 +248,11 @@ def direction_ranks(tiles: Iterable[Tile], relevance: Relevance) -> dict[str, Ra
     counts = {}
     for key in map(RankKey, ("i2t", "t2i")):
         counts[key.direction] = LayerRanks(key, relevance.own(key))
-    for tile in tiles:
-        check_finite(tile.of(I2T))
+    for tile in tiles_of_right_pairs(tiles, counts.values()):
         for count in counts.values():
             count.see(tile)
     for tile in tiles:
+        check_finite(tile.of(I2T))
         for count in counts.values():
             count.add(tile)
     return {way: count.ranks for way, count in counts.items()}
@@ -281,6 +322,13 @@ class BestItems:
         if np.isneginf(least_Q).any() and len(items) > count:
             of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
             least_Q = np.maximum(least_Q, of_tile_Q)
+        every_Q = np.ones(len(queries), bool)
+        some = _compared(every_Q, scores_QG.max(1) >= least_Q)
+        queries, least_Q, scores_QG = (
+            queries[some],
+            least_Q[some],
+            _rows(scores_QG, some),
+        )
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
@@ -295,13 +343,15 @@ class BestItems:
         place = np.concatenate([old_row, new_row])
         score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
         item = np.concatenate([self.kept[at_old], items[column]])
-        keys = -score, place.astype(np.uint16)  # faster
-        order = np.lexsort(keys)
+        # by place, then by score: two sorts are faster than np.lexsort
+        short_place = place.astype(np.uint16)
+        order = np.argsort(-score)
+        order = order[np.argsort(short_place[order], kind="stable")]
         is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
         if is_tied.any():
             group_of_place = self.group_of_query[queries[touched[place]]]
             is_own = group_of_place == self.group_of_item[item]
-            order = np.lexsort((item + NO_ITEM * is_own, *keys))
+            order = np.lexsort((item + NO_ITEM * is_own, -score, short_place))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < count

@@ -7,10 +7,11 @@ from refusals import refused
 
 from benchmark.core.errors import UserError
 from benchmark.data.rank_keys import I2T
-from benchmark.scoring import fusion, model_scores
+from benchmark.scoring import fusion, score_stream
 from benchmark.scoring.checkpoints import outcome
 from benchmark.scoring.equal_items import first_equal
-from benchmark.scoring.model_scores import Encoded, ScoreStream
+from benchmark.scoring.model_scores import Encoded
+from benchmark.scoring.score_stream import ScoreStream
 
 IMAGES, CAPTIONS = 23, 61
 
@@ -44,7 +45,7 @@ class Counting:
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
-    monkeypatch.setattr(model_scores, "STREAM_TILE", (5, 9))
+    monkeypatch.setattr(score_stream, "STREAM_TILE", (5, 9))
 
 
 def whole(stream: ScoreStream) -> np.ndarray:
@@ -60,7 +61,7 @@ def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(
 ):
     matrices = []
     for memory, passes in (("512", 1), ("0.001", 3)):
-        monkeypatch.setenv(model_scores.MEMORY, memory)
+        monkeypatch.setenv(score_stream.MEMORY, memory)
         models = [Counting(seed) for seed in range(members)]
         stream = ScoreStream([model.encoded() for model in models], fusion.mean)
         matrices += [whole(stream), whole(stream), whole(stream)]
@@ -76,7 +77,7 @@ def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(
 
 @pytest.mark.parametrize("memory", ["512", "0.001"])
 def test_equal_items_tie_wherever_they_stand(memory, monkeypatch):
-    monkeypatch.setenv(model_scores.MEMORY, memory)
+    monkeypatch.setenv(score_stream.MEMORY, memory)
     model = Counting(0)
     model.images[20] = model.images[3].clone()
     model.captions[[7, 60]] = model.captions[30].clone()
@@ -91,7 +92,7 @@ def test_equal_items_tie_wherever_they_stand(memory, monkeypatch):
 
 @pytest.mark.parametrize("text", ["512MB", "", "-1", "nan"])
 def test_a_memory_that_is_no_number_is_no_failure_of_the_method(text, monkeypatch):
-    monkeypatch.setenv(model_scores.MEMORY, text)
+    monkeypatch.setenv(score_stream.MEMORY, text)
     with refused("REMATCH_MEMORY", "MB", repr(text)) as caught:
         ScoreStream([Counting(0).encoded()], fusion.mean)
     with pytest.raises(UserError):
@@ -99,7 +100,7 @@ def test_a_memory_that_is_no_number_is_no_failure_of_the_method(text, monkeypatc
 
 
 def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):
-    monkeypatch.setenv(model_scores.MEMORY, "0")
+    monkeypatch.setenv(score_stream.MEMORY, "0")
     members = [Counting(seed).encoded() for seed in range(2)]
     stream, seen = ScoreStream(members, fusion.mean), []
     stream.observers.append(

@@ -1,0 +1,144 @@
+"""Scores of images with captions, tile by tile, of one model or of several as one
+score, or of embeddings. Knows no torch."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from benchmark.core.command_line import ProgressBar
+from benchmark.core.errors import UserError
+from benchmark.data.rank_keys import I2T, RankKey
+from benchmark.scoring.equal_items import EqualScores
+from benchmark.scoring.ranking import Tile, spans
+
+Fuse = Callable[..., dict[RankKey, np.ndarray]]  # scores (r, c), rows, columns -> fused
+
+STREAM_TILE = 512, 1024  # images and captions
+# of the machine: MB of scores in memory, beside the encodings
+MEMORY = "REMATCH_MEMORY"
+DEFAULT_MEMORY = "512"
+
+
+class Member(Protocol):
+    """What computes scores of a split, whose items it has in an order of its own."""
+
+    image_order: np.ndarray  # (I,) the image of each of its rows
+    caption_order: np.ndarray  # (C,)
+    # (I,) for each row the first one that is the same image
+    first_image: np.ndarray
+    first_caption: np.ndarray  # (C,)
+    parts: Sequence[str]  # the scores that count, by name
+    precision: np.dtype  # of these
+    range: tuple[float, float] | None  # of finite scores, where that is known
+    seconds: dict[str, float]  # per item of each kind
+
+    def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """(r, c) of each part, of some of its rows."""
+
+
+class ScoreStream:
+    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
+    iteration is a pass over all of them. During the first one, `observers` are called
+    with each score's number and its tile, and what a model takes for a pair is added to
+    its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
+    score do not depend on the memory that is allowed. Scores that fit into it stay
+    there for the next pass, if the stream `keeps` them; others are computed again.
+    Items that a model is given as equals have equal scores."""
+
+    def __init__(
+        self, members: Sequence[Member], fuse: Fuse, keeps: bool = True
+    ) -> None:
+        self.members, self.fuse = members, fuse
+        self.observers: list[Callable[[int, Tile], None]] = []
+        self.equals: list[EqualScores] = []
+        for member in members:
+            for _ in member.parts:
+                firsts = member.first_image, member.first_caption
+                self.equals.append(EqualScores(*firsts, STREAM_TILE))
+        self.count = len(self.equals)  # of scores
+        allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
+        # that is no failure of a method
+        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
+            place = f"{MEMORY} of the environment"
+            raise UserError(place, "a number of MB", repr(allowed), "correct it")
+        # images and captions
+        self.shape = len(members[0].image_order), len(members[0].caption_order)
+        self.pairs = prod(self.shape)
+        size = sum(each.precision.itemsize * len(each.parts) for each in members)
+        self.keeps = keeps and size * self.pairs <= 1e6 * float(allowed)
+        self.kept: list[list[np.ndarray]] = []
+        self.is_first = True
+
+    def __iter__(self) -> Iterator[Tile]:
+        for number, (rows, columns) in enumerate(shown(grid(self.shape))):
+            if number < len(self.kept):
+                parts = self.kept[number]
+            else:
+                parts = self._scored(rows, columns, is_timed=self.is_first)
+            if self.keeps and number == len(self.kept):
+                self.kept.append(parts)
+            tile = self._fused(rows, columns, parts)
+            for part, scores in enumerate(parts if self.is_first else ()):
+                for observe in self.observers:
+                    observe(part, Tile(tile.rows, tile.columns, {I2T: scores}))
+            yield tile
+        self.is_first = False
+
+    def holding(self, images: np.ndarray, captions: np.ndarray) -> Iterator[Tile]:
+        """Not a pass, but the tiles that hold some of these pairs, (P,) each, and those
+        whose scores equal items take over."""
+        first = self.members[0]
+        down, across = map(spans, self.shape, STREAM_TILE)
+        is_needed = np.zeros((len(down), len(across)), bool)
+        row_of_image = first.image_order.argsort()
+        row_of_caption = first.caption_order.argsort()
+        block_P = row_of_image[images] // STREAM_TILE[0]
+        is_needed[block_P, row_of_caption[captions] // STREAM_TILE[1]] = True
+        for equals in self.equals:
+            is_needed[equals.images.tiles_with_later] = True
+            is_needed[:, equals.captions.tiles_with_later] = True
+        cells = zip(grid(self.shape), is_needed.flat, strict=True)
+        for rows, columns in shown([cell for cell, needed in cells if needed]):
+            yield self._fused(rows, columns, self._scored(rows, columns))
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The range of all scores, where it is known before they are computed."""
+        return self.members[0].range if self.count == 1 else None
+
+    def _scored(
+        self, rows: slice, columns: slice, is_timed: bool = False
+    ) -> list[np.ndarray]:
+        """All scores (r, c) of a tile."""
+        parts = []
+        for member in self.members:
+            started = perf_counter()
+            parts += member.scores(rows, columns)
+            if is_timed:
+                spent = (perf_counter() - started) / self.pairs
+                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
+        of_parts = zip(self.equals, parts, strict=True)
+        return [equals.level(scores, rows, columns) for equals, scores in of_parts]
+
+    def _fused(self, rows: slice, columns: slice, parts: list[np.ndarray]) -> Tile:
+        images = self.members[0].image_order[rows]
+        captions = self.members[0].caption_order[columns]
+        fused = self.fuse(parts, rows=images, columns=captions)
+        return Tile(images, captions, fused)
+
+
+def grid(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
+    """The tiles of so many images and captions, from left to right, then from top to
+    bottom."""
+    return list(product(*map(spans, shape, STREAM_TILE)))
+
+
+def shown(tiles: list[tuple[slice, slice]]) -> Iterator[tuple[slice, slice]]:
+    """These tiles, with a bar of progress."""
+    return iter(ProgressBar(tiles, desc="score", unit="tile", leave=False))
