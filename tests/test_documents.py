@@ -114,6 +114,22 @@ def test_packages_are_described_as_they_are_tested():
     assert project["keywords"] == citation["keywords"]
 
 
+def test_a_release_is_published_without_a_kept_secret():
+    """The job that may speak for the project to the package index runs nothing of it:
+    it is handed the wheel of another job, whose name has the version of the tag."""
+    text = text_of(".github/workflows/release.yml")
+    workflow = yaml.safe_load(text)
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "permissions" not in build and publish["needs"] == "build"
+    assert publish["environment"] and "secrets." not in text
+    assert not any("run" in step for step in publish["steps"])
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    wheel = project["name"].replace("-", "_")
+    assert f"dist/{wheel}-${{GITHUB_REF_NAME#v}}-py3" in text
+
+
 @pytest.mark.parametrize("name", ("bug", "paper"))
 def test_issues_ask_for_what_help_needs(name):
     form = yaml.safe_load(text_of(f".github/ISSUE_TEMPLATE/{name}.yml"))
