@@ -18,7 +18,7 @@ from functools import cache
 from itertools import chain, zip_longest
 from math import ceil
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from benchmark.commands import step_times
 from benchmark.commands.step_times import CellTimes, EncodingTimes, Fed
 from benchmark.contracts.methods import Inputs, Phase
 from benchmark.core import numerics
+from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
 from benchmark.core.folds import whole_of
 from benchmark.core.numerics import Numerics
@@ -36,7 +37,7 @@ from benchmark.scoring import score_checks
 from benchmark.season.parameters import Cell, FeatureSet, Params
 from benchmark.season.plugins import ConfiguredMethod
 
-MINUTE = 60.0  # seconds that timing may take, with starting the processes
+MINUTE = 60.0  # seconds of work that timing may take
 ENCODING_SHARE = 0.25  # of the minute
 LEAST_SHARE, MOST_SHARE = 1.5, 3.0  # seconds for one kind
 # options that change no size and no term: a step takes as long with any value
@@ -161,7 +162,7 @@ class Planned:
 def estimate(params: Params, seconds: float = MINUTE) -> Estimate:
     """Time the parts of a season in about `seconds`, and add them up."""
     started = perf_counter()
-    encoded = _encoding_times(params, ENCODING_SHARE * seconds)
+    encoded, spent = _encoding_times(params, ENCODING_SHARE * seconds)
     planned: dict[str, Planned] = {}
     untold: dict[str, str] = {}  # key of a cell -> why it has no estimate
     for key, cell in params.cells.items():
@@ -169,8 +170,7 @@ def estimate(params: Params, seconds: float = MINUTE) -> Estimate:
             planned[key] = plan_of(params, cell, encoded)
         except UserError as error:
             untold[key] = str(error)
-    left = seconds - (perf_counter() - started)
-    times, reasons = _cell_times(params, planned, left)
+    times, reasons = _cell_times(params, planned, seconds - spent)
     encodings, untimed = _encodings(params, encoded)
     return Estimate(
         rows=_rows(params, planned, times, untold, reasons),
@@ -444,9 +444,11 @@ def _encodings(
 # Timing -------------------------------------------------------------------------------
 
 
-def _encoding_times(params: Params, seconds: float) -> dict[str, EncodingTimes]:
-    """Folder of each feature set that could be timed -> its times; those with equal
-    settings are timed once."""
+def _encoding_times(
+    params: Params, seconds: float
+) -> tuple[dict[str, EncodingTimes], float]:
+    """Folder of each feature set that could be timed -> its times, and the seconds that
+    were spent; those with equal settings are timed once."""
     alike: dict[str, list[FeatureSet]] = defaultdict(list)
     for feature_set in params.feature_sets.values():
         settings = feature_set.image or feature_set.proposals or feature_set.sentence
@@ -454,13 +456,13 @@ def _encoding_times(params: Params, seconds: float) -> dict[str, EncodingTimes]:
         alike[f"{feature_set.encoder} {settings!r} {vector}"].append(feature_set)
     share = min(seconds / max(len(alike), 1), MOST_SHARE)
     times = {}
-    with _Timer(Numerics(numerics.PORTABLE, threads=1)) as timer:
+    with _Timer(Numerics(numerics.PORTABLE, threads=1), params.device) as timer:
         for sets in alike.values():
             given = sets[0], _vector_size(params, sets[0]), params.device, share
             found = timer.result(step_times.encoding_times, *given)
             if isinstance(found, EncodingTimes):
                 times |= {each.folder: found for each in sets}
-    return times
+    return times, timer.spent
 
 
 def _cell_times(
@@ -468,7 +470,6 @@ def _cell_times(
 ) -> tuple[dict[Kind, CellTimes], dict[Kind, str]]:
     """Times of as many kinds as the seconds suffice for, the most frequent of each
     form first; and why others have none."""
-    until = perf_counter() + seconds
     first: dict[Kind, str] = {}  # the key of a cell
     alike: dict[tuple[str, int], dict[Kind, int]] = defaultdict(dict)
     for key, plan in planned.items():
@@ -484,10 +485,11 @@ def _cell_times(
     timers: dict[Numerics, _Timer] = {}
     try:
         for number, kind in enumerate(ordered):
-            if perf_counter() + share > until and number >= len(queues):
+            spent = sum(timer.spent for timer in timers.values())
+            if spent + share > seconds and number >= len(queues):
                 break
             if kind.numerics not in timers:
-                timers[kind.numerics] = _Timer(kind.numerics)
+                timers[kind.numerics] = _Timer(kind.numerics, params.device)
             key = first[kind]
             given = params.cells[key], planned[key].fed, params.device, share
             found = timers[kind.numerics].result(step_times.cell_times, *given)
@@ -502,11 +504,14 @@ def _cell_times(
 
 
 class _Timer:
-    """A process that computes in a certain way."""
+    """A process that computes in a certain way, and the seconds that it worked: on a
+    CPU by its own clock, which stands still while other programs run."""
 
-    def __init__(self, how: Numerics) -> None:
+    def __init__(self, how: Numerics, device: str) -> None:
         self.how = how
+        self.on_gpu = pick(device).type == "cuda"
         self.pool: ProcessPoolExecutor | None = None
+        self.spent = 0.0
 
     def __enter__(self) -> "_Timer":
         return self
@@ -517,24 +522,30 @@ class _Timer:
 
     def result(self, function: Callable, *arguments: object) -> object:
         """What the function returns, or the reason why it did not."""
+        started = perf_counter()
         with numerics.of_children(self.how):
             if self.pool is None:
                 spawn = multiprocessing.get_context("spawn")
                 self.pool = ProcessPoolExecutor(1, spawn)
-            future = self.pool.submit(_attempt, function, arguments)
+            future = self.pool.submit(attempt, function, arguments)
         try:
-            return future.result()
+            found, worked = future.result()
         except BrokenProcessPool:
             self.pool = None  # the next one begins anew
-            return "its process died: killed, or out of memory"
+            found, worked = "its process died: killed, or out of memory", 0.0
+        self.spent += perf_counter() - started if self.on_gpu else worked
+        return found
 
 
-def _attempt(function: Callable, arguments: tuple) -> object:
-    """In the process: errors of a method, too, are reasons, and not all can be sent."""
+def attempt(function: Callable, arguments: tuple) -> tuple[object, float]:
+    """What the function returns, or the reason why it did not, and its seconds by the
+    clock of this process. Not all errors can be sent to another one."""
+    started = process_time()
     try:
-        return function(*arguments)
+        found = function(*arguments)
     except (Exception, SystemExit) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        found = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return found, process_time() - started
 
 
 def nearest(kind: Kind, timed: Sequence[Kind]) -> Kind | None:
