@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -128,6 +129,29 @@ def test_a_release_is_published_without_a_kept_secret():
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
     wheel = project["name"].replace("-", "_")
     assert f"dist/{wheel}-${{GITHUB_REF_NAME#v}}-py3" in text
+
+
+def test_uv_installs_what_pip_does():
+    """One variable of the Makefile chooses between them, as the README and the workflow
+    set it: the extra and the locked versions are the same."""
+    chosen = "uv pip install --python .venv"
+    assert f"INSTALL='{chosen}'" in text_of("README.md")
+    workflow = yaml.safe_load(text_of(".github/workflows/ci.yml"))
+    job = workflow["jobs"]["run"]
+    (extra,) = job["strategy"]["matrix"]["include"]
+    assert extra["install"] == chosen
+    assert extra["python"] in job["strategy"]["matrix"]["python"]
+    assert "matrix.install" in job["env"]["INSTALL"]
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    lines = {}
+    for install in (chosen, "pip install"):
+        command = ["make", "--dry-run", "--always-make", "repro", f"INSTALL={install}"]
+        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        lines[install] = [x for x in made.stdout.splitlines() if "--editable" in x]
+    (line,) = lines[chosen]
+    assert line.startswith(f"{chosen} --constraint constraints.txt")
+    assert line.replace(chosen, "pip install") == lines["pip install"][0]
 
 
 @pytest.mark.parametrize("name", ("bug", "paper"))

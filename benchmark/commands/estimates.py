@@ -8,11 +8,13 @@ the resolved cells. Not in it: downloads, preparation, vectors that are fitted t
 k-means, and reports.
 """
 
+import io
 import multiprocessing
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, zip_longest
@@ -542,7 +544,8 @@ def attempt(function: Callable, arguments: tuple) -> tuple[object, float]:
     clock of this process. Not all errors can be sent to another one."""
     started = process_time()
     try:
-        found = function(*arguments)
+        with redirect_stderr(io.StringIO()):  # bars of progress
+            found = function(*arguments)
     except (Exception, SystemExit) as error:
         found = f"{type(error).__name__}: {' '.join(str(error).split())}"
     return found, process_time() - started
