@@ -123,6 +123,16 @@ def test_options_that_change_no_step_share_a_timing(monkeypatch):
     assert kinds[0] == kinds[1] != kinds[2]
 
 
+def test_what_has_no_estimate_is_told_with_its_reason():
+    row = estimates.Row("vse", cells=2, training=7200.0, untold="it raised")
+    encoding = estimates.Encoding("words", 10, 4, EncodingTimes(item=1.0, fitted=2.0))
+    found = estimates.Estimate([row], [encoding], untimed=["x"], kinds=2, timed=1)
+    assert found.seconds == 7218.0
+    told = "\n".join(estimates.lines(found, "cpu"))
+    assert "it raised" in told and "not timed: x" in told
+    assert "at least 2.0 hours" in told
+
+
 def run_here(self, function, *arguments: object) -> object:
     found, worked = estimates.attempt(function, arguments)
     self.spent += worked

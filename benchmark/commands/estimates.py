@@ -204,9 +204,9 @@ def plan_of(params: Params, cell: Cell, encoded: dict[str, EncodingTimes]) -> Pl
 def _rows(
     params: Params,
     planned: dict[str, Planned],
-    times: dict["Kind", CellTimes],
+    times: dict[Kind, CellTimes],
     untold: dict[str, str],
-    reasons: dict["Kind", str],
+    reasons: dict[Kind, str],
 ) -> list[Row]:
     """A row for each preset."""
     rows: dict[str, Row] = {}
@@ -214,11 +214,13 @@ def _rows(
     for key, cell in params.cells.items():
         row = rows.setdefault(cell.preset, Row(cell.preset))
         row.cells += 1
-        plan = planned.get(key)
-        near = nearest(plan.kind, list(times)) if plan else None
+        if key in untold:
+            row.untold = untold[key]
+            continue
+        plan = planned[key]
+        near = nearest(plan.kind, list(times))
         if near is None or plan.kind in reasons:
-            reason = reasons.get(plan.kind, "nothing like it was timed") if plan else ""
-            row.untold = reason or untold[key]
+            row.untold = reasons.get(plan.kind, "nothing like it was timed")
             continue
         row.is_like |= near != plan.kind
         scale = scale_of(plan.kind, near)
@@ -590,7 +592,8 @@ def lines(found: Estimate, device: str) -> list[str]:
         told.append(f"{part.name:48}{numbers}")
     if found.untimed:
         told.append(f"not timed: {', '.join(found.untimed)}")
-    told += ["", f"in all         {hours(found.seconds)}"]
+    least = "at least " if any(row.untold for row in found.rows) else ""
+    told += ["", f"in all         {least}{hours(found.seconds)}"]
     return told
 
 
