@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -109,6 +110,45 @@ def test_packages_are_described_as_they_are_tested():
     assert preferred["version"] == citation["version"]
     assert preferred["year"] == citation["date-released"].year
     assert project["keywords"] == citation["keywords"]
+
+
+def test_a_release_is_published_without_a_kept_secret():
+    """The job that may speak for the project to the package index runs nothing of it:
+    it is handed the wheel of another job, whose name has the version of the tag."""
+    text = text_of(".github/workflows/release.yml")
+    workflow = yaml.safe_load(text)
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "permissions" not in build and publish["needs"] == "build"
+    assert publish["environment"] and "secrets." not in text
+    assert not any("run" in step for step in publish["steps"])
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    wheel = project["name"].replace("-", "_")
+    assert f"dist/{wheel}-${{GITHUB_REF_NAME#v}}-py3" in text
+
+
+def test_uv_installs_what_pip_does():
+    """One variable of the Makefile chooses between them, as the README and the workflow
+    set it: the extra and the locked versions are the same."""
+    chosen = "uv pip install --python .venv"
+    assert f"INSTALL='{chosen}'" in text_of("README.md")
+    workflow = yaml.safe_load(text_of(".github/workflows/ci.yml"))
+    job = workflow["jobs"]["run"]
+    (extra,) = job["strategy"]["matrix"]["include"]
+    assert extra["install"] == chosen
+    assert extra["python"] in job["strategy"]["matrix"]["python"]
+    assert "matrix.install" in job["env"]["INSTALL"]
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    lines = {}
+    for install in (chosen, "pip install"):
+        command = ["make", "--dry-run", "--always-make", "repro", f"INSTALL={install}"]
+        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        lines[install] = [x for x in made.stdout.splitlines() if "--editable" in x]
+    (line,) = lines[chosen]
+    assert line.startswith(f"{chosen} --constraint constraints.txt")
+    assert line.replace(chosen, "pip install") == lines["pip install"][0]
 
 
 @pytest.mark.parametrize("name", ("bug", "paper"))

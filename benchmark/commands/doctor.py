@@ -1,6 +1,9 @@
 """Say what this machine has for a season, what is missing and where to get it,
 how much disk the season still needs, and how long its trainings took.
 
+    rematch doctor flickr8k             what is missing
+    rematch doctor papers --estimate    what it would cost here, from a minute of timing
+
 Weights that are to be downloaded are missing where their address does not answer. The
 exit status is 2 if anything is missing, disk among it.
 """
@@ -56,6 +59,8 @@ class Disk:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_season_first(parser)
+    timing = "time a step and an encoding of each kind here, and tell hours by preset"
+    parser.add_argument("--estimate", action="store_true", help=timing)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -64,7 +69,8 @@ def main(arguments: argparse.Namespace) -> None:
     check_project()
     params = read_params(arguments.season)
     packages = [f"{name} {version(name)}" for name in PACKAGES]
-    print(f"device         {kind(pick(params.device))}")
+    device = kind(pick(params.device))
+    print(f"device         {device}")
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")
     print(f"packages       {', '.join(packages)}")
     print(f"season         {params.season}: {costs(params)}")
@@ -73,6 +79,11 @@ def main(arguments: argparse.Namespace) -> None:
     findings = told_once(findings_of(params))
     for name, finding in findings.items():
         print(f"{name:14} {finding}")
+    if arguments.estimate:
+        # libraries of all encoders, for seconds that others need not wait
+        from benchmark.commands import estimates
+
+        print("\n".join(estimates.lines(estimates.estimate(params), device)))
     lacks = [name for name, finding in findings.items() if finding.is_missing]
     advice = "get what the lines marked MISSING name"
     if disk.is_short:
