@@ -144,9 +144,9 @@ def leaderboard(
     from benchmark.boards.season_boards import read_boards
     from benchmark.core.errors import entry
     from benchmark.report.pages.result_tables import leaderboard as table_of
-    from benchmark.season.parameter_files import read_params
+    from benchmark.season.parameter_files import read_declaration
 
-    boards = {board.dataset: board for board in read_boards(read_params(season))}
+    boards = {board.dataset: board for board in read_boards(read_declaration(season))}
     if dataset is not None:
         boards = {dataset: entry(boards, dataset, "dataset")}
     frames = []

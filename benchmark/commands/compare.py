@@ -18,7 +18,7 @@ from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import RankKey
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 from benchmark.stats.claim_kinds import ORDERED
 
 SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
@@ -45,7 +45,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.out and arguments.out.suffix != ".parquet":
         advice = f"name it {arguments.out.stem}.parquet"
         raise UserError("--out", "a .parquet file", arguments.out.name, advice)
-    season = read_boards(read_params(arguments.season))
+    season = read_boards(read_declaration(arguments.season))
     boards = {board.dataset: board for board in season}
     both = [board for board in boards.values() if all(map(board.row, names))]
     if arguments.dataset is None and len(both) != 1 < len(boards):

@@ -11,7 +11,7 @@ rematch export --format eee --out FOLDER             files of Every Eval Ever, w
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -23,10 +23,11 @@ from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
-from benchmark.report.all_tables import tables_of
+from benchmark.report.all_tables import table_makers, tables_of
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
-from benchmark.season.parameter_files import read_params, season_names
+from benchmark.season.parameter_files import read_declaration, season_names
+from benchmark.season.parameters import Declaration
 
 COLUMNS = [
     "season",
@@ -56,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params, is_eee = read_params(arguments.season), arguments.format == EEE
+    params, is_eee = read_declaration(arguments.season), arguments.format == EEE
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
         expected = f"--format {EEE} with --out FOLDER, and nothing else"
@@ -85,23 +86,25 @@ def main(arguments: argparse.Namespace) -> None:
         with atomic(arguments.queries) as part:
             rows.to_parquet(part, index=False)
         print(f"{arguments.queries}: {len(rows)} ranks")
+    elif arguments.table:
+        chosen = chosen_tables(params, boards, arguments.table)
+        print("\n".join(map(FORMATS[arguments.format], chosen)))
     else:
-        tables = tables_of(params, boards)
-        lines = list(tables)
-        if arguments.table:
-            chosen = chosen_tables(tables, arguments.table)
-            lines = map(FORMATS[arguments.format], chosen)
-        print("\n".join(lines))
+        print("\n".join(tables_of(params, boards)))
 
 
-def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
+def chosen_tables(
+    params: Declaration, boards: Sequence[Board], name: str
+) -> list[Table]:
     """The table of a name; a name without its place, such as two_branch/4, stands for
     the tables of all places. Raises UserError for an unknown one."""
     chosen = []
-    for known, table in tables.items():
+    for known, make in table_makers(params, boards).items():
         if name in (known, known.partition(" ")[0]):
-            chosen.append(table)
+            chosen.append(make())
+    chosen = [table for table in chosen if table]
     if not chosen:
+        tables = tables_of(params, boards)
         advice = "run: rematch export, which prints all names"
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season

@@ -20,6 +20,7 @@ from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
+from benchmark.data.committed import committed
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
 from benchmark.papers.rounded import Rounded
 from benchmark.report import ROOT
@@ -27,7 +28,7 @@ from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 
 TEXT, JSON = "text", "json"
 
@@ -153,7 +154,7 @@ def _paper(line: Printed) -> str:
 
 def measured_lines(line: Printed) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
-    for path in sorted(ROOT.glob("*/metrics.json")):
+    for path in sorted(committed(ROOT).glob("*/metrics.json")):
         season = path.parent.name
         for dataset, presets in read_json(path).items():
             means = presets.get(line.row.preset, {})
@@ -191,7 +192,7 @@ def boards_of(season: str) -> dict[str, Board]:
     """The boards of a season, which intervals need; none where its data are not
     prepared."""
     try:
-        return {board.dataset: board for board in read_boards(read_params(season))}
+        return {board.dataset: board for board in read_boards(read_declaration(season))}
     except UserError as error:
         print(f"rematch: {season}: without intervals: {error}", file=sys.stderr)
         return {}

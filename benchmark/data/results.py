@@ -56,6 +56,7 @@ from benchmark.core.records import (
     read_record,
     text_of,
 )
+from benchmark.data.committed import committed
 from benchmark.data.prepared_tables import Prepared, has_sibling
 from benchmark.data.rank_keys import LAYER, OWN_KEYS, RankKey
 
@@ -269,7 +270,7 @@ def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     """The results that git keeps of a dataset of a season, or of a fold, those of
     external rows among them, by PRESET/SEED. Raises UserError for damaged files."""
     name, prefix = folder_of(dataset), prefix_of(dataset)
-    folder, place = RESULTS / season / name, f"{season}/{name}"
+    folder, place = committed(RESULTS / season / name), f"{season}/{name}"
     kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
     cells = {}
     for key, cell in kept.items():
