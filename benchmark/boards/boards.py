@@ -24,6 +24,7 @@ from benchmark.data.results import (
     CellResult,
     Ranks,
     Scores,
+    StoredScores,
 )
 from benchmark.papers.printed_tables import Paper
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
@@ -76,7 +77,7 @@ class Outcome:
         return self.record.epochs
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> Scores | StoredScores:
         """Its ranks, histograms of scores, and S of resamples of the images."""
         if self.of_layer:
             return self.of_layer
