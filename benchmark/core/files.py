@@ -297,6 +297,9 @@ class StoredArrays(Mapping[str, np.ndarray]):
         with self._readable():
             return self.stored[name]
 
+    def __contains__(self, name: object) -> bool:  # else it would be read
+        return name in self.names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.stored.files)
 
