@@ -268,6 +268,12 @@ class Groups:
     def count(self) -> int:
         return int(self.of_image.max()) + 1
 
+    @cached_property
+    def asked(self) -> dict[str, int]:
+        """Direction -> how many groups its queries are of."""
+        ways = self.image_of_query
+        return {way: len(np.unique(self.of_queries(way))) for way in ways}
+
     def of_queries(self, direction: str) -> np.ndarray:
         """(Q,) in [0, G)."""
         return self.of_image[self.image_of_query[direction]]

@@ -86,7 +86,7 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
 def show(lines: list[Printed]) -> None:
     """Print rows of the papers' tables, each with what was measured here in its
     place."""
-    shown = set()
+    shown, seasons = set(), means_of_seasons()
     for line in lines:
         numbers = []
         for metric, number in line.numbers.items():
@@ -94,7 +94,7 @@ def show(lines: list[Printed]) -> None:
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
         print(f"{', '.join(names)}{preset}: {', '.join(numbers)}")
-        for measured in measured_lines(line):
+        for measured in measured_lines(line, seasons):
             key = (line.row.preset, line.place, measured)
             if key not in shown:
                 print(f"    {measured}")
@@ -152,11 +152,10 @@ def _paper(line: Printed) -> str:
     return line.table.partition("/")[0]
 
 
-def measured_lines(line: Printed) -> Iterator[str]:
+def measured_lines(line: Printed, seasons: Mapping[str, dict]) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
-    for path in sorted(committed(ROOT).glob("*/metrics.json")):
-        season = path.parent.name
-        for dataset, presets in read_json(path).items():
+    for season, datasets in seasons.items():
+        for dataset, presets in datasets.items():
             means = presets.get(line.row.preset, {})
             board = boards_of(season).get(dataset) if means else None
             row = board.row(line.row.preset) if board else None
@@ -177,6 +176,15 @@ def measured_lines(line: Printed) -> Iterator[str]:
                 if dataset != season:
                     place += f", {dataset}"
                 yield f"Rematch, {place}{reason}: {', '.join(numbers)}"
+
+
+def means_of_seasons() -> dict[str, dict]:
+    """Season -> dataset -> preset -> metric -> mean over the seeds, as reports have
+    them."""
+    seasons = {}
+    for path in sorted(committed(ROOT).glob("*/metrics.json")):
+        seasons[path.parent.name] = read_json(path)
+    return seasons
 
 
 def _measured_metric(place: str, metric: str, means: Mapping[str, float]) -> str:

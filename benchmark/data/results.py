@@ -99,7 +99,7 @@ class Ranks:
     def __len__(self) -> int:
         return len(self.counts)
 
-    @property
+    @cached_property
     def best(self) -> np.ndarray:
         """(Q,) the rank of each query's best relevant item."""
         return self.values[self.counts.cumsum() - self.counts]
