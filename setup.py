@@ -43,7 +43,7 @@ OF_EACH = {  # folders -> files of each
     "benchmark.data.cards": (DATASETS, ("card.json", "queries.npz")),
 }
 FILES = {
-    "*": ["*.yaml", "*.j2"],
+    "": ["*.yaml", "*.j2"],  # of all packages
     "benchmark.commands": ["site_files/*"],
     "rematch": ["py.typed"],
     "benchmark.papers": ["fidelity/*.yaml"],
