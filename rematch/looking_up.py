@@ -127,7 +127,7 @@ def leaderboard(
     season: str | None = None, dataset: str | None = None
 ) -> "pd.DataFrame":
     """The leaderboard of a season, best first: a column for each number, its interval
-    and its spread. Run it in a clone, where results and prepared data are.
+    and its spread: of a project's folder or, elsewhere, of a ready-made season.
 
     Parameters
     ----------

@@ -122,8 +122,8 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
 
 
 def read_declaration(season: str | None = None) -> Declaration:
-    """The same with cells by name alone, for what reads results: no method file is
-    imported."""
+    """A season by name, by default the active one, with its cells by name: for what
+    reads results, and needs no method file."""
     name = checked_name(season, "--season") if season else active_season()
     declared = declare(name, read_season(name), brought=read_brought(name))
     return _with_sources(declared, read_local())
