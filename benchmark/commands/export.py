@@ -11,7 +11,7 @@ rematch export --format eee --out FOLDER             files of Every Eval Ever, w
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -24,10 +24,10 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
 from benchmark.report.all_tables import table_makers, tables_of
+from benchmark.report.pages.dataset_tables import Maker
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_declaration, season_names
-from benchmark.season.parameters import Declaration
 
 COLUMNS = [
     "season",
@@ -87,24 +87,22 @@ def main(arguments: argparse.Namespace) -> None:
             rows.to_parquet(part, index=False)
         print(f"{arguments.queries}: {len(rows)} ranks")
     elif arguments.table:
-        chosen = chosen_tables(params, boards, arguments.table)
+        chosen = chosen_tables(table_makers(params, boards), arguments.table)
         print("\n".join(map(FORMATS[arguments.format], chosen)))
     else:
         print("\n".join(tables_of(params, boards)))
 
 
-def chosen_tables(
-    params: Declaration, boards: Sequence[Board], name: str
-) -> list[Table]:
+def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:
     """The table of a name; a name without its place, such as two_branch/4, stands for
     the tables of all places. Raises UserError for an unknown one."""
     chosen = []
-    for known, make in table_makers(params, boards).items():
+    for known, make in makers.items():
         if name in (known, known.partition(" ")[0]):
             chosen.append(make())
     chosen = [table for table in chosen if table]
     if not chosen:
-        tables = tables_of(params, boards)
+        tables = [known for known, make in makers.items() if make()]
         advice = "run: rematch export, which prints all names"
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season
