@@ -9,7 +9,6 @@ Choose a season, let DVC run it, read reports/<season>/README.md:
 """
 
 import argparse
-import ast
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -21,11 +20,6 @@ from textwrap import shorten
 
 from benchmark.core.extras import NAME, advice_on
 
-try:
-    from benchmark.core.command_line import run_stage
-except ModuleNotFoundError as missing:
-    sys.exit(f"rematch: {advice_on(missing)}")
-
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "collect", "report")
 GROUPS = {  # of commands, by what they are for
     "Run": ("init", "season", "doctor", "play", "verify", "run", "tune", "check"),
@@ -36,16 +30,19 @@ GROUPS = {  # of commands, by what they are for
 COMMANDS = tuple(chain.from_iterable(GROUPS.values()))
 VERBS = (*COMMANDS, *STAGES)
 WIDTH = 90  # characters of what help says of a verb
+QUOTES = '"""'  # before and after the docstring that a module begins with
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; its exit status: 0 done, 2 a mistake the user can correct, 130
     interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # Only the verb that is asked for is imported: torch takes a second that --help
-    # should not.
+    # Only the verb that is asked for is imported, and what all verbs need with it:
+    # --help needs no library at all.
     if argv and argv[0] in VERBS:
         try:
+            from benchmark.core.command_line import run_stage
+
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
             sys.exit(f"rematch {argv[0]}: {advice_on(error)}")
@@ -83,8 +80,8 @@ def _all_verbs() -> str:
 
 def _line(verb: str) -> str:
     path = Path(__file__).parent.parent / f"{_module(verb).replace('.', '/')}.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    about = (ast.get_docstring(tree) or "").split("\n\n")[0]
+    _, docstring, _ = path.read_text(encoding="utf-8").split(QUOTES, 2)
+    about, _, _ = docstring.partition("\n\n")
     sentence = " ".join(about.split()).partition(". ")[0].rstrip(".")
     return f"  {verb:9}{shorten(sentence, WIDTH, placeholder=' ...')}"
 

@@ -127,7 +127,7 @@ def leaderboard(
     season: str | None = None, dataset: str | None = None
 ) -> "pd.DataFrame":
     """The leaderboard of a season, best first: a column for each number, its interval
-    and its spread. Run it in a clone, where results and prepared data are.
+    and its spread: of a project's folder or, elsewhere, of a ready-made season.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def leaderboard(
     from benchmark.boards.season_boards import read_boards
     from benchmark.core.errors import entry
     from benchmark.report.pages.result_tables import leaderboard as table_of
-    from benchmark.season.parameter_files import read_params
+    from benchmark.season.parameter_files import read_declaration
 
-    boards = {board.dataset: board for board in read_boards(read_params(season))}
+    boards = {board.dataset: board for board in read_boards(read_declaration(season))}
     if dataset is not None:
         boards = {dataset: entry(boards, dataset, "dataset")}
     frames = []

@@ -281,4 +281,4 @@ def test_datasets_of_one_title_are_told_apart_by_their_names(played):
 
 def test_a_season_in_the_place_of_a_dataset_is_told_with_its_option():
     with refused("table", do="--season demo"):
-        export.chosen_tables({"shapes/leaderboard": None}, "demo/leaderboard")
+        export.chosen_tables({"shapes/leaderboard": dict}, "demo/leaderboard")

@@ -1,6 +1,7 @@
 """The light core, and what is told where a library of an extra is missing."""
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def test_another_missing_module_is_a_fault_of_the_program():
         guarded(main, argparse.Namespace())
 
 
-LIGHT = ("audit", "export", "judge", "list", "plan", "printed")  # verbs
+LIGHT = ("audit", "board", "compare", "export", "judge", "list", "plan", "printed")
 BLOCKED = """
 import sys
 from importlib import import_module
@@ -64,14 +65,43 @@ from benchmark.core import extras
 
 for package in (*extras.RUN, *extras.OF_DVC):
     sys.modules[package] = None  # so that its import raises ModuleNotFoundError
+"""
+IMPORTED = """
 for name in sys.argv[1:]:
     import_module(name)
+"""
+ASKED = """
+from benchmark.__main__ import main
+
+raise SystemExit(main(sys.argv[1:]))
 """
 
 
 def test_the_library_and_some_verbs_need_no_library_of_the_extra():
     modules = ["rematch.comparing", "rematch.looking_up", "rematch.scoring"]
     modules += ["rematch_pytest", *(f"benchmark.commands.{v}" for v in LIGHT)]
-    command = [sys.executable, "-c", BLOCKED, *modules]
+    command = [sys.executable, "-c", BLOCKED + IMPORTED, *modules]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("judge flickr8k:vse flickr8k:cca", "limited by images"),
+        ("compare vse cca --season flickr8k", "of 5000 queries"),
+        ("export flickr8k/leaderboard --season flickr8k --format json", '"preset"'),
+        ("printed 58.6", "Rematch, season flickr8k"),
+        ("list seasons", "flickr8k_strong"),
+        ("list presets", "scan_t2i_avg"),
+    ],
+)
+def test_results_of_seasons_are_judged_without_it_and_without_a_clone(
+    words, said, tmp_path
+):
+    command = [sys.executable, "-c", BLOCKED + ASKED, *words.split()]
+    settings = os.environ | {"PYTHONPATH": str(PYPROJECT.parent)}
+    process = {"cwd": tmp_path, "env": settings, "capture_output": True, "text": True}
+    found = subprocess.run(command, **process)
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert said in found.stdout

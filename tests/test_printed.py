@@ -17,6 +17,7 @@ from benchmark.core.files import read_yaml, write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import metrics
 from benchmark.report.pages.result_tables import interval_of
+from benchmark.season.parameter_files import activate
 
 PAPERS = Path(printed.__file__).parent.parent / "papers"
 
@@ -34,9 +35,12 @@ def played(tmp_path_factory, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def printed_lines(tmp_path, monkeypatch, capsys):
+def told(tmp_path, monkeypatch, capsys):
+    """The lines that the verb prints, in a project without a report unless there is
+    one."""
     if not Path("reports/try").exists():
         monkeypatch.chdir(tmp_path)
+        activate("try")
 
     def told(*words: str) -> list[str]:
         assert main(["printed", *words]) == 0

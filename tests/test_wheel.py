@@ -1,6 +1,7 @@
 """Installed from a wheel, outside of a checkout, beside a library that is named
 `datasets`."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
 COPIED = ("benchmark", "rematch", "methods", "datasets", "seasons", "examples")
+COPIED += ("results", "reports", "data/cards")
 WEIGHTS = """
 import torch
 from benchmark.features import drawn_cnn
@@ -32,6 +34,27 @@ seeds: [0]
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone")
+def test_a_wheel_has_the_seasons_and_cards_that_git_has():
+    """By the names in setup.py."""
+    lists = {}
+    for node in ast.parse((ROOT / "setup.py").read_text()).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id in (
+            "SEASONS",
+            "DATASETS",
+        ):
+            lists[node.targets[0].id] = set(ast.literal_eval(node.value))
+    listing = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True
+    )
+    paths = [Path(line) for line in listing.stdout.splitlines()]
+    seasons = {
+        path.parent.name for path in paths if path.match("seasons/*/season.yaml")
+    }
+    cards = {path.parent.name for path in paths if path.match("data/cards/*/card.json")}
+    assert lists == {"SEASONS": seasons, "DATASETS": cards}
+
+
 @pytest.mark.slow
 def test_an_installed_wheel_lists_and_runs(tmp_path):
     source, venv, here = tmp_path / "source", tmp_path / "venv", tmp_path / "here"
@@ -43,6 +66,9 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     for name in FILES:
         shutil.copy(ROOT / name, source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    for name in ("seasons", "results", "data/cards"):  # of a user
+        (source / name / "pets").mkdir()
+        (source / name / "pets/season.yaml").write_text("title: Pets\n")
     (packages,) = venv.glob("lib/python*/site-packages")
     pip = [sys.executable, "-m", "pip", "install", *BUILD, "--target", packages, source]
     subprocess.run(pip, check=True)
@@ -71,6 +97,10 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     assert said("-c", where) == f"{packages}/benchmark/__init__.py the library\n"
     assert "scan_t2i_avg" in said("-m", "benchmark", "list", "presets")
     assert "demo" in said("-m", "benchmark", "list", "seasons")
+    verdict = said("-m", "benchmark", "judge", "flickr8k:vse", "flickr8k:cca")
+    assert "limited by images" in verdict
+    assert not list(packages.glob("benchmark/*/pets"))
+    assert not list(packages.rglob("answers.zip"))
     assert (packages / "rematch/py.typed").is_file()
     verdict = (
         "import rematch; print(rematch.judge([1, 0] * 60, [0, 1] * 60).conclusion)"

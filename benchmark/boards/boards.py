@@ -24,6 +24,7 @@ from benchmark.data.results import (
     CellResult,
     Ranks,
     Scores,
+    StoredScores,
 )
 from benchmark.papers.printed_tables import Paper
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
@@ -76,7 +77,7 @@ class Outcome:
         return self.record.epochs
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> Scores | StoredScores:
         """Its ranks, histograms of scores, and S of resamples of the images."""
         if self.of_layer:
             return self.of_layer
@@ -266,6 +267,12 @@ class Groups:
     @property
     def count(self) -> int:
         return int(self.of_image.max()) + 1
+
+    @cached_property
+    def asked(self) -> dict[str, int]:
+        """Direction -> how many groups its queries are of."""
+        ways = self.image_of_query
+        return {way: len(np.unique(self.of_queries(way))) for way in ways}
 
     def of_queries(self, direction: str) -> np.ndarray:
         """(Q,) in [0, G)."""

@@ -25,7 +25,7 @@ from benchmark.boards.claims_file import (
 )
 from benchmark.boards.timing import settings_of
 from benchmark.papers.printed_tables import quantity
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.significance import Doubt
 from benchmark.stats.verdicts import Limit, Verdict, favoured
@@ -34,7 +34,7 @@ DIGITS = 6  # significant ones
 
 
 def season_claims(
-    params: Params,
+    params: Declaration,
     boards: Sequence[Board],
     layers: Callable[[Board], Sequence],
     folds: Sequence[Board] = (),

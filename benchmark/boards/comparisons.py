@@ -196,9 +196,9 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
         if any(part is None for part in parts):
             return Sample(measured, None)
         noise[seed] = parts[0] - parts[1] if second else parts[0]
+    if noise:
         groups, terms = (board.whole or board).groups, _terms(outcome, first)
-        is_asked = groups.of_queries(terms[0].direction) if terms else groups.of_image
-        units = len(np.unique(is_asked))
+        units = groups.asked[terms[0].direction] if terms else groups.count
     return Sample(measured, noise or None, units)
 
 

@@ -17,11 +17,11 @@ from benchmark.boards.boards import Board, Row
 from benchmark.boards.season_boards import SeasonResults
 from benchmark.core.folds import Fold, folder_of_folds, folds_of
 from benchmark.data import prepared_tables
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 from benchmark.stats.significance import Estimate
 
 
-def read_fold_boards(params: Params) -> list[Board]:
+def read_fold_boards(params: Declaration) -> list[Board]:
     """A board for each dataset of the season with folds, of the rows that have a result
     on all of them. A dataset whose folds were not run has none; cells of the others
     that were not are named on stderr."""

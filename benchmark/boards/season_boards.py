@@ -19,16 +19,22 @@ from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
 from benchmark.papers.printed_tables import own_claims
 from benchmark.scoring import VERSION
-from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Params
+from benchmark.season.parameters import (
+    BROUGHT,
+    Brought,
+    Declaration,
+    Declared,
+    Fused,
+)
 from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
 from benchmark.season.tuning import Trial, read_trials
 
 NAMED = 5  # of the cells that were not run
 OWN_IMAGES = "folder"  # module of datasets/
-AnyCell = Cell | Fusion | Brought
+AnyCell = Declared | Brought
 
 
-def read_boards(params: Params) -> list[Board]:
+def read_boards(params: Declaration) -> list[Board]:
     """One board per dataset with a cell that was run; the others are named on stderr.
     Raises UserError where none was run, and for one that was run with other data or
     another protocol."""
@@ -46,7 +52,7 @@ def read_boards(params: Params) -> list[Board]:
 class SeasonResults:
     """What a season declares, and what was kept of it."""
 
-    params: Params
+    params: Declaration
     cells: Mapping[str, AnyCell]  # those that are declared, by key
     kept: Mapping[str, Mapping[str, CellResult]]  # by dataset and name of the cell
     missing: Collection[str]  # keys of the cells without a record
@@ -54,7 +60,7 @@ class SeasonResults:
     trials: list[Trial]
 
     @classmethod
-    def read(cls, params: Params, datasets: Collection[str]) -> "SeasonResults":
+    def read(cls, params: Declaration, datasets: Collection[str]) -> "SeasonResults":
         """Of some datasets or folds of the season."""
         cells = {}
         for key, cell in (params.everything | params.brought).items():
@@ -156,17 +162,17 @@ def _was_run(cell: AnyCell, kept: Mapping[str, Mapping[str, CellResult]]) -> boo
 def _members(cell: AnyCell) -> list[str]:
     """What the results of the dataset call the cells that a fusion is of; of others
     none."""
-    folders = dict.fromkeys(cell.members) if isinstance(cell, Fusion) else ()
+    folders = dict.fromkeys(cell.members) if isinstance(cell, Fused) else ()
     return ["/".join(Path(folder).parts[-2:]) for folder in folders]
 
 
 def _outcome(
-    params: Params, cell: AnyCell, card: dict, kept: Mapping[str, CellResult]
+    params: Declaration, cell: AnyCell, card: dict, kept: Mapping[str, CellResult]
 ) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
     folder = RESULTS / params.season / folder_of(cell.dataset)
     file, advice = folder / RECORDS, f"rematch play {params.season}"
-    if type(cell) is Brought:  # Cell and Fusion are of its kind
+    if type(cell) is Brought:  # the others are of its kind
         file = folder / EXTERNAL / RECORDS
         advice = f"rematch score --season {params.season} --dataset {cell.dataset} "
         advice += f"--name {cell.preset}"
@@ -183,7 +189,7 @@ def _outcome(
 
 
 def _check_record(
-    where: str, record: Record, params: Params, cell: AnyCell, card: dict
+    where: str, record: Record, params: Declaration, cell: AnyCell, card: dict
 ) -> None:
     """Raise UserError for a record of other data or another protocol."""
     if record.manifest_sha256 != card["manifest"]:

@@ -19,7 +19,7 @@ from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import RankKey
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 from benchmark.stats.claim_kinds import ORDERED
 
 SHOWN, LONGEST = 5, 70  # queries of each kind; characters of a caption
@@ -45,15 +45,16 @@ def main(arguments: argparse.Namespace) -> None:
             do="name another one",
         )
     if arguments.out and arguments.out.suffix != ".parquet":
-        raise UserError(
-            "--out",
-            expected="a .parquet file",
-            found=arguments.out.name,
-            do=f"name it {arguments.out.stem}.parquet",
-        )
-    params = read_params(arguments.season)
-    board = chosen_board(read_boards(params), names, arguments.dataset)
-    dataset = board.dataset
+        advice = f"name it {arguments.out.stem}.parquet"
+        raise UserError("--out", "a .parquet file", arguments.out.name, advice)
+    season = read_boards(read_declaration(arguments.season))
+    boards = {board.dataset: board for board in season}
+    both = [board for board in boards.values() if all(map(board.row, names))]
+    if arguments.dataset is None and len(both) != 1 < len(boards):
+        found = f"{len(both)} of {', '.join(boards)}"
+        raise UserError("--dataset", "one where both were run", found, "name it")
+    dataset = arguments.dataset or (both or list(boards.values()))[0].dataset
+    board = entry(boards, dataset, "dataset")
     rows = {row.preset: row for row in board.rows}
     first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")

@@ -13,6 +13,7 @@ import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
@@ -21,10 +22,12 @@ from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
-from benchmark.features import faster_rcnn, transformer, weight_files
 from benchmark.features import load as load_encoder
 from benchmark.season.parameter_files import check_project, read_params
 from benchmark.season.parameters import DETECTORS, TRANSFORMER, FeatureSet, Params
+
+if TYPE_CHECKING:  # torchvision, which torch's features import, takes a second
+    from benchmark.features.weight_files import Weights
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 GIB = 2**30
@@ -211,6 +214,8 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
             command = f"rematch season {params.season} {option}"
             advice = f"put it there, or name its folder: {command}"
             return Finding(f"{path}: not found; {advice}", is_missing=True)
+    from benchmark.features import transformer
+
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
@@ -224,8 +229,10 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     return Finding("ok")
 
 
-def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
+def download_finding(params: Params, weights: "Weights") -> Finding:
     """Whether weights that are not here can be downloaded."""
+    from benchmark.features import weight_files
+
     reason = weight_files.why_unreachable(weights.url)
     if not reason:
         return Finding(f"{weights.file}: will be downloaded from {weights.url}")
@@ -257,5 +264,7 @@ def networks_of(features: FeatureSet) -> list[tuple[str, str]]:
         networks.append((features.encoder, settings.network))
     proposes = features.proposals and features.proposals.how == "rpn"
     if proposes and features.encoder != DETECTORS:
+        from benchmark.features import faster_rcnn
+
         networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
     return networks

@@ -23,10 +23,11 @@ from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
-from benchmark.report.all_tables import tables_of
+from benchmark.report.all_tables import table_makers, tables_of
+from benchmark.report.pages.dataset_tables import Maker
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
-from benchmark.season.parameter_files import read_params, season_names
+from benchmark.season.parameter_files import read_declaration, season_names
 
 COLUMNS = [
     "season",
@@ -56,8 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
-    is_eee = arguments.format == EEE
+    params, is_eee = read_declaration(arguments.season), arguments.format == EEE
     others = arguments.table or arguments.queries or arguments.trec
     if is_eee != bool(arguments.out) or is_eee and others:
         actual = "--out alone" if arguments.out else f"--format {EEE} alone"
@@ -92,23 +92,23 @@ def main(arguments: argparse.Namespace) -> None:
         with atomic(arguments.queries) as part:
             rows.to_parquet(part, index=False)
         print(f"{arguments.queries}: {len(rows)} ranks")
+    elif arguments.table:
+        chosen = chosen_tables(table_makers(params, boards), arguments.table)
+        print("\n".join(map(FORMATS[arguments.format], chosen)))
     else:
-        tables = tables_of(params, boards)
-        lines = list(tables)
-        if arguments.table:
-            chosen = chosen_tables(tables, arguments.table)
-            lines = map(FORMATS[arguments.format], chosen)
-        print("\n".join(lines))
+        print("\n".join(tables_of(params, boards)))
 
 
-def chosen_tables(tables: Mapping[str, Table], name: str) -> list[Table]:
+def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:
     """The table of a name; a name without its place, such as two_branch/4, stands for
     the tables of all places. Raises UserError for an unknown one."""
     chosen = []
-    for known, table in tables.items():
+    for known, make in makers.items():
         if name in (known, known.partition(" ")[0]):
-            chosen.append(table)
+            chosen.append(make())
+    chosen = [table for table in chosen if table]
     if not chosen:
+        tables = [known for known, make in makers.items() if make()]
         advice = "run: rematch export, which prints all names"
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season

@@ -85,7 +85,7 @@ from benchmark.core.command_line import CHECK, add_season
 from benchmark.core.errors import UserError, entry, short
 from benchmark.core.files import is_file, json_text, write_json, write_text
 from benchmark.features.embedding_files import TABLES
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 from benchmark.stats.claim_kinds import ALIKE, SIGNS
 
 SIGN = "|".join(map(re.escape, SIGNS))
@@ -494,7 +494,7 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 @cache
 def boards_of(season: str | None, layer: str) -> list[Board]:
     """The boards of a season that have a layer of relevance, by it; read once."""
-    boards = read_boards(read_params(season))
+    boards = read_boards(read_declaration(season))
     return (
         boards
         if layer == OWN

@@ -1,13 +1,12 @@
 """List what there is to run: methods, presets, datasets or seasons."""
 
 import argparse
-import contextlib
 import json
 import re
 from dataclasses import fields
 
 from benchmark.papers.printed_tables import as_printed, printed
-from benchmark.season.plugins import PACKAGE_ROOT, presets
+from benchmark.season.plugins import presets
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,16 +79,14 @@ def _datasets() -> list[dict]:
 
 
 def _seasons() -> list[dict]:
+    from benchmark.season.declaring import declare
     from benchmark.season.parameter_files import read_season, season_names
-    from benchmark.season.resolving import resolve
 
     rows = []
     for name in season_names():
-        # a season names methods of its own from there
-        with contextlib.chdir(PACKAGE_ROOT):
-            params = resolve(name, read_season(name))
-        row = {"name": name, "title": params.title, "datasets": sorted(params.datasets)}
-        rows.append(row | {"cells": len(params.everything)})
+        season = declare(name, read_season(name))
+        row = {"name": name, "title": season.title, "datasets": sorted(season.datasets)}
+        rows.append(row | {"cells": len(season.everything)})
     return rows
 
 

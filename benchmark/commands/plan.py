@@ -34,7 +34,7 @@ from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 from benchmark.stats.claim_kinds import KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart, Z
@@ -413,7 +413,7 @@ def of_season(origin: Origin, metric: str) -> Known:
     """From rows of a season: how its trainings vary, and the median of what images add
     to the difference of two rows without a common training; or of the two rows that are
     named."""
-    params = read_params(origin.season)
+    params = read_declaration(origin.season)
     boards = {board.dataset: board for board in read_boards(params)}
     if origin.dataset is None and len(boards) > 1:
         raise UserError(

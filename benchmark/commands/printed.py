@@ -20,6 +20,7 @@ from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
+from benchmark.data.committed import committed
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
 from benchmark.papers.rounded import Rounded
 from benchmark.report import ROOT
@@ -27,7 +28,7 @@ from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
-from benchmark.season.parameter_files import read_params
+from benchmark.season.parameter_files import read_declaration
 
 TEXT, JSON = "text", "json"
 
@@ -91,7 +92,7 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
 def show(lines: list[Printed]) -> None:
     """Print rows of the papers' tables, each with what was measured here in its
     place."""
-    shown = set()
+    shown, seasons = set(), means_of_seasons()
     for line in lines:
         numbers = []
         for metric, number in line.numbers.items():
@@ -99,7 +100,7 @@ def show(lines: list[Printed]) -> None:
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
         print(f"{', '.join(names)}{preset}: {', '.join(numbers)}")
-        for measured in measured_lines(line):
+        for measured in measured_lines(line, seasons):
             key = (line.row.preset, line.place, measured)
             if key not in shown:
                 print(f"    {measured}")
@@ -160,11 +161,10 @@ def _paper(line: Printed) -> str:
     return line.table.partition("/")[0]
 
 
-def measured_lines(line: Printed) -> Iterator[str]:
+def measured_lines(line: Printed, seasons: Mapping[str, dict]) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
-    for path in sorted(ROOT.glob("*/metrics.json")):
-        season = path.parent.name
-        for dataset, presets in read_json(path).items():
+    for season, datasets in seasons.items():
+        for dataset, presets in datasets.items():
             means = presets.get(line.row.preset, {})
             board = boards_of(season).get(dataset) if means else None
             row = board.row(line.row.preset) if board else None
@@ -187,6 +187,15 @@ def measured_lines(line: Printed) -> Iterator[str]:
                 yield f"Rematch, {place}{reason}: {', '.join(numbers)}"
 
 
+def means_of_seasons() -> dict[str, dict]:
+    """Season -> dataset -> preset -> metric -> mean over the seeds, as reports have
+    them."""
+    seasons = {}
+    for path in sorted(committed(ROOT).glob("*/metrics.json")):
+        seasons[path.parent.name] = read_json(path)
+    return seasons
+
+
 def _measured_metric(place: str, metric: str, means: Mapping[str, float]) -> str:
     """The metric of a season that stands for a printed one: over folds, where the
     paper's is, and the season has them."""
@@ -200,7 +209,7 @@ def boards_of(season: str) -> dict[str, Board]:
     """The boards of a season, which intervals need; none where its data are not
     prepared."""
     try:
-        return {board.dataset: board for board in read_boards(read_params(season))}
+        return {board.dataset: board for board in read_boards(read_declaration(season))}
     except UserError as error:
         print(f"rematch: {season}: without intervals: {error}", file=sys.stderr)
         return {}

@@ -17,19 +17,22 @@ One that people judged further pairs of offers a fifth one:
 fields by name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
-
-import pandas as pd
-from PIL import Image
+from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.contracts import HOME
 from benchmark.core.errors import UserError as UserError
 from benchmark.core.errors import printable as printable
 from benchmark.core.errors import suggested
+
+if TYPE_CHECKING:  # lists and help need not wait for them
+    import pandas as pd
+    from PIL import Image
 
 FOLDER = HOME / "datasets"
 # its files are submodules of this module: plug-ins, loaded by name
@@ -41,7 +44,7 @@ REGIONS = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
 QUERY_OF = {"i2t": "image_id", "t2i": "caption_id"}  # way -> what asks
 
 # file name as in Tables.images -> RGB picture
-OpenPicture = Callable[[str], Image.Image]
+OpenPicture = Callable[[str], "Image.Image"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,12 @@ class Card:
     folds: int = 1
 
 
+def _no_regions() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=REGIONS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """A dataset as three tables.
@@ -123,7 +132,7 @@ class Tables:
 
     images: pd.DataFrame
     captions: pd.DataFrame
-    regions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=REGIONS))
+    regions: pd.DataFrame = field(default_factory=_no_regions)
     notes: tuple[str, ...] = ()
 
 

@@ -16,7 +16,7 @@ import stat
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -318,11 +318,38 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def parse_arrays(npz: bytes, where: object) -> dict[str, np.ndarray]:
     """The arrays of the bytes of an .npz file. Raises UserError for damaged ones."""
-    with readable(where, "arrays", "run: dvc repro --force"):
-        stored = np.load(io.BytesIO(npz), allow_pickle=False)
-        if not isinstance(stored, np.lib.npyio.NpzFile):
-            raise ValueError("a single array")
-        return dict(stored)
+    return dict(StoredArrays(npz, where))
+
+
+class StoredArrays(Mapping[str, np.ndarray]):
+    """The same, each array read when it is asked for."""
+
+    def __init__(self, npz: bytes, where: object) -> None:
+        self.where = where
+        with self._readable():
+            stored = np.load(io.BytesIO(npz), allow_pickle=False)
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise ValueError("a single array")
+        self.stored = stored
+        self.names = frozenset(stored.files)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.names:
+            raise KeyError(name)
+        with self._readable():
+            return self.stored[name]
+
+    def __contains__(self, name: object) -> bool:  # else it would be read
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stored.files)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _readable(self) -> AbstractContextManager[None]:
+        return readable(self.where, "arrays", "run: dvc repro --force")
 
 
 def read_archive(path: Path) -> dict[str, bytes]:

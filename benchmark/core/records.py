@@ -7,14 +7,16 @@ no torch.
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pandas as pd
 from pydantic import field_serializer
 
 from benchmark.core.departures import Departure
 from benchmark.core.errors import Strict, checked
 from benchmark.core.files import json_text, read_object, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA_VERSION = 3
 RECORD = "record.json"
@@ -93,8 +95,10 @@ class Record(Strict):
         ]
 
     @property
-    def epochs(self) -> pd.DataFrame | None:
+    def epochs(self) -> "pd.DataFrame | None":
         """The history, one row per epoch; None without epochs of its own."""
+        import pandas as pd
+
         return pd.DataFrame(self.history) if self.history else None
 
 

@@ -8,18 +8,24 @@ is x1 - x0. A box without area stands for no box: feature folders are padded wit
 where a picture has fewer proposals than others.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
 from benchmark.core.errors import UserError, entry
 from benchmark.core.folds import Fold, fold_of, folder_of, folder_of_folds, prefix_of
+from benchmark.data.committed import committed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROOT = Path("data/prepared")
 CARDS = Path("data/cards")  # in git: CARD and QUERIES of each dataset
@@ -48,6 +54,12 @@ class Split:
         return self.group_of_image[self.image_of_caption]
 
 
+def _no_judgements() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=JUDGED)
+
+
 @dataclass(frozen=True)
 class Prepared:
     """The content of data/prepared/<dataset>.
@@ -64,7 +76,7 @@ class Prepared:
     regions: pd.DataFrame
     card: dict
     folder: Path
-    judged: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=JUDGED))
+    judged: pd.DataFrame = field(default_factory=_no_judgements)
 
     @property
     def sha256(self) -> str:
@@ -82,6 +94,8 @@ class Prepared:
     def split(self, name: str) -> Split:
         """The rows of the split `name`, one of SPLITS; empty arrays if it has no
         images. Raises ValueError for any other name."""
+        import pandas as pd
+
         if name not in SPLITS:
             raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
         image_rows = np.flatnonzero(self.images["split"] == name)
@@ -105,7 +119,7 @@ class Prepared:
 
 def read_card(dataset: str) -> dict:
     """What `prepare` counted and found. Raises UserError where it never ran."""
-    path = CARDS / folder_of(dataset) / CARD
+    path = committed(CARDS / folder_of(dataset) / CARD)
     if not path.is_file():
         raise UserError(
             path,
@@ -168,9 +182,8 @@ def _kept_of(dataset: str, card: dict) -> tuple[dict, dict[str, np.ndarray]]:
 def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each
     image, (I,), numbered from 0."""
-    arrays = files.read_arrays(CARDS / folder_of(dataset) / QUERIES)
-    prefix = prefix_of(dataset)
-    of_dataset = {}
+    arrays = files.read_arrays(committed(CARDS / folder_of(dataset) / QUERIES))
+    prefix, of_dataset = prefix_of(dataset), {}
     for name, values in arrays.items():
         if name.startswith(prefix):
             of_dataset[name.removeprefix(prefix)] = values
@@ -222,6 +235,8 @@ def read(dataset: str) -> Prepared:
 def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
     """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that
     is there twice, and for a layer without a name of its own."""
+    import pandas as pd
+
     for layer in layers:
         where = f"layer {layer.name}"
         advice = "correct `layers` of the dataset"

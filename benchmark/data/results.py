@@ -28,7 +28,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ import numpy as np
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import (
+    StoredArrays,
     npz_of,
     parse_arrays,
     read_archive,
@@ -56,6 +57,7 @@ from benchmark.core.records import (
     read_record,
     text_of,
 )
+from benchmark.data.committed import committed
 from benchmark.data.prepared_tables import Prepared, has_sibling
 from benchmark.data.rank_keys import LAYER, OWN_KEYS, RankKey
 
@@ -97,7 +99,7 @@ class Ranks:
     def __len__(self) -> int:
         return len(self.counts)
 
-    @property
+    @cached_property
     def best(self) -> np.ndarray:
         """(Q,) the rank of each query's best relevant item."""
         return self.values[self.counts.cumsum() - self.counts]
@@ -156,35 +158,78 @@ def scores_npz(scores: Scores) -> bytes:
     return npz_of(arrays)
 
 
-def scores_of(npz: bytes, where: object = RANKS) -> Scores:
-    """What the bytes of a ranks.npz hold. Raises UserError for damaged ones."""
-    arrays = parse_arrays(npz, where)
-    ranks = {}
-    for key in _keys_of(arrays):
-        counts = arrays.get(f"{key.name}{COUNTS}")
-        if f"{key.name}{BEST}" in arrays:
-            ranks[key] = Ranks.of_best(unpacked(arrays[f"{key.name}{BEST}"]))
-        elif key.name in arrays:
-            values = unpacked(arrays[key.name])
-            counts = np.ones_like(values) if counts is None else unpacked(counts)
-            ranks[key] = Ranks(values, counts)
-    histograms = None
-    if "score_range" in arrays:
-        edges = np.linspace(*arrays["score_range"], BINS + 1)
-        matched = unpacked(arrays["matched"])
-        unmatched = unpacked(arrays["unmatched"])
-        histograms = Histograms(edges, matched, unmatched)
-    replicates = arrays.get("overlap_replicates")
-    return Scores(ranks=ranks, histograms=histograms, replicates=replicates)
+class StoredRanks(Mapping[RankKey, Ranks]):
+    """Ranks among the arrays of a ranks.npz: first those of `own`, then those of
+    layers."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        self.seen: dict[RankKey, Ranks] = {}
+        self.known = [key for key in OWN_KEYS if self._is_there(key)]
+        for name in arrays:
+            if LAYER in name and not name.endswith(COUNTS):
+                self.known.append(RankKey.read(name.removesuffix(BEST)))
+
+    def _is_there(self, key: RankKey) -> bool:
+        return key.name in self.arrays or f"{key.name}{BEST}" in self.arrays
+
+    def __getitem__(self, key: RankKey) -> Ranks:
+        if key not in self.seen:
+            self.seen[key] = self._read(key)
+        return self.seen[key]
+
+    def _read(self, key: RankKey) -> Ranks:
+        if not self._is_there(key):
+            raise KeyError(key)
+        if f"{key.name}{BEST}" in self.arrays:
+            return Ranks.of_best(unpacked(self.arrays[f"{key.name}{BEST}"]))
+        values, counts = unpacked(self.arrays[key.name]), f"{key.name}{COUNTS}"
+        if counts in self.arrays:
+            return Ranks(values, unpacked(self.arrays[counts]))
+        return Ranks(values, np.ones_like(values))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.known
+
+    def __iter__(self) -> Iterator[RankKey]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
 
 
-def _keys_of(names: Iterable[str]) -> list[RankKey]:
-    """What the arrays of a file may hold: all keys of `own`, then those of layers."""
-    keys = list(OWN_KEYS)
-    for name in names:
-        if LAYER in name and not name.endswith(COUNTS):
-            keys.append(RankKey.read(name))
-    return keys
+@dataclass(frozen=True, eq=False)
+class StoredScores:
+    """`Scores` in the arrays of a ranks.npz, of which a verdict needs two or three, and
+    the others are not read."""
+
+    arrays: Mapping[str, np.ndarray]
+
+    @cached_property
+    def ranks(self) -> StoredRanks:
+        return StoredRanks(self.arrays)
+
+    @cached_property
+    def histograms(self) -> Histograms | None:
+        if "score_range" not in self.arrays:
+            return None
+        edges = np.linspace(*self.arrays["score_range"], BINS + 1)
+        matched, unmatched = self.arrays["matched"], self.arrays["unmatched"]
+        return Histograms(edges, unpacked(matched), unpacked(unmatched))
+
+    @cached_property
+    def replicates(self) -> np.ndarray | None:
+        return self.arrays.get("overlap_replicates")
+
+    def best(self, direction: str) -> np.ndarray:
+        """As `Scores.best`."""
+        return self.ranks[RankKey(direction)].best
+
+
+def scores_of(npz: bytes, where: object = RANKS) -> StoredScores:
+    """What the bytes of a ranks.npz hold. Raises UserError for damaged ones, and where
+    damaged arrays are asked for."""
+    return StoredScores(StoredArrays(npz, where))
 
 
 def retrieved_npz(retrieved: Mapping[str, np.ndarray]) -> bytes:
@@ -241,7 +286,7 @@ class CellResult:
         return stored
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> Scores | StoredScores:
         """What RANKS holds; nothing where a cell has none. Raises as `npz`."""
         return scores_of(self.npz(RANKS), self.place) if self.has(RANKS) else Scores()
 
@@ -277,10 +322,8 @@ def has_record(folder: Path) -> bool:
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     """The results that git keeps of a dataset of a season, or of a fold, those of
     external rows among them, by PRESET/SEED. Raises UserError for damaged files."""
-    name = folder_of(dataset)
-    prefix = prefix_of(dataset)
-    folder = RESULTS / season / name
-    place = f"{season}/{name}"
+    name, prefix = folder_of(dataset), prefix_of(dataset)
+    folder, place = committed(RESULTS / season / name), f"{season}/{name}"
     kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
     cells = {}
     for key, cell in kept.items():

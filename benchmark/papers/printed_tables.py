@@ -33,7 +33,7 @@ from benchmark.core.records import Record
 from benchmark.scoring import METRICS
 from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
-from benchmark.season.parameters import Cell, Params
+from benchmark.season.parameters import Cell, Declaration, Params
 from benchmark.season.plugins import Preset, presets, shown
 from benchmark.stats.claim_kinds import KINDS, ORDERED, Side
 
@@ -401,7 +401,7 @@ def _presets_named(paper: Paper) -> Iterator[tuple[str, str]]:
                 yield f"claim {claim.id}", name
 
 
-def own_claims(params: Params) -> dict[str, Paper]:
+def own_claims(params: Declaration) -> dict[str, Paper]:
     """The claims of a season file, as a paper without tables; empty where it makes
     none."""
     if not params.claims:

@@ -26,8 +26,8 @@ from benchmark.report.figure_listing import FigureFolder, remove_others
 from benchmark.report.pages.season_pages import season_pages
 from benchmark.report.tables import number_for_programs
 from benchmark.scoring.metrics import INTERVAL_ENDS
-from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Params
+from benchmark.season.parameter_files import read_declaration
+from benchmark.season.parameters import Declaration
 
 CURVES = ["epoch", "loss", "val_rsum"]
 
@@ -37,10 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    print(write_report(read_params(arguments.season)) / "README.md")
+    print(write_report(read_declaration(arguments.season)) / "README.md")
 
 
-def write_report(params: Params) -> Path:
+def write_report(params: Declaration) -> Path:
     """Write all pages, figures/, plots/ and metrics.json of the season; returns their
     folder."""
     boards = read_boards(params)

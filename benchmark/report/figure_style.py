@@ -104,7 +104,7 @@ def save(figure: Figure, stem: Path) -> Path:
     addresses.
     """
     with drawing():
-        figure.draw_without_rendering()
+        figure.get_layout_engine().execute(figure)
         figure.set_layout_engine(None)
         for axes in figure.axes:
             axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))

@@ -8,7 +8,7 @@ Densities are histograms over shared bins. Knows no torch.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # whose parts are loaded where they are used
 
 from benchmark.core.confidence import TAILS
 from benchmark.data.results import BINS as FINE_BINS
@@ -115,7 +115,7 @@ class Bootstrap:
         captions_G = np.bincount(group_of_caption_C, minlength=groups)
         matched_G = np.bincount(group_M, minlength=groups)
         pairs = np.ones(len(matched_bin_M)), (matched_bin_M, group_M)
-        p_NR = csr_array(pairs, (bins, groups)) @ drawn_GR
+        p_NR = scipy.sparse.csr_array(pairs, (bins, groups)) @ drawn_GR
         unmatched_R = (images_G @ drawn_GR) * (captions_G @ drawn_GR)
         total_R = unmatched_R - matched_G @ np.square(drawn_GR)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
@@ -179,10 +179,10 @@ class Bootstrap:
         place[cells] = np.arange(len(cells))
         ones_P = np.ones(len(bin_P), drawn_GR.dtype)
         of_captions = ones_P, (place[cell_P], self.group_of_caption[caption_P])
-        sums = csr_array(of_captions, (len(cells), groups)) @ drawn_GR
+        sums = scipy.sparse.csr_array(of_captions, (len(cells), groups)) @ drawn_GR
         sums *= drawn_GR[cells // bins]
         of_images = ones_P[: len(cells)], (cells % bins, np.arange(len(cells)))
-        self.q_NR += csr_array(of_images, (bins, len(cells))) @ sums
+        self.q_NR += scipy.sparse.csr_array(of_images, (bins, len(cells))) @ sums
         self._settle()
 
     def _settle(self) -> None:

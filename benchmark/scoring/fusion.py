@@ -9,7 +9,7 @@ queries, S = scores to be fused.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # whose parts are loaded where they are used
 
 from benchmark.data.rank_keys import I2T, T2I, RankKey
 from benchmark.scoring.ranking import RefusedError, Tile
@@ -52,7 +52,9 @@ def mean_of_phrases(
     """
     captions, phrases = whole_IC.shape[1], len(caption_of_phrase_N)
     places = np.arange(phrases), caption_of_phrase_N
-    mean_NC = csr_array((np.ones(phrases), places), shape=(phrases, captions))
+    mean_NC = scipy.sparse.csr_array(
+        (np.ones(phrases), places), shape=(phrases, captions)
+    )
     phrases_C = np.bincount(caption_of_phrase_N, minlength=captions)
     mean_IC = (distance_IN @ mean_NC) / np.maximum(phrases_C, 1)
     return np.where((phrases_C > 0) & np.isfinite(mean_IC), mean_IC, whole_IC)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+import scipy  # whose parts are loaded where they are used
 
 from benchmark.data.prepared_tables import has_sibling
 from benchmark.data.rank_keys import I2T, RankKey
@@ -114,7 +114,9 @@ class LayerRanks:
         # The rank of the best right item if ties counted for the query.
         self.optimistic = np.zeros(len(self.counts), np.int64)
 
-    def places(self, queries: np.ndarray, items: np.ndarray) -> coo_array:
+    def places(
+        self, queries: np.ndarray, items: np.ndarray
+    ) -> "scipy.sparse.coo_array":
         """`nth` of some queries and items."""
         right = self.nth[queries].tocoo()
         place_G = np.full(self.nth.shape[1], -1)
@@ -215,7 +217,7 @@ def ranks_of(
     if not relevant_QG.any(1).all():
         raise ValueError(NO_RELEVANT)
     gallery = None if gallery_QG is None else lambda rows, columns: gallery_QG
-    pairs = LayerPairs(csr_array(relevant_QG.astype(np.int8)))
+    pairs = LayerPairs(scipy.sparse.csr_array(relevant_QG.astype(np.int8)))
     ranks = LayerRanks(I2T, pairs, gallery)
     tile = Tile(*map(np.arange, scores_QG.shape), {I2T: scores_QG})
     ranks.see(tile)

@@ -10,14 +10,17 @@ M = matched pairs, P = judged pairs.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy.sparse import csr_array
+import scipy  # whose parts are loaded where they are used
 
 from benchmark.data.prepared_tables import Prepared, images_of_queries
 from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
 from benchmark.data.results import Ranks, test_queries
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ class Relevance:
         images = len(self.group_of_image)
         groups = np.r_[self.group_of_image, self.group_of_caption]
         ones = np.ones(len(groups), np.int8)
-        belongs = csr_array((ones, (np.arange(len(groups)), groups)))
+        belongs = scipy.sparse.csr_array((ones, (np.arange(len(groups)), groups)))
         right = (belongs[:images] @ belongs[images:].T).tocoo()
         if key.is_of_folds:
             fold_of_row = self.fold_of_image[right.row]
@@ -95,7 +98,7 @@ class LayerPairs:
 
     # (Q, G) int8 of all queries and items of the split: 1 where right, -1 where judged
     # wrong; of a query without a right item, nothing
-    said: csr_array
+    said: "scipy.sparse.csr_array"
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -133,6 +136,8 @@ def layers_of(
     """The layers of the test split beside `own`, by name and direction. Pairs with
     images or captions that are not of the split are left out, and queries that nothing
     is right for. With `least`, a pair is right if its score is no less."""
+    import pandas as pd
+
     split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
@@ -147,17 +152,19 @@ def layers_of(
         is_here_P &= np.isin(query_P, query_P[is_here_P & (judged_P > 0)])
         places = image_P[is_here_P], caption_P[is_here_P]
         verdicts = judged_P[is_here_P].astype(np.int8)
-        pairs = csr_array((verdicts, places), (len(images), len(captions)))
+        pairs = scipy.sparse.csr_array((verdicts, places), (len(images), len(captions)))
         if way == "t2i":
             pairs = pairs.T.tocsr()
         layers.setdefault(name, {})[way] = LayerPairs(pairs)
     return layers
 
 
-def queries_of(data: Prepared) -> dict[RankKey, pd.DataFrame]:
+def queries_of(data: Prepared) -> "dict[RankKey, pd.DataFrame]":
     """The test queries of ranks, in their order: layer, direction, query (its id), and
     cluster, the image of the query, or the person or other group that the image belongs
     to."""
+    import pandas as pd
+
     groups = data.images["group"].iloc[data.split("test").image_rows]
     group_I = groups.astype(str).to_numpy()
     ids_of, image_of = test_queries(data), images_of_queries(data)

@@ -10,6 +10,7 @@ seasons/shared/params.yaml    settings of all datasets and feature sets of all s
 
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
@@ -17,7 +18,8 @@ from benchmark.core.errors import Strict, UserError, checked, corrected_by, sugg
 from benchmark.core.files import is_file, read_json, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
 from benchmark.data import results
-from benchmark.season.parameters import Brought, Params, Season
+from benchmark.season.declaring import declare
+from benchmark.season.parameters import Brought, Declaration, Params, Season
 from benchmark.season.plugins import PACKAGE_ROOT, shown
 from benchmark.season.resolving import resolve
 
@@ -26,6 +28,7 @@ SHARED, EXTERNAL = SEASONS / "shared/params.yaml", "external.yaml"
 RESERVED = ("shared", "run")  # what seasons share; cells of `run`
 PARAMS, LOCAL = Path("params.yaml"), Path("local.yaml")
 REMEMBERED = Path(".scratch/inputs.json")
+S = TypeVar("S", bound=Declaration)
 
 
 class Kept(Strict):
@@ -126,6 +129,14 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
         remembered=read_remembered(),
         only=only,
     )
+
+
+def read_declaration(season: str | None = None) -> Declaration:
+    """A season by name, by default the active one, with its cells by name: for what
+    reads results, and needs no method file."""
+    name = checked_name(season, "--season") if season else active_season()
+    declared = declare(name, read_season(name), brought=read_brought(name))
+    return _with_sources(declared, read_local())
 
 
 def read_remembered() -> dict[str, dict]:
@@ -277,17 +288,25 @@ def write_local(local: Local) -> None:
 def placed(params: Params, local: Local) -> Params:
     """The season with the folders of this machine filled in."""
     folder = Path(local.weights_dir or "")
-    groups = params.model_dump(include={"datasets", "feature_sets"})
-    for name, known in groups["datasets"].items():
-        by_reader = local.sources.get(known["reader"], known["source"])
-        known["source"] = local.sources.get(name, by_reader)
-    for each in groups["feature_sets"].values():
+    feature_sets = params.model_dump(include={"feature_sets"})["feature_sets"]
+    for each in feature_sets.values():
         sentence = each["sentence"] or {}
         for settings in filter(None, (each["words"], sentence.get("words"), sentence)):
             for key in ("vectors", "weights"):
                 if settings.get(key):
                     settings[key] = str(folder / settings[key])
-    return Params(**dict(params) | groups | {"weights_dir": local.weights_dir})
+    known = dict(_with_sources(params, local)) | {"weights_dir": local.weights_dir}
+    return Params(**known | {"feature_sets": feature_sets})
+
+
+def _with_sources(season: S, local: Local) -> S:
+    """A season with the folder of raw files of each dataset."""
+    datasets = {}
+    for name, known in season.datasets.items():
+        by_reader = local.sources.get(known.reader, known.source)
+        source = local.sources.get(name, by_reader)
+        datasets[name] = known.model_copy(update={"source": source})
+    return season.model_copy(update={"datasets": datasets})
 
 
 def cells_like(params: Params, patterns: str, option: str) -> list[str]:

@@ -238,7 +238,17 @@ class Brought(Strict):
         return f"{prefix_of(self.dataset)}{self.name}"
 
 
-class Evaluated(Brought):
+class Declared(Brought):
+    """A cell by name: what its results are found by."""
+
+
+class Fused(Declared):
+    """A fusion by name."""
+
+    members: list[str]  # folders of trained cells, in the order of its parts
+
+
+class Evaluated(Declared):
     """What cells and fusions have in common."""
 
     # of what the evaluation leaves, data/cells/<season>/<dataset>/<preset>/<seed>
@@ -302,12 +312,11 @@ class Cell(Evaluated):
         return [folder for folder in (self.images, self.texts, self.words) if folder]
 
 
-class Fusion(Evaluated):
+class Fusion(Evaluated, Fused):
     """A cell without a training of its own: scores of trained cells as one score, their
     mean where it is corrected."""
 
     how: Literal["average", "adaptive", "weighted"] | Correction
-    members: list[str]  # folders of trained cells, in the order of `parts`
     parts: list[str]  # the named score of each member; "": its similarity
 
 
@@ -365,23 +374,36 @@ class Season(Strict):
     answers: list[str] = ["*"]  # presets whose first answers to each query git keeps
 
 
-class Params(Strict):
-    """A season spelt out, with the folders of this machine."""
+class Declaration(Strict):
+    """What a season declares, its cells by name: enough to read its results. `Params`
+    has what the cells take, for which method files, and torch, are imported."""
 
     season: str
     title: str
-    device: str
-    weights_dir: str | None = None
     datasets: dict[str, DatasetSettings]  # without folds
     folds: dict[str, int] = {}  # dataset -> their number, with the official test split
-    feature_sets: dict[str, FeatureSet]
-    cells: dict[str, Cell] = {}
-    fusions: dict[str, Fusion] = {}
+    cells: dict[str, Declared] = {}
+    fusions: dict[str, Fused] = {}
     methods: dict[Name, MethodFile] = {}  # own ones
     corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []
     trained_on: dict[str, list[str]] = {}
     brought: dict[str, Brought] = {}  # `score` wrote their records
+
+    @property
+    def everything(self) -> dict[str, Declared]:
+        """Cells and fusions by key."""
+        return {**self.cells, **self.fusions}
+
+
+class Params(Declaration):
+    """A season spelt out, with the folders of this machine."""
+
+    device: str
+    weights_dir: str | None = None
+    feature_sets: dict[str, FeatureSet]
+    cells: dict[str, Cell] = {}
+    fusions: dict[str, Fusion] = {}
 
     @property
     def everything(self) -> dict[str, Cell | Fusion]:

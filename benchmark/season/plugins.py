@@ -43,20 +43,17 @@ def method_of(name: str) -> ModuleType:
     """The module of a method by name or path. Raises UserError for an unknown one, and
     for a file that cannot be imported or is no method: whatever the file raises is for
     who wrote it to correct, and its last line that the error came through is named."""
-    if not (name.endswith(".py") and Path(name).is_file()):
-        known = methods.names()
-        if name not in known:
-            raise UserError(
-                f"method {name!r}",
-                expected=f"one of {', '.join(known)}, or the path of a .py file",
-                found=f"unknown method {suggested(name, known)}",
-                do="correct its name",
-            )
+    file = method_file(name)
+    if not (name.endswith(".py") and file.is_file()):
+        if name not in methods.names():
+            expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
+            found = f"unknown method {suggested(name, methods.names())}"
+            raise UserError(f"method {name!r}", expected, found, "correct its name")
         return methods.load(name)
     try:
-        module = methods.load(name)
+        module = methods.load(str(file))
     except (Exception, SystemExit) as error:
-        raise _not_imported(name, error) from error
+        raise _not_imported(str(file), error) from error
     missing = [offer for offer in OFFERED if offer not in vars(module)]
     if missing:
         raise UserError(
@@ -73,6 +70,12 @@ def method_of(name: str) -> ModuleType:
             do="add @dataclass",
         )
     return module
+
+
+def method_file(path: str) -> Path:
+    """The file of a method that a season names: from the working folder or, as those of
+    ready-made seasons, from where methods/ lie."""
+    return Path(path) if Path(path).is_file() else PACKAGE_ROOT / path
 
 
 def _not_imported(name: str, error: BaseException) -> UserError:
@@ -221,7 +224,7 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
     by_name: Known = {}
     others = presets() if own_methods else {}
     for name, file in own_methods.items():
-        rows = _read_presets(Path(file).with_suffix(".yaml"))
+        rows = _read_presets(method_file(file).with_suffix(".yaml"))
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
         for row, preset in rows.items():
             if row in others or row in by_name:
@@ -333,9 +336,9 @@ def plugin_digest(path: Path) -> str:
 
 def method_digest(method: str) -> str:
     """That of a method, by its name or the path of its file."""
-    if method.endswith(".py"):
-        return plugin_digest(Path(method))
-    return plugin_digest(methods.FOLDER / f"{method}.py")
+    is_own = method.endswith(".py")
+    ours = methods.FOLDER / f"{method}.py"
+    return plugin_digest(method_file(method) if is_own else ours)
 
 
 @cache

@@ -1,25 +1,18 @@
-"""From a season file to its cells: which presets are run, with which options and
-features."""
+"""From a season file to its cells: with which options and features each is run."""
 
 import json
-from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from benchmark.contracts import datasets as dataset_files
 from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
-from benchmark.core.errors import UserError, suggested
+from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
-from benchmark.core.folds import fold_of, folder_of, folds_of, is_reserved, prefix_of
-from benchmark.core.names import checked_name
-from benchmark.features import text_encoders
-from benchmark.papers.training_data import corpora
-from benchmark.scoring.metrics import METRICS
+from benchmark.core.folds import fold_of
 from benchmark.season import plugins
+from benchmark.season.declaring import SeasonNames, fits
 from benchmark.season.parameters import (
     AS_IN_PAPER,
     CELLS,
@@ -28,20 +21,16 @@ from benchmark.season.parameters import (
     TRANSFORMER,
     Brought,
     Cell,
-    DatasetSettings,
     FeatureSet,
     Fusion,
     Option,
     Params,
     Season,
     SentenceEncoder,
-    key_of,
     module_of,
 )
 from benchmark.season.plugins import Known, Preset
 
-Value = TypeVar("Value")
-MOST_LISTED = 30  # valid names in an error
 # What a method takes -> kind of features.
 VECTORS = {"sentence": "sentences", "phrase": "phrases", "contextual": "contexts"}
 # of kinds of features
@@ -66,203 +55,27 @@ def resolve(
     then, with those that it needs, and no other method file is imported. Where it names
     nothing, there are all. Raises UserError for the first name that fits nothing.
     """
-    known = dict(plugins.presets() if known is None else known)
-    known |= plugins.own_presets(season.methods)
-    corrected = plugins.corrected_presets(season.corrections, known)
-    named = list(known) if season.presets == "all" else list(season.presets)
-    named += corrected
-    known |= corrected
-    season = season.model_copy(update={"presets": _with_needs(named, known)})
-    rows = {row.preset for row in (brought or {}).values()}
-    _check_names(name, season, known, rows)
-    with_folds = season.datasets | _fold_settings(name, season)
-    declared = season.model_copy(update={"datasets": with_folds})
-    takes = {} if remembered is None else remembered
-    resolver = _Resolver(name, declared, known, takes)
-    for cell in _chosen(resolver, only):
+    names = SeasonNames.of(name, season, known, brought)
+    resolver = _Resolver(names, {} if remembered is None else remembered)
+    for cell in names.cells(only):
         resolver.add(*cell)
-    datasets = {}
-    folds = {}
-    for dataset, settings in season.datasets.items():
-        reader = settings.reader or dataset
-        datasets[dataset] = settings.model_copy(update={"reader": reader})
-        if settings.folds:
-            folds[dataset] = settings.folds
     return Params(
-        season=name,
-        title=season.title,
         device=season.device,
-        datasets=datasets,
-        folds=folds,
         feature_sets=resolver.feature_sets,
         cells=resolver.cells,
         fusions=resolver.fusions,
-        methods=season.methods,
-        corrections=season.corrections,
-        claims=season.claims,
-        trained_on=season.trained_on,
-        brought=brought or {},
+        **names.facts,
     )
-
-
-def _with_needs(presets: list[str], known: Known) -> list[str]:
-    """Presets, and after them what they are made of; unknown ones stay."""
-    needed = dict.fromkeys(presets)
-    for preset in presets:
-        if preset in known:
-            needed |= dict.fromkeys(plugins.needs(preset, known))
-    return list(needed)
-
-
-def _chosen(resolver: "_Resolver", only: str | None) -> list[tuple[str, str, int]]:
-    """Dataset, preset and seed of each cell that is asked for, and of those that it
-    needs; of all, where `only` names nothing."""
-    cells = []
-    for dataset in resolver.season.datasets:
-        for preset in resolver.presets(dataset):
-            seeds = resolver.seeds(dataset, preset)
-            cells += [(dataset, preset, seed) for seed in seeds]
-    wanted: set[str] = set()
-    for dataset, preset, seed in cells:
-        if only in (preset, key_of(dataset, preset, seed)):
-            wanted.update(plugins.needs(preset, resolver.known))
-    if not wanted:
-        return cells
-    return [cell for cell in cells if cell[1] in wanted]
-
-
-def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:
-    """The settings of each fold: those of its dataset. Raises UserError for a dataset
-    that has the name of a fold or of their folder."""
-    by_fold = {}
-    for dataset, settings in season.datasets.items():
-        where = f"season {name}: datasets.{dataset}"
-        if is_reserved(dataset):
-            raise UserError(
-                where,
-                expected="a name that does not end as those of folds, in _fold1 or _folds",
-                found="one that does",
-                do="rename the dataset",
-            )
-        of_fold = settings.model_copy(update={"reader": settings.reader or dataset})
-        for fold in folds_of(dataset, settings.folds or 0):
-            by_fold[checked_name(fold.name, where)] = of_fold
-    return by_fold
-
-
-# Names --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Named:
-    """Something that a season file or a preset names."""
-
-    where: str  # key of the season file
-    word: str
-    valid: Collection[str]
-
-
-def _check_names(
-    season_name: str, season: Season, known: Known, rows: set[str]
-) -> None:
-    """Raises UserError for the first name that fits nothing, and for a preset that has
-    the name of an external row."""
-    for named in _names(season, known, rows):
-        if named.word not in named.valid:
-            expected = "a known name"
-            if len(named.valid) <= MOST_LISTED:
-                expected = f"one of {', '.join(sorted(named.valid))}"
-            raise UserError(
-                f"season {season_name}: {named.where}",
-                expected=expected,
-                found=suggested(named.word, named.valid),
-                do="correct the season file; see: rematch list presets",
-            )
-    taken = rows.intersection(season.presets)
-    if taken:
-        raise UserError(
-            f"season {season_name}: preset {min(taken)}",
-            expected="a name that no external row has",
-            found="one",
-            do="rename the preset",
-        )
-
-
-def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
-    """All of them, with those that are valid there."""
-    for preset in season.presets:
-        yield _Named("presets", preset, known)
-    for number, claim in enumerate(season.claims, 1):
-        where = f"claims: number {number}"
-        for preset in (claim.better, claim.than):
-            yield _Named(where, preset, {*season.presets, *rows})
-        yield _Named(where, claim.metric, METRICS)
-    captions = corpora() | {*dataset_files.names(), *season.datasets}
-    for weights, trained_on in season.trained_on.items():
-        yield _Named("trained_on", weights, _weights(season) | rows)
-        for corpus in trained_on:
-            yield _Named(f"trained_on.{weights}", corpus, captions)
-    keyed = {}
-    for dataset, settings in season.datasets.items():
-        keyed[f"datasets.{dataset}.changes"] = settings.changes
-    for field in ("options", "seeds_of", "sentence_of", "pages", "answers"):
-        keyed[field] = getattr(season, field)
-    methods = {called(season, method) for method, _ in known.values()}
-    for field, keys in keyed.items():
-        for key in keys:
-            if not any(fnmatchcase(preset, key) for preset in known):
-                yield _Named(f"{field}.{key}", key, {*methods, *known})
-    valid = text_encoders()
-    for where, encoder in _encoders(season, known):
-        yield _Named(where, encoder, valid)
-
-
-def _encoders(season: Season, known: Known) -> Iterator[tuple[str, str]]:
-    """Where a text encoder is named, and which."""
-    for key, encoder in season.sentence_of.items():
-        yield f"sentence_of.{key}", encoder
-    for preset, (_, row) in known.items():
-        if row.sentence:
-            yield f"preset {preset}", row.sentence
-    for dataset, settings in season.datasets.items():
-        for encoder in settings.sentence:
-            yield f"datasets.{dataset}.sentence.{encoder}", encoder
-        for encoder in settings.phrases:
-            yield f"datasets.{dataset}.phrases.{encoder}", encoder
-
-
-def _weights(season: Season) -> set[str]:
-    """The folders and files of the weights of its text encoders, as records name
-    them."""
-    named = set()
-    for settings in season.datasets.values():
-        for encoder in (*settings.sentence.values(), *settings.phrases.values()):
-            if encoder.weights:
-                named.add(Path(encoder.weights).name)
-    return named
-
-
-def called(season: Season, method: str) -> str:
-    """What a season calls a method: its name, or the one that it gives to a file."""
-    for name, file in season.methods.items():
-        if file == method:
-            return name
-    return method
-
-
-# Cells --------------------------------------------------------------------------------
 
 
 class _Resolver:
     """Cells, fusions and feature sets of a season, in the order in which they are asked
     for."""
 
-    def __init__(
-        self, name: str, season: Season, known: Known, remembered: dict
-    ) -> None:
-        self.name = name
-        self.season = season
-        self.known = known
+    def __init__(self, names: SeasonNames, remembered: dict) -> None:
+        self.names, self.name = names, names.name
+        self.season = names.season
+        self.known = names.known
         self.remembered = remembered
         self.contract = sha256(Path(contract.__file__))
         self.code: dict[str, str] = {}  # of methods, by name or file
@@ -270,67 +83,14 @@ class _Resolver:
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
 
-    def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are run on a dataset; a correction where its preset
-        is."""
-        settings = self.season.datasets[dataset]
-        run = self._chosen_by(settings.presets, self.season.presets)
-        if fold_of(dataset):
-            run = self._chosen_by(settings.fold_presets, run)
-        return run
-
-    def _chosen_by(self, patterns: list[str], presets: list[str]) -> list[str]:
-        wanted = []
-        unwanted = []
-        for pattern in patterns:
-            if pattern.startswith("!"):
-                unwanted.append(pattern[1:])
-            else:
-                wanted.append(pattern)
-        run = []
-        for preset in presets:
-            corrected = self._corrects(preset)
-            if _fits(corrected, wanted or ["*"]) and not _fits(corrected, unwanted):
-                run.append(preset)
-        return run
-
-    def seeds(self, dataset: str, preset: str) -> list[int]:
-        if fold_of(dataset):
-            return self.season.datasets[dataset].fold_seeds
-        own = self._set_for(self._corrects(preset), self.season.seeds_of)
-        return own[-1] if own else self.season.seeds
-
-    def _corrects(self, preset: str) -> str:
-        """The preset that a correction is of; itself, if it is none."""
-        fuse = self.known[preset][1].fuse
-        if fuse and fuse.how in self.season.corrections:
-            return preset.removesuffix(f"_{fuse.how}")
-        return preset
-
-    def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
-        """What is set for a preset: for its method, then for patterns, in their
-        order."""
-        method = called(self.season, self.known[preset][0])
-        fitting = [values[method]] if method in values else []
-        for key, value in values.items():
-            if key != method and fnmatchcase(preset, key):
-                fitting.append(value)
-        return fitting
-
-    def _options(
-        self, preset: str, values: dict[str, dict[str, Option]]
-    ) -> dict[str, Option]:
-        options: dict[str, Option] = {}
-        for each in self._set_for(preset, values):
-            options |= each
-        return options
-
     def _takes(self, dataset: str, preset: str) -> tuple[dict[str, Option], Inputs]:
         """The options of a preset, and what its method takes and offers with them. An
         option that is none is refused here, not hours later."""
         method, row = self.known[preset]
-        changes = self._options(preset, self.season.datasets[dataset].changes)
-        options = row.options | changes | self._options(preset, self.season.options)
+        changes = self.names.options(preset, self.season.datasets[dataset].changes)
+        options = (
+            row.options | changes | self.names.options(preset, self.season.options)
+        )
         if method not in self.code:
             self.code[method] = ""
             with suppress(Exception):  # of a file that is no Python: `method_of` tells
@@ -350,17 +110,16 @@ class _Resolver:
         season = self.season
         row = self.known[preset][1]
         keeps = []
-        seeds = self.seeds(dataset, preset)
-        is_whole = not fold_of(dataset)
-        if is_whole and _fits(preset, season.pages) and seed == seeds[0]:
+        seeds, is_whole = self.names.seeds(dataset, preset), not fold_of(dataset)
+        if is_whole and fits(preset, season.pages) and seed == seeds[0]:
             keeps.append(SAMPLES)
-        if is_whole and _fits(preset, season.answers):
+        if is_whole and fits(preset, season.answers):
             keeps.append(RETRIEVED)
         facts = {
             "dataset": dataset,
             "preset": preset,
             "seed": seed,
-            "folder": self._folder(dataset, preset, seed),
+            "folder": self.names.folder(dataset, preset, seed),
             "precision": season.precision,
             "numerics": season.numerics,
             "threads": season.threads,
@@ -370,18 +129,8 @@ class _Resolver:
             cell = Fusion(**facts, **self._fused(dataset, preset, seed))
         else:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
-        if cell.key in self.cells or cell.key in self.fusions:
-            raise UserError(
-                f"season {self.name}: {preset} on {dataset}",
-                expected="names that give each cell a key of its own",
-                found=f"{cell.key}, which another cell has, too",
-                do="rename one of them, without a hyphen",
-            )
+        self.names.check_key(cell, {**self.cells, **self.fusions})
         (self.fusions if row.fuse else self.cells)[cell.key] = cell
-
-    def _folder(self, dataset: str, preset: str, seed: int) -> str:
-        kept_as = f"{prefix_of(dataset)}{preset}/{seed}"
-        return f"{CELLS}/{self.name}/{folder_of(dataset)}/{kept_as}"
 
     def _trained(self, dataset: str, preset: str, seed: int) -> dict:
         """What is a cell's own."""
@@ -392,14 +141,14 @@ class _Resolver:
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
         if row.start:
-            self._check_run(dataset, preset, row.start, seed)
-            folder = self._folder(dataset, row.start, seed)
+            self.names.check_run(dataset, preset, row.start, seed)
+            folder = self.names.folder(dataset, row.start, seed)
             start = f"data/checkpoints/{folder.removeprefix(f'{CELLS}/')}.pt"
         if takes.text == "words":
             words = self._encoding(dataset, "words", "word2vec", settings.words)
         if takes.text in VECTORS:
             encoder = row.sentence or "mean_words"
-            chosen = self._set_for(preset, self.season.sentence_of)
+            chosen = self.names.set_for(preset, self.season.sentence_of)
             if chosen:
                 encoder = chosen[-1]
             if takes.text == "contextual":
@@ -409,7 +158,7 @@ class _Resolver:
             "method": method,
             "family": row.family,
             "options": options,
-            "scaled": sorted(self._options(preset, self.season.options)),
+            "scaled": sorted(self.names.options(preset, self.season.options)),
             "validation_images": self.season.validation_images,
             "network": row.network,
             "words": words,
@@ -424,10 +173,8 @@ class _Resolver:
         them with those of localisation. A named part is a score that the member's
         method declares."""
         fuse = self.known[preset][1].fuse
-        where = f"season {self.name}: {preset}"
-        advice = "correct `fuse` of the preset"
-        for name, _ in fuse.members:
-            self._check_run(dataset, preset, name, seed)
+        where, advice = f"season {self.name}: {preset}", "correct `fuse` of the preset"
+        members = self.names.members(dataset, preset, seed)
         takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
         tasks = [each.task for each in takes]
         weighted = ["retrieval", "localisation"]
@@ -450,24 +197,9 @@ class _Resolver:
                 )
         return {
             "how": fuse.how,
-            "members": [self._folder(dataset, name, seed) for name, _ in fuse.members],
+            "members": members,
             "parts": [part for _, part in fuse.members],
         }
-
-    def _check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
-        """The season runs what a preset fuses or starts from, with this seed."""
-        if other not in self.presets(dataset) or seed not in self.seeds(dataset, other):
-            where = f"season {self.name}: {preset}"
-            expected = f"{other}, which it needs, on {dataset} with seed {seed}"
-            advice = "correct `presets`, `seeds` or `seeds_of`"
-            if fold_of(dataset):
-                advice = "correct `fold_presets`"
-            raise UserError(
-                where,
-                expected=expected,
-                found="no such cell",
-                do=advice,
-            )
 
     # Feature sets, by the folders that cells read -------------------------------------
 
@@ -555,7 +287,3 @@ class _Resolver:
             **{SETTINGS.get(kind, "sentence"): settings},
         )
         return folder
-
-
-def _fits(preset: str, patterns: list[str]) -> bool:
-    return any(fnmatchcase(preset, pattern) for pattern in patterns)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_csv, write_text
+from benchmark.data.committed import committed
 from benchmark.season.parameter_files import SEASONS
 from benchmark.season.parameters import Option
 
@@ -65,7 +66,7 @@ def read_trials(season: str) -> list[Trial]:
     """The trials of a season, in the order of the file; none where there is no file.
     Raises UserError for a damaged file, other columns and what is no number or no
     option."""
-    file = file_of(season)
+    file = committed(file_of(season))
     if not file.is_file():
         return []
     rows = read_csv(file, str).fillna("")

@@ -13,14 +13,14 @@ from benchmark.report.pages.dataset_tables import dataset_tables
 from benchmark.report.pages.examples import example_sections
 from benchmark.report.tables import Table
 from benchmark.scoring import distribution_overlap
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.rank_correlation import RankCorrelation, rank_correlation
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
 
 
-def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
+def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval = board.retrieval
     localisation = board.localisation

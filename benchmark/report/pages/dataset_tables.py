@@ -1,14 +1,18 @@
 """The tables of a dataset, for its page and for export. Knows neither torch nor
 matplotlib."""
 
+from collections.abc import Callable
+from functools import partial
+
 from benchmark.boards.boards import Board
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
 from benchmark.report.pages import result_tables
 from benchmark.report.tables import Number, Table
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 from benchmark.season.tuning import read_trials, written
 
+Maker = Callable[[], Table]
 SHARED = {  # field of the card's leakage -> what it counts
     "pictures": "images, pixel for pixel",
     "near_pictures": "images, nearly (pairs)",
@@ -17,35 +21,39 @@ SHARED = {  # field of the card's leakage -> what it counts
 }
 
 
-def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
+def dataset_tables(params: Declaration, board: Board) -> dict[str, Table]:
     """The tables of a dataset by name, those for export among them; without rows:
     nothing."""
-    retrieval = board.retrieval
-    localisation = board.localisation
+    return {name: make() for name, make in table_makers(params, board).items()}
+
+
+def table_makers(params: Declaration, board: Board) -> dict[str, Maker]:
+    """What makes each of them: some take seconds."""
+    retrieval, localisation = board.retrieval, board.localisation
     all_items = {}
     for way in board.ways:
-        all_items[f"{way}_all"] = result_tables.of_all_items(retrieval, way)
+        all_items[f"{way}_all"] = partial(result_tables.of_all_items, retrieval, way)
     return {
-        "leaderboard": result_tables.leaderboard(retrieval),
-        "folds": result_tables.folds(retrieval),
-        "failures": result_tables.failures(board),
-        "i2t": result_tables.of_direction(retrieval, "i2t"),
-        "t2i": result_tables.of_direction(retrieval, "t2i"),
-        "s2s": result_tables.of_direction(retrieval, "s2s"),
+        "leaderboard": partial(result_tables.leaderboard, retrieval),
+        "folds": partial(result_tables.folds, retrieval),
+        "failures": partial(result_tables.failures, board),
+        "i2t": partial(result_tables.of_direction, retrieval, "i2t"),
+        "t2i": partial(result_tables.of_direction, retrieval, "t2i"),
+        "s2s": partial(result_tables.of_direction, retrieval, "s2s"),
         **all_items,
-        "p2r": result_tables.of_direction(localisation, "p2r"),
-        "overlap": result_tables.overlaps(retrieval),
-        "localisation": result_tables.leaderboard(localisation),
-        "flags": result_tables.of_each_row(board),
-        "remarks": result_tables.remarks(board),
-        "tuning": tuning(params, board),
-        "leakage": leakage(board.card),
-        "cost": result_tables.costs(retrieval),
-        "localisation_cost": result_tables.costs(localisation),
+        "p2r": partial(result_tables.of_direction, localisation, "p2r"),
+        "overlap": partial(result_tables.overlaps, retrieval),
+        "localisation": partial(result_tables.leaderboard, localisation),
+        "flags": partial(result_tables.of_each_row, board),
+        "remarks": partial(result_tables.remarks, board),
+        "tuning": partial(tuning, params, board),
+        "leakage": partial(leakage, board.card),
+        "cost": partial(result_tables.costs, retrieval),
+        "localisation_cost": partial(result_tables.costs, localisation),
     }
 
 
-def tuning(params: Params, board: Board) -> Table:
+def tuning(params: Declaration, board: Board) -> Table:
     """What was tried on validation, a row per trial."""
     lines = []
     for trial in read_trials(params.season):

@@ -22,7 +22,7 @@ from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
 from benchmark.report.markdown import escaped, picture, pipe_table
 from benchmark.report.pages import filled
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 
 EACH = 3  # hits, and as many misses, of each direction
 SHOWN = 5  # retrieved items of a query
@@ -31,7 +31,7 @@ FRAME, GREEN = 4, "#009E73"
 
 
 def example_sections(
-    params: Params, board: Board, figures: FigureFolder
+    params: Declaration, board: Board, figures: FigureFolder
 ) -> dict[str, str]:
     """Markdown of the examples by task, for tasks with results.
 
@@ -75,7 +75,7 @@ class ExamplePlace:
         return self.figures.section(name, inputs, dataset, self.page)
 
 
-def _by_task(params: Params, board: Board, place: ExamplePlace) -> dict[str, str]:
+def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str, str]:
     data = prepared_tables.read(board.dataset)
     rows = data.split("test").image_rows
     files = data.images["file"].iloc[rows]

@@ -22,7 +22,7 @@ from benchmark.report.pages.dataset_page import dataset_page, few_queries, legen
 from benchmark.report.pages.folds_page import folds_page
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Declaration
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 from benchmark.stats.significance import ALPHA
 
@@ -42,7 +42,7 @@ class SeasonPages:
 
 
 def season_pages(
-    params: Params,
+    params: Declaration,
     boards: Sequence[Board],
     figures: FigureFolder,
     folds: Sequence[Board] = (),
@@ -82,7 +82,7 @@ def season_pages(
 
 
 def _readme(
-    params: Params,
+    params: Declaration,
     boards: Sequence[Board],
     measured: Sequence[str],
     figures: FigureFolder,
