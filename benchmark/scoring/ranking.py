@@ -124,7 +124,8 @@ class LayerRanks:
         place = place_G[right.col]
         is_here = place >= 0
         places = right.row[is_here], place[is_here]
-        return coo_array((right.data[is_here], places), (len(queries), len(items)))
+        shape = len(queries), len(items)
+        return scipy.sparse.coo_array((right.data[is_here], places), shape)
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
