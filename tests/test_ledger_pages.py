@@ -16,7 +16,9 @@ from benchmark.report.pages.ledger_pages import (
     leaders,
     matrix,
     needed,
+    needs,
 )
+from benchmark.stats.claim_kinds import ORDERED, Conclusion
 from benchmark.stats.significance import Doubt
 
 
@@ -25,7 +27,8 @@ def doubt(error: float) -> Doubt:
 
 
 def test_a_table_has_the_set_ups_together_and_each_with_its_parts():
-    parts = [compared(low=None, high=None), compared(conclusion="reversed", part=1)]
+    unknown = compared(low=None, high=None, is_blocked=True, doubt=doubt(0.0))
+    parts = [unknown, compared(conclusion="reversed", part=1)]
     several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
     of_claim = row(judged("undecided", seeds=3), several)
     lines = evidence_table(of_claim).frame.to_dict("records")
@@ -74,6 +77,39 @@ def test_the_matrix_has_the_grade_all_set_ups_each_place_and_drawings_apart():
 )
 def test_an_open_claim_says_what_would_decide_it(facts, words):
     assert needed(row(judged("undecided", **facts))) == words
+
+
+BEYOND = "more than 20 seeds or 20 folds"
+TRIALS = {"is_blocked": True, "remedy": "equal trials"}
+SEEDS = {"is_blocked": True, "remedy": "3 seeds"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([{}], BEYOND),
+        ([{"seeds": 1}], "1 more seed"),
+        ([{"seeds": 12, "folds": 3}], "12 more seeds"),
+        ([{"folds": 1}], "1 more fold"),
+        ([{"folds": 4}], "4 more folds"),
+        ([TRIALS], "equal trials"),
+        ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
+        ([{"seeds": 3, "folds": 2}, {"folds": 4}], "4 more folds"),
+        ([{"seeds": 2}, {}], BEYOND),
+        ([{"seeds": 2}, SEEDS, SEEDS], "3 seeds"),
+        ([TRIALS, SEEDS], "equal trials, 3 seeds"),
+        ([{}, TRIALS], "equal trials"),
+        ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
+        ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
+        ([{"conclusion": Conclusion.HOLDS}], ""),
+    ],
+)
+def test_all_undecided_parts_have_to_be_decided(parts, words):
+    """But one that may deny the claim alone comes first; it is the decisive one."""
+    undecided = {"conclusion": Conclusion.UNDECIDED}
+    entries = [compared(**(undecided | part)) for part in parts]
+    verdicts = [entry.verdict(ORDERED, "the reason") for entry in entries]
+    assert needs(verdicts, verdicts[-1]) == words
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():

@@ -67,9 +67,8 @@ class ClaimTest:
     claim: Claim
     # the sentence names another dataset: this is the same comparison here
     is_elsewhere: bool
-    # the verdict on each part that was run, and its place in the claim; none: not run
+    # on each part that was run; none: the claim was not
     verdicts: list[Verdict] = field(default_factory=list)
-    indices: list[int] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
@@ -129,25 +128,22 @@ def counts(tests: Iterable[ClaimTest]) -> dict[Conclusion, int]:
 def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
     """With the adjustment over the claims of the paper that were run and count."""
     put = [_put(board, name, paper, claim) for claim in paper.claims]
-    counted = [test.verdicts for test in put if test.verdicts and test.is_counted]
+    counted = [test.verdicts for test in put if test.is_counted]
     judged = iter(rules.judge(counted))
     tests = []
     for test in put:
-        verdicts = []
-        if test.verdicts and test.is_counted:
+        if test.is_counted:
             verdicts = next(judged)
-        elif test.verdicts:
+        else:
             (verdicts,) = rules.judge([test.verdicts])
-        blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
-        biases = [
-            bias
-            for verdict in verdicts
-            for bias in verdict.biases
-            if bias._replace(blocks=True) not in blocking
-        ]
+        hindering = [verdict.blocked for verdict in verdicts if verdict.blocked]
+        for verdict in verdicts:
+            for bias in verdict.biases:
+                if bias._replace(blocks=True) not in hindering:
+                    hindering.append(bias)
         if board.fold_boards:
             verdicts = [_of_folds(verdict) for verdict in verdicts]
-        all_flags = [*dict.fromkeys(blocking + biases), *test.flags]
+        all_flags = [*dict.fromkeys(hindering), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
@@ -161,30 +157,26 @@ def _of_folds(verdict: Verdict) -> Verdict:
 
 def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """A claim as it is put to the rules: its comparisons without their conclusions."""
-    parts, indices, lacks = [], [], []
+    verdicts, lacks, presets = [], [], []
     for index, part in enumerate(claim.parts):
         lack = not_run(board, claim, _here(board, part))
         if lack is None:
-            parts.append(part)
-            indices.append(index)
+            asked = _asked(board, paper, part, claim)
+            verdicts.append(replace(asked, part=index))
+            presets += part.presets
         else:
             lacks.append(lack)
-    verdicts = [_asked(board, paper, part, claim) for part in parts]
     missing = list(dict.fromkeys(lacks))
     if verdicts:
-        missing = [
-            Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
-        ]
+        missing = [flags.NOT_RUN.flag(f"in part: {lack.sentence}") for lack in missing]
     else:
         missing = missing[:1]
-    presets = dict.fromkeys(preset for part in parts for preset in part.presets)
     return ClaimTest(
         paper=name,
         claim=claim,
         is_elsewhere=_is_elsewhere(board, claim),
         verdicts=verdicts,
-        indices=indices,
-        flags=[*missing, *flags.claim_flags(board, presets, verdicts)],
+        flags=[*missing, *flags.claim_flags(board, dict.fromkeys(presets), verdicts)],
     )
 
 
@@ -238,7 +230,7 @@ def _beyond_reach(claim: Claim) -> Flag | None:
     if not claim.out_of_reach:
         return None
     reason = claim.out_of_reach.removesuffix(".")
-    return Flag(flags.BEYOND_REACH.letter, reason, blocks=True)
+    return flags.BEYOND_REACH.flag(reason, blocks=True)
 
 
 def _slopes(

@@ -139,15 +139,18 @@ def compare(
     samples = [sample_of(board, row, metric) for row in rows]
     if not all(sample.values for sample in samples):
         return None
+    shown = quantity(metric)
     return comparisons.compare(
         [row.preset for row in rows],
         samples,
         spread_of(board, first.task, metric),
         varies_as=[_varies_as(board, row, metric) for row in rows],
         is_shared=_are_paired(board, rows),
-        less_is_better=quantity(metric).less_is_better,
+        less_is_better=shown.less_is_better,
         metric=metric,
         titles=(first.title, second.title if second else ""),
+        heading=shown.heading,
+        decimals=shown.decimals,
     )
 
 
@@ -348,9 +351,8 @@ def _training(row: Row) -> str:
 
 
 @lru_cache(maxsize=64)
-def rivals(board: Board) -> list[list[int]]:
-    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
-    not differ.
+def _apart(board: Board) -> np.ndarray:
+    """Which of `board.ranked`, of one task, differ, (R, R).
 
     All pairs are compared for other images and other trainings, with Holm's adjustment
     over all of them. Two differ only in the order in which they stand; not where
@@ -359,21 +361,21 @@ def rivals(board: Board) -> list[list[int]]:
     """
     ranked = board.ranked
     p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]
-    alike_RR = ~significance.apart(p_values, len(ranked))
+    return significance.apart(p_values, len(ranked))
+
+
+def rivals(board: Board) -> list[list[int]]:
+    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
+    not differ."""
+    alike_RR = ~_apart(board)
     np.fill_diagonal(alike_RR, False)
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
 def rank_intervals(board: Board) -> list[tuple[int, int]]:
     """Of each of `board.ranked`, of one task, the best and the worst rank, from 1, that
-    it could have for other images and other trainings: rows that differ keep their
-    order. All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh
-    and Wilhelm, Review of Economic Studies 91, 2024)."""
-    intervals = []
-    for rank, others in enumerate(rivals(board), start=1):
-        before = sum(other < rank for other in others)
-        intervals.append((rank - before, rank + len(others) - before))
-    return intervals
+    it could have for other images and other trainings."""
+    return significance.rank_intervals(_apart(board))
 
 
 def _p_apart(board: Board, first: Row, second: Row) -> float:

@@ -102,6 +102,19 @@ class FlagKind:
             return False
         return not (self.needs_trainings and row.is_external)
 
+    def flag(
+        self, sentence: str, *, blocks: bool = False, favours: Side | None = None
+    ) -> Flag:
+        """A flag of this kind; `sentence` has no full stop."""
+        return Flag(
+            letter=self.letter,
+            sentence=sentence,
+            blocks=blocks,
+            favours=favours,
+            remedy=self.remedy,
+            is_out_of_reach=self.is_out_of_reach,
+        )
+
 
 # On rows, gravest first ---------------------------------------------------------------
 
@@ -420,7 +433,7 @@ def _no_spread(compared: Compared) -> str:
 NO_SPREAD = FlagKind(
     letter=NOTHING_VARIES.letter,
     name="no spread",
-    remedy="further seeds",
+    remedy=NOTHING_VARIES.remedy,
     obstacle=_no_spread,
 )
 
@@ -779,7 +792,6 @@ WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
 CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
-OUT_OF_REACH = [kind.letter for kind in FLAGS if kind.is_out_of_reach]
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
 
 
@@ -801,7 +813,7 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
     for kind in FLAGS:
         text = kind.of_row(board, row) if kind.is_possible(row) else ""
         if text:
-            flags.append(Flag(kind.letter, text, blocks=kind.blocks_row))
+            flags.append(kind.flag(text, blocks=kind.blocks_row))
     return flags
 
 
@@ -816,7 +828,7 @@ def obstacle(board: Board, comparison: Comparison) -> Flag | None:
     compared = _compared(board, comparison)
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
-            return Flag(kind.letter, text, blocks=True)
+            return kind.flag(text, blocks=True)
     return None
 
 
@@ -829,7 +841,7 @@ def biases(
     biases = [(UNEQUAL_SETTINGS, declared)]
     biases += [(kind, kind.bias(compared)) for kind in BIASES]
     return tuple(
-        Flag(kind.letter, bias.because.removesuffix("."), favours=bias.favours)
+        kind.flag(bias.because.removesuffix("."), favours=bias.favours)
         for kind, bias in biases
         if bias
     )
@@ -851,12 +863,12 @@ def claim_flags(
     for kind in WARNINGS:
         titles = [row.title for row in rows if has_flag(board, row, kind)]
         if titles:
-            flags.append(Flag(kind.letter, "; ".join(titles)))
+            flags.append(kind.flag("; ".join(titles)))
     for verdict in verdicts:
         compared = replace(_compared(board, verdict.comparison), verdict=verdict)
         for kind in CAUTIONS:
             if text := kind.caution(compared):
-                flags.append(Flag(kind.letter, text))
+                flags.append(kind.flag(text))
     return list(dict.fromkeys(flags))
 
 

@@ -92,7 +92,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """Student's interval at LEVEL."""
-        half = _t(self.freedom) * self.error
+        half = t_of(self.freedom) * self.error
         return self.value - half, self.value + half
 
     def p(self, beyond: float = 0.0) -> float:
@@ -146,7 +146,7 @@ class Constant:
         return min(1.0, 2 * ((self.reach + bound) / (self.reach + value)) ** self.units)
 
 
-def _t(freedom: float) -> float:
+def t_of(freedom: float) -> float:
     """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as
     long."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
@@ -236,7 +236,7 @@ def with_seeds(
     Student's t for the trainings, without the interaction, which is in the first (Zou
     and Donner's MOVER): ends that are not symmetric stay so.
     """
-    reach = _t(part.freedom) * float(np.sqrt(part.weight() * part.main))
+    reach = t_of(part.freedom) * float(np.sqrt(part.weight() * part.main))
     low, high = over_images
     return value - float(np.hypot(value - low, reach)), value + float(
         np.hypot(high - value, reach)
@@ -266,3 +266,17 @@ def apart(p_values: Sequence[float], size: int) -> np.ndarray:
     apart_PP = np.zeros((size, size), dtype=bool)
     apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA
     return apart_PP | apart_PP.T
+
+
+def rank_intervals(apart_RR: np.ndarray) -> list[tuple[int, int]]:
+    """The best and the worst rank, from 1, that each of ranked things could have:
+    `apart_RR` says which differ, and these keep their order.
+
+    All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh and
+    Wilhelm, Review of Economic Studies 91, 2024).
+    """
+    intervals = []
+    for index, apart_R in enumerate(apart_RR):
+        before, behind = apart_R[:index].sum(), apart_R[index:].sum()
+        intervals.append((1 + int(before), len(apart_RR) - int(behind)))
+    return intervals

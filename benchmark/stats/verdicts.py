@@ -47,11 +47,16 @@ class Flag(NamedTuple):
     sentence: str  # plain text without its full stop
     blocks: bool = False  # whether nothing is concluded because of it
     favours: Side | None = None  # of a bias: which side; what goes against it stands
+    remedy: str = ""  # what helps where it stands in the way of a verdict
+    is_out_of_reach: bool = False  # whether no test here can have that
 
 
-NOTHING_VARIES = Flag("O", "nothing varies, so nothing tells the error", blocks=True)
-
-
+NOTHING_VARIES = Flag(
+    "O",
+    "nothing varies, so nothing tells the error",
+    blocks=True,
+    remedy="further seeds",
+)
 WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
     Conclusion.REVERSED,
     Conclusion.BETTER,
@@ -191,6 +196,7 @@ class Verdict:
 
     comparison: Comparison
     rule: Rule
+    part: int = 0  # which part of its claim it is on, from 0
     printed: float | None = None  # a paper's difference; positive: the first is better
     blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
     has_scale: bool = True  # whether sizes here can be compared with printed ones
@@ -221,6 +227,18 @@ class Verdict:
     @property
     def margin(self) -> float:
         return self.rule.margin
+
+    @property
+    def remedy(self) -> str:
+        """What helps against what blocks it, or against a bias; "" without one."""
+        if self.blocked:
+            return self.blocked.remedy
+        return self.biases[0].remedy if self.biases else ""
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no test here can decide it."""
+        return self.blocked is not None and self.blocked.is_out_of_reach
 
 
 def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
@@ -257,7 +275,14 @@ def _concluded(
     """With p for other images, and for other trainings on this test set."""
     if elsewhere is None:
         flag = verdict.blocked or NOTHING_VARIES
-        verdict = replace(verdict, reason=flag.sentence, blocked=flag)
+        verdict = replace(
+            verdict,
+            conclusion=Conclusion.UNDECIDED,
+            reason=flag.sentence,
+            blocked=flag,
+            size=None,
+            limit=None,
+        )
     else:
         verdict = _concluded_elsewhere(verdict, elsewhere)
     # What holds for other images holds on this test set, too. Its own interval is never
@@ -303,67 +328,75 @@ def _despite_biases(verdict: Verdict, conclusion: Conclusion) -> Conclusion:
     return conclusion if side is None else verdict.rule.kind.despite(conclusion, side)
 
 
+class Evidence(NamedTuple):
+    """What an estimate says on a part of a claim."""
+
+    rule: Rule
+    estimate: Estimate
+
+    @property
+    def p(self) -> float:
+        return self.rule.p(self.estimate)
+
+    @property
+    def goes_against(self) -> bool:
+        """Whether p is that of what denies the claim: of a part that is behind, and of
+        any that denies a difference."""
+        return self.rule.kind.denies or self.estimate.value < 0
+
+
 def _adjusted(
     claims: Sequence[Sequence[Verdict]], scope: str
 ) -> list[list[Adjusted | None]]:
     """By an estimate of the comparisons; over the claims that have a part which can be
-    judged. None of a part that cannot.
-
-    A part stands in the place of its claim among all claims of the adjustment: one that
-    is surer than its claim has more claims behind it.
-    """
-    known = [[_estimated(verdict, scope) for verdict in claim] for claim in claims]
-    keys = [tuple(part for part in parts if part[1]) for parts in known]
-    p_of = {key: claim_p(*zip(*key, strict=True)) for key in keys if key}
-    return [
-        [_by_holm(*part, key, p_of) for part in parts]
-        for parts, key in zip(known, keys, strict=True)
-    ]
-
-
-# a rule with the estimate that it is about; None: nothing can be concluded
-Estimated = tuple[Rule, Estimate | None]
+    judged. None of a part that cannot."""
+    known, p_of = [], {}
+    for claim in claims:
+        parts = [_evidence(verdict, scope) for verdict in claim]
+        known.append(parts)
+        if any(parts):
+            p_of[_judged(parts)] = claim_p(_judged(parts))
+    adjusted = []
+    for parts in known:
+        claim = _judged(parts)
+        adjusted.append([part and _by_holm(part, claim, p_of) for part in parts])
+    return adjusted
 
 
-def _estimated(verdict: Verdict, scope: str) -> Estimated:
-    if verdict.blocked:
-        return verdict.rule, None
-    return verdict.rule, getattr(verdict.comparison, scope)
+def _evidence(verdict: Verdict, scope: str) -> Evidence | None:
+    """None where nothing can be concluded."""
+    estimate = getattr(verdict.comparison, scope)
+    if verdict.blocked or estimate is None:
+        return None
+    return Evidence(verdict.rule, estimate)
+
+
+def _judged(parts: Sequence[Evidence | None]) -> tuple[Evidence, ...]:
+    """Those that can be judged: what the p of their claim follows from."""
+    return tuple(part for part in parts if part)
 
 
 def _by_holm(
-    rule: Rule,
-    estimate: Estimate | None,
-    key: tuple[Estimated, ...],
-    p_of: Mapping[tuple[Estimated, ...], float],
-) -> Adjusted | None:
-    """Of a part of the claim `key`; `p_of` has p of every claim."""
-    if estimate is None:
-        return None
-    p = rule.p(estimate)
-    in_family = p_of | {key: p * len(key) if goes_against(rule, estimate) else p}
+    part: Evidence,
+    claim: tuple[Evidence, ...],
+    p_of: Mapping[tuple[Evidence, ...], float],
+) -> Adjusted:
+    """Of a part, which stands in the place of its claim among all claims of the
+    adjustment: one that is surer than its claim has more claims behind it."""
+    p = part.p
+    in_family = p_of | {claim: p * len(claim) if part.goes_against else p}
     products = holm_products(list(in_family.values()))
-    product = float(products[list(in_family).index(key)])
+    product = float(products[list(in_family).index(claim)])
     return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
 
 
-def goes_against(rule: Rule, estimate: Estimate) -> bool:
-    """Whether p of a part is that of what denies its claim: of one that is behind, and
-    of any that denies a difference."""
-    return rule.kind.denies or estimate.value < 0
-
-
-def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
-    """p of a claim on several parts: that all hold or, if one goes against it, that
-    this one denies it."""
-    p_values, behind = [], []
-    for rule, estimate in zip(rules, estimates, strict=True):
-        p_values.append(rule.p(estimate))
-        if goes_against(rule, estimate):
-            behind.append(p_values[-1])
-    if len(rules) == 1 or not behind:
-        return max(p_values)
-    return min(1.0, len(rules) * min(behind))
+def claim_p(parts: Sequence[Evidence]) -> float:
+    """p of a claim: that all its parts hold or, if one goes against it, that this one
+    denies it."""
+    behind = [part.p for part in parts if part.goes_against]
+    if len(parts) == 1 or not behind:
+        return max(part.p for part in parts)
+    return min(1.0, len(parts) * min(behind))
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
