@@ -140,7 +140,7 @@ def test_a_set_up_that_cannot_judge_neither_agrees_nor_makes_it_depend():
         on_set_up({"difference": 0.0, "is_blocked": True}, images="c"),
     ]
     (of_claim,) = graded([findings])
-    assert of_claim.heterogeneity < 0.01
+    assert of_claim.parts[0].heterogeneity < 0.01
     assert (of_claim.grade, of_claim.agreeing) == (Grade.CONFIRMED, 2)
 
 

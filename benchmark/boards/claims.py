@@ -200,7 +200,7 @@ def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
     printed = None if is_half else of_paper
-    difference, slopes = None, (1.0, 1.0)
+    difference = slopes = None
     if printed:
         difference = printed[0] - printed[1]
         difference = -difference if metric.less_is_better else difference
@@ -220,7 +220,6 @@ def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
         printed=difference,
         blocked=_beyond_reach(claim) or flags.obstacle(board, comparison),
         biases=flags.biases(board, comparison, claim.bias),
-        has_scale=metric.unit in ("%", "share"),
         slopes=slopes,
     )
 
@@ -235,12 +234,15 @@ def _beyond_reach(claim: Claim) -> Flag | None:
 
 def _slopes(
     comparison: Comparison, metric: str, printed: Sequence[float]
-) -> tuple[float, float]:
+) -> tuple[float, float] | None:
     """Log odds per point between the two levels here, and between the printed ones,
-    where they are of recalls or of sums of these; else 1: a point is a point."""
+    where they are of recalls or of sums of these; of other shares 1, as a point is a
+    point. None of what has another scale here, such as times."""
+    if quantity(metric).unit not in ("%", "share"):
+        return None
     if _level(comparison, metric) is None:
         return 1.0, 1.0
-    most = 100.0 * (len(RECALLS) if metric in ("rsum", "fold_rsum") else 1)
+    most = 100.0 * _recalls(metric)
     here = log_odds_per_point(fmean(comparison.firsts), fmean(comparison.seconds), most)
     return here, log_odds_per_point(*printed, most)
 
@@ -274,8 +276,9 @@ def margin_of(
         return 0.0
     difference = printed[0] - printed[1] if printed else 0.0
     share = abs(difference) / max(printed) if difference else 0.0
-    recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
-    points = POINTS_OF_A_RECALL * recalls if metric.unit == "%" else 0.0
+    points = 0.0
+    if metric.unit == "%":
+        points = POINTS_OF_A_RECALL * _recalls(part.metric)
     effect = Effect(
         difference=-difference if metric.less_is_better else difference,
         points=points / 2 if is_half else points,
@@ -284,6 +287,11 @@ def margin_of(
         most=math.inf if level is None else OF_THE_LEVEL * level,
     )
     return KINDS[part.kind].margin(effect)
+
+
+def _recalls(metric: str) -> int:
+    """How many recalls a metric is the sum of."""
+    return len(RECALLS) if metric in ("rsum", "fold_rsum") else 1
 
 
 def is_dataset(board: Board, place: str) -> bool:

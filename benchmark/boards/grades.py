@@ -126,7 +126,6 @@ class Graded:
     parts: tuple[PooledPart, ...]
     agreeing: int = 0  # set-ups that say alone what the pooled verdict says
     contradicting: int = 0
-    heterogeneity: float = 1.0  # p, adjusted over the claims of the paper
 
     @property
     def decisive(self) -> PooledPart:
@@ -186,11 +185,14 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
     first, biases = verdicts[0], []
     for verdict in verdicts:
         biases += verdict.biases
+    slopes = first.slopes
+    if slopes:
+        slopes = fmean(each.slopes[0] for each in verdicts if each.slopes), slopes[1]
     verdict = replace(
         first,
         comparison=pooling.pool(compared),
         rule=replace(first.rule, margin=fmean(each.margin for each in verdicts)),
-        slopes=(fmean(each.slopes[0] for each in verdicts), first.slopes[1]),
+        slopes=slopes,
         biases=tuple(biases),
     )
     heterogeneity = pooling.heterogeneity(compared)
@@ -214,16 +216,15 @@ def _heterogeneity(parts: Sequence[PooledPart]) -> float:
 
 def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     """`p` is that of their heterogeneity, after the adjustment."""
-    facts = {"parts": parts, "heterogeneity": p}
     answers = set(map(_answer, most_unlike(parts).alone))
     if p <= ALPHA and len(answers) > 1:
-        return Graded(grade=Grade.DEPENDS, **facts)
+        return Graded(grade=Grade.DEPENDS, parts=parts)
     decisive = decisive_of(parts)
     conclusion = decisive.verdict.conclusion
     if conclusion == Conclusion.UNDECIDED:
         is_out_of_reach = any(part.verdict.is_out_of_reach for part in parts)
         grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
-        return Graded(grade=grade, **facts)
+        return Graded(grade=grade, parts=parts)
     if conclusion == Conclusion.HOLDS:
         agreeing = min(part.saying(True) for part in parts)
         contradicting = max(part.saying(False) for part in parts)
@@ -234,7 +235,9 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
         grade = Grade.NO_EFFECT if is_none else Grade.FAILS
     if contradicting:
         grade = Grade.UNDECIDED
-    return Graded(grade=grade, agreeing=agreeing, contradicting=contradicting, **facts)
+    return Graded(
+        grade=grade, parts=parts, agreeing=agreeing, contradicting=contradicting
+    )
 
 
 def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:

@@ -199,9 +199,8 @@ class Verdict:
     part: int = 0  # which part of its claim it is on, from 0
     printed: float | None = None  # a paper's difference; positive: the first is better
     blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
-    has_scale: bool = True  # whether sizes here can be compared with printed ones
-    # what a point is worth, here and in the paper, where sizes are compared
-    slopes: tuple[float, float] = (1.0, 1.0)
+    # what a point is worth, here and in the paper; None: sizes cannot be compared
+    slopes: tuple[float, float] | None = (1.0, 1.0)
     # for other images and other trainings
     conclusion: Conclusion = Conclusion.UNDECIDED
     # for other trainings on this test set
@@ -303,14 +302,12 @@ def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
     estimate = comparison.estimate
     measured, reason = rule.conclusion(estimate, adjusted.by_holm)
     conclusion = _despite_biases(verdict, measured)
-    blocked = limit = size = None
+    blocked = limit = None
     if verdict.biases and conclusion == Conclusion.UNDECIDED:
         blocked = verdict.biases[0]._replace(blocks=True)
         reason = blocked.sentence
     elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
         limit = rule.limit(comparison.difference, comparison.doubt, adjusted.factor)
-    if verdict.has_scale:
-        size = size_of(comparison.interval, verdict.printed, verdict.slopes)
     return replace(
         verdict,
         conclusion=conclusion,
@@ -318,7 +315,7 @@ def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
         reason=reason,
         p=adjusted.p,
         adjusted_p=adjusted.by_holm,
-        size=size,
+        size=size_of(comparison.interval, verdict.printed, verdict.slopes),
         limit=limit,
     )
 
@@ -408,21 +405,16 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
-        return _decisive_of_undecided(verdicts)
+        behind = [each for each in verdicts if each.limit and each.difference < 0]
+        if behind:
+            return min(behind, key=_needed)
+        blocked = [verdict for verdict in verdicts if verdict.blocked]
+        return (blocked or verdicts)[0]
     if worst in (Conclusion.NO_DIFFERENCE, Conclusion.NOT_BETTER):
         return min(verdicts, key=attrgetter("difference"))
     if worst == Conclusion.HOLDS:
         return max(verdicts, key=attrgetter("p"))
     return min(verdicts, key=attrgetter("p"))
-
-
-def _decisive_of_undecided(verdicts: Sequence[Verdict]) -> Verdict:
-    behind = [
-        verdict for verdict in verdicts if verdict.limit and verdict.difference < 0
-    ]
-    behind.sort(key=_needed)
-    blocked = [verdict for verdict in verdicts if verdict.blocked]
-    return next(iter(behind or blocked or verdicts))
 
 
 def _needed(verdict: Verdict) -> tuple[float, float]:
@@ -433,11 +425,11 @@ def _needed(verdict: Verdict) -> tuple[float, float]:
 def size_of(
     interval: tuple[float, float] | None,
     printed: float | None,
-    slopes: tuple[float, float] = (1.0, 1.0),
+    slopes: tuple[float, float] | None = (1.0, 1.0),
 ) -> Size | None:
     """None where one of them is not known, or the paper prints no difference. `slopes`
     are what a point is worth here and in the paper."""
-    if interval is None or not printed:
+    if interval is None or not printed or slopes is None:
         return None
     low, high = interval if printed > 0 else (-interval[1], -interval[0])
     wanted = abs(printed) * slopes[1] / slopes[0]
