@@ -77,10 +77,16 @@ def test_an_obstacle_is_told_from_a_bias():
 @pytest.mark.parametrize(
     "written",
     [
-        verdict(Conclusion.HOLDS, adjusted_p=0.01, printed=9.0, size=Size.SMALLER),
+        verdict(
+            Conclusion.HOLDS,
+            adjusted_p=0.01,
+            printed=9.0,
+            size=Size.SMALLER,
+            slopes=(0.5, 0.25),
+        ),
         verdict(Conclusion.HOLDS, adjusted_p=0.01, biases=(BIAS,), part=1),
         undecided(limit=Limit(4, None)),
-        undecided(limit=Limit(None, None), slopes=(0.5, 0.25)),
+        undecided(limit=Limit(None, None)),
         undecided(blocked=FEW),
         undecided(blocked=OUT, biases=(BIAS,)),
         undecided(blocked=UNKNOWN._replace(blocks=True), biases=(UNKNOWN,)),

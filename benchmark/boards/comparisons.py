@@ -15,13 +15,11 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from statistics import fmean
 
 import numpy as np
 
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.core.errors import UserError
-from benchmark.data import prepared_tables
 from benchmark.data.rank_keys import RankKey
 from benchmark.papers.printed_tables import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.scoring import distribution_overlap
@@ -32,7 +30,6 @@ from benchmark.stats.significance import SeedPart
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
 OF_ITS_OWN = ("score", "correlation")  # units: rows of other scales do not vary alike
-TEST = "test: "  # how cards begin the name of a test image
 BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S depends on its bins
 
 
@@ -398,50 +395,3 @@ def is_compared(board: Board) -> bool:
         return False
     parts = (seed_part(board, row, RANKED_BY[row.task]) for row in ranked)
     return sum(part is not None for part in parts) > 1
-
-
-def named_twins(card: dict) -> frozenset[str]:
-    """Files of the test images that the card names as twins of one in another split: of
-    those of the nearest pairs."""
-    leakage = card.get("leakage", {})
-    names = []
-    for alike in leakage.get("pictures", []):
-        names += alike
-    for alike in leakage.get("near_pictures", []):
-        names += alike[:2]
-    return frozenset(name.removeprefix(TEST) for name in names if name.startswith(TEST))
-
-
-def twins_in_all(card: dict) -> int:
-    """How many test images have a twin, named or not: equal ones are near ones, too."""
-    items = card.get("leakage", {}).get("items", {})
-    kinds = ("pictures", "near_pictures")
-    return max((items.get(kind, {}).get("test", 0) for kind in kinds), default=0)
-
-
-def without_twins(board: Board, row: Row, metric: str) -> float | None:
-    """A mean over queries, or rsum, over the queries of test images without a named
-    twin in another split; mean over the seeds. None where no query is left. What is
-    left out may still be found, since a cell keeps ranks and no scores."""
-    is_kept, images_of, values = _without_twin(board), board.groups.image_of_query, []
-    for outcome in row.played:
-        terms = query_terms(metric, outcome.record.metrics)
-        if not terms:
-            return None
-        value = 0.0
-        for term in terms:
-            kept_Q = is_kept[images_of[term.direction]]
-            if not kept_Q.any():
-                return None
-            ranks = outcome.scores.ranks[term.ranks].at(kept_Q)
-            value += float(term.of_queries(ranks).mean())
-        values.append(value)
-    return fmean(values)
-
-
-@lru_cache(maxsize=8)
-def _without_twin(board: Board) -> np.ndarray:
-    """(I,) which test images have no named twin."""
-    images = prepared_tables.read(board.dataset).images
-    files = images.loc[images["split"] == "test", "file"].to_numpy()
-    return ~np.isin(files, list(named_twins(board.card)))

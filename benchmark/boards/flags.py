@@ -19,6 +19,7 @@ from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chan
 from benchmark.boards.encoders import captions_seen, is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
+from benchmark.boards.twin_queries import twins_in_all
 from benchmark.core.departures import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
@@ -609,7 +610,7 @@ OTHER_FEATURES = FlagKind(
 
 
 def _twin_images(board: Board, row: Row) -> str:
-    count = comparisons.twins_in_all(board.card)
+    count = twins_in_all(board.card)
     return f"{count} test images have a twin in another split" if count else ""
 
 
