@@ -668,23 +668,19 @@ SEEDS_ADDED = FlagKind(
 # On comparisons, those that block nothing ---------------------------------------------
 
 
-def unlike_seeds(first: Row, second: Row) -> str:
-    """Which seeds are compared, where they are not the same; "" where they are, and of
-    external rows, which have none."""
-    if first.is_external or second.is_external:
+def _unlike_seeds(compared: Compared) -> str:
+    """Which seeds are compared, where they are not the same; "" of external rows, which
+    have none."""
+    if any(row.is_external for row in compared.rows):
         return ""
     seeds = {
         row.title: [outcome.record.seed for outcome in row.played]
-        for row in (first, second)
+        for row in compared.rows
     }
     if len({frozenset(of_row) for of_row in seeds.values()}) == 1:
         return ""
     sides = [f"{listed(of_row)} of {title}" for title, of_row in seeds.items()]
     return " against ".join(sides)
-
-
-def _unlike_seeds(compared: Compared) -> str:
-    return unlike_seeds(*compared.rows) if len(compared.rows) == 2 else ""
 
 
 UNLIKE_SEEDS = FlagKind(letter="1", name="unlike seeds", caution=_unlike_seeds)
@@ -788,7 +784,7 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
     NO_SPREAD,
     FEW_SEEDS,
 )
-BIASES = (NEAR_CHANCE, UNEQUAL_SETTINGS, UNLIKE_TRIALS)
+BIASES = [kind for kind in FLAGS if kind.bias is not _no_bias]
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
 CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
 NAMES = {kind.letter: kind.name for kind in FLAGS}

@@ -1,7 +1,7 @@
 """The page over all seasons: the ledger of claims. Knows no torch."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.boards import flags
@@ -157,8 +157,7 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
         pooled=pooled_difference,
         printed=printed_difference,
         needed=needed,
-        of_place=_of_place,
-        of_drawings=_of_drawings,
+        cells=_cells,
     )
     return text.strip()
 
@@ -232,26 +231,20 @@ def _most(limits: Sequence[Limit], what: str) -> int | None:
     return None if None in numbers else max(numbers)
 
 
-def _of_place(row: LedgerRow, place: str) -> str:
-    """Marks and effects on photographs of one place: each test for itself."""
-    cells = [_cell(row, f) for f in row.photographs if f.place == place]
-    return ", ".join(cells)
-
-
-def _of_drawings(row: LedgerRow) -> str:
-    drawn = [finding for finding in row.findings if finding.is_drawn]
-    return ", ".join(_cell(row, finding) for finding in drawn)
-
-
-def _cell(row: LedgerRow, finding: Finding) -> str:
-    """The mark and the effect of a test, by the part that decides over all set-ups;
+def _cells(row: LedgerRow, findings: Iterable[Finding]) -> str:
+    """The mark and the effect of each test, by the part that decides over all set-ups;
     and whether parts are missing."""
-    in_part = IN_PART if finding.is_in_part else ""
-    verdict = row.deciding(finding)
-    if verdict is None:
-        return MARKS[UNDECIDED] + in_part
-    shown = signed(verdict.difference, verdict.comparison.decimals)
-    return f"{MARKS[verdict.conclusion]}{in_part} {shown}"
+    cells = []
+    for finding in findings:
+        verdict = row.deciding(finding)
+        cell = MARKS[verdict.conclusion if verdict else UNDECIDED]
+        if finding.is_in_part:
+            cell += IN_PART
+        if verdict:
+            decimals = verdict.comparison.decimals
+            cell += f" {signed(verdict.difference, decimals)}"
+        cells.append(cell)
+    return ", ".join(cells)
 
 
 def anchor(row: LedgerRow) -> str:
