@@ -18,7 +18,6 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from math import hypot
 from statistics import fmean
 from string import ascii_lowercase
 
@@ -118,12 +117,11 @@ class Level:
 
 
 def mean_level(levels: Sequence[Level]) -> Level:
-    """The mean over datasets. Their errors are independent, so each end of its interval
-    lies as far as the root of the sum of squares is (Zou and Donner's MOVER)."""
-    mean = fmean(level.mean for level in levels)
-    below = hypot(*(level.mean - level.low for level in levels)) / len(levels)
-    above = hypot(*(level.high - level.mean for level in levels)) / len(levels)
-    return Level(mean=mean, low=mean - below, high=mean + above)
+    """The mean over datasets, whose errors are independent."""
+    means = [level.mean for level in levels]
+    ends = [(level.low, level.high) for level in levels]
+    low, high = significance.summed(means, ends)
+    return Level(mean=fmean(means), low=low / len(means), high=high / len(means))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,15 +232,27 @@ def with_seeds(
 ) -> tuple[float, float]:
     """An interval for other images, widened so that it is for other trainings, too.
 
-    From the mean each end lies as far as the hypotenuse of what it was away and of
-    Student's t for the trainings, without the interaction, which is in the first (Zou
-    and Donner's MOVER): ends that are not symmetric stay so.
+    The trainings add Student's interval, without the interaction, which is in that of
+    the images.
     """
     reach = t_of(part.freedom) * float(np.sqrt(part.weight() * part.main))
-    low, high = over_images
-    return value - float(np.hypot(value - low, reach)), value + float(
-        np.hypot(high - value, reach)
-    )
+    return summed([value, 0.0], [over_images, (-reach, reach)])
+
+
+def summed(
+    values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Interval of a sum of independent estimates with intervals of their own.
+
+    From the sum each end lies as far as the root of the sum of squares of what they are
+    away (Zou and Donner's MOVER): ends that are not symmetric stay so.
+    """
+    below, above = [], []
+    for value, (low, high) in zip(values, intervals, strict=True):
+        below.append(value - low)
+        above.append(high - value)
+    total = sum(values)
+    return total - float(np.hypot.reduce(below)), total + float(np.hypot.reduce(above))
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
