@@ -1,8 +1,6 @@
 """What set-ups amount to: cases by hand, and how often made-up experiments are graded
 wrongly."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from made_ledger import compared, judged
@@ -48,9 +46,8 @@ def on_set_up(
         ends = {"low": low, "high": low + 3.92 * error}
         known = {"doubt": doubt, "part": index, "margin": MARGIN, "printed": PRINTED}
         entries.append(compared(**(known | ends | given)))
-        verdict = entries[-1].verdict(KINDS[kind], "the reason")
-        measured = replace(verdict.comparison, images=images, noise=noise)
-        verdicts.append(replace(verdict, comparison=measured))
+        known = {"images": images, "noise": noise}
+        verdicts.append(entries[-1].verdict(KINDS[kind], "the reason", **known))
     return Finding(
         claim=claim(kind, kind),
         entry=judged("undecided").model_copy(update={"parts": entries}),

@@ -81,13 +81,11 @@ class LedgerRow:
         evidence: pd.DataFrame,
     ) -> Verdict:
         """On a part, with which images it is of and what each does to the difference."""
-        kind = KINDS[self.claim.parts[part.part].kind]
-        verdict = part.verdict(kind, entry.reason)
         name, noise = column(self.paper, entry.id, part.part), None
         if name in evidence and evidence[name].notna().any():
             noise = evidence[name].dropna().to_numpy(float)
-        compared = replace(verdict.comparison, images=data.test_images, noise=noise)
-        return replace(verdict, comparison=compared)
+        kind = KINDS[self.claim.parts[part.part].kind]
+        return part.verdict(kind, entry.reason, images=data.test_images, noise=noise)
 
     @property
     def photographs(self) -> list[Finding]:

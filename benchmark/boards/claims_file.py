@@ -110,9 +110,10 @@ class VerdictEntry(Strict):
             is_out_of_reach=verdict.is_out_of_reach,
         )
 
-    def verdict(self, kind: ClaimKind, reason: str) -> Verdict:
-        """What was written, on a part of this kind; `reason` is that of its claim. What
-        may favour either side lets nothing be concluded, so it blocks."""
+    def verdict(self, kind: ClaimKind, reason: str, **evidence: object) -> Verdict:
+        """What was written, on a part of this kind; `reason` is that of its claim, and
+        `evidence` the images and noise of the comparison. What may favour either side
+        lets nothing be concluded, so it blocks."""
         hindrance = Flag(
             letter="",
             sentence=self.remedy or reason,
@@ -139,6 +140,7 @@ class VerdictEntry(Strict):
                 doubt=self.doubt,
                 written=None if self.low is None else (self.low, self.high),
                 is_of_these_trainings=self.is_of_these_trainings,
+                **evidence,
             ),
             rule=Rule(kind=kind, margin=self.margin),
             part=self.part,
