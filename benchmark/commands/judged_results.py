@@ -32,7 +32,7 @@ from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, significance, verdicts
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion
 from benchmark.stats.comparisons import Comparison, Sample, Spread
-from benchmark.stats.significance import ROUNDING, Constant, SeedPart
+from benchmark.stats.significance import ROUNDING, Constant
 from benchmark.stats.verdicts import Flag, Rule, Verdict
 
 DECLARED = {
@@ -215,7 +215,7 @@ def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredResults:
     """Results on the same queries by what they are compared by."""
 
     measure: Measure
@@ -223,14 +223,10 @@ class Measured:
     spread: Spread  # how far their trainings lie apart
     notes: list[str]  # what a reader must know
 
-    def seed_part(self, name: str) -> SeedPart | None:
-        """What the mean of a result inherits; None where the spread is not known."""
-        return self.spread.part(name, len(self.samples[name].values))
-
 
 def measured_together(
     results: Sequence[Result], given: Sequence[Result], metric: str | None
-) -> Measured:
+) -> MeasuredResults:
     """Of results that can be compared; of all that are `given`, those on the same
     queries tell how far trainings lie apart. Raises UserError for a metric that the
     results do not have."""
@@ -253,7 +249,7 @@ def measured_together(
             samples[other.name] = sampled(other, measure, cut)
     trained = [name for name in samples if is_trained(name)]
     spread = comparisons.spread(samples, trained)
-    return Measured(measure=measure, samples=samples, spread=spread, notes=notes)
+    return MeasuredResults(measure=measure, samples=samples, spread=spread, notes=notes)
 
 
 def of_files(
@@ -285,7 +281,7 @@ def of_files(
     )
 
 
-def _compared(first: Result, second: Result, measured: Measured) -> Comparison:
+def _compared(first: Result, second: Result, measured: MeasuredResults) -> Comparison:
     samples = [measured.samples[result.name] for result in (first, second)]
     reach, units = reach_of([first, second], measured.measure), 0
     differences_G = samples[0].mean_noise - samples[1].mean_noise
@@ -403,7 +399,7 @@ def reach_of(both: Sequence[Result], measure: Measure) -> float:
     return float(np.ptp(values))
 
 
-def interval_of_level(result: Result, measured: Measured) -> tuple[float, float]:
+def interval_of_level(result: Result, measured: MeasuredResults) -> tuple[float, float]:
     """For other queries and, where something is known of them, for other trainings: of
     means within known bounds Wilson's, of other values Student's. Clusters of unequal
     size tell their variance as well as fewer equal ones do, so t has the degrees of
@@ -421,7 +417,7 @@ def interval_of_level(result: Result, measured: Measured) -> tuple[float, float]
         low, high = significance.score_interval(level, variance, ends[1], sample.units)
         wider = t / significance.Z
         low, high = level - wider * (level - low), level + wider * (high - level)
-    part = measured.seed_part(result.name)
+    part = measured.spread.part(result.name, len(sample.values))
     if part is not None:
         low, high = significance.with_seeds(level, (low, high), part)
     return max(low, ends[0]), min(high, ends[1])
