@@ -245,10 +245,14 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     adjustment over all these claims."""
     elsewhere = _adjusted(claims, "estimate")
     here = _adjusted(claims, "on_test_set")
-    return [
-        list(map(_concluded, *of_claim))
-        for of_claim in zip(claims, elsewhere, here, strict=True)
-    ]
+    judged = []
+    for claim, of_claim, of_claim_here in zip(claims, elsewhere, here, strict=True):
+        verdicts = []
+        for place, verdict in enumerate(claim):
+            both = of_claim.get(place), of_claim_here.get(place)
+            verdicts.append(_concluded(verdict, *both))
+        judged.append(verdicts)
+    return judged
 
 
 def favoured(biases: Sequence[Flag]) -> Side | None:
@@ -344,33 +348,26 @@ class Evidence(NamedTuple):
 
 def _adjusted(
     claims: Sequence[Sequence[Verdict]], scope: str
-) -> list[list[Adjusted | None]]:
-    """By an estimate of the comparisons; over the claims that have a part which can be
-    judged. None of a part that cannot."""
-    known, p_of = [], {}
-    for claim in claims:
-        parts = [_evidence(verdict, scope) for verdict in claim]
-        known.append(parts)
-        if any(parts):
-            p_of[_judged(parts)] = claim_p(_judged(parts))
+) -> list[dict[int, Adjusted]]:
+    """By an estimate of the comparisons, over the claims that have a part which can be
+    judged: of each claim those parts, by their places."""
+    known = [_evidence(claim, scope) for claim in claims]
+    keys = [tuple(parts.values()) for parts in known]
+    p_of = {claim: claim_p(claim) for claim in keys if claim}
     adjusted = []
-    for parts in known:
-        claim = _judged(parts)
-        adjusted.append([part and _by_holm(part, claim, p_of) for part in parts])
+    for parts, claim in zip(known, keys, strict=True):
+        of_parts = {place: _by_holm(parts[place], claim, p_of) for place in parts}
+        adjusted.append(of_parts)
     return adjusted
 
 
-def _evidence(verdict: Verdict, scope: str) -> Evidence | None:
-    """None where nothing can be concluded."""
-    estimate = getattr(verdict.comparison, scope)
-    if verdict.blocked or estimate is None:
-        return None
-    return Evidence(verdict.rule, estimate)
-
-
-def _judged(parts: Sequence[Evidence | None]) -> tuple[Evidence, ...]:
-    """Those that can be judged: what the p of their claim follows from."""
-    return tuple(part for part in parts if part)
+def _evidence(claim: Sequence[Verdict], scope: str) -> dict[int, Evidence]:
+    evidence = {}
+    for place, verdict in enumerate(claim):
+        estimate = getattr(verdict.comparison, scope)
+        if estimate and not verdict.blocked:
+            evidence[place] = Evidence(verdict.rule, estimate)
+    return evidence
 
 
 def _by_holm(
