@@ -15,6 +15,7 @@ from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdic
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
+DIFFERENCE = f"difference, {PERCENT} interval"  # a column
 
 
 def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
@@ -28,7 +29,7 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
             "metric": None,
-            f"difference, {PERCENT} interval": None,
+            DIFFERENCE: None,
             "printed": None,
             "would decide it": None,
             "flags": Code(letters) if letters else None,
@@ -48,7 +49,7 @@ def _measured(verdict: Verdict) -> dict:
     """A comparison for pages."""
     return {
         "metric": verdict.comparison.heading,
-        f"difference, {PERCENT} interval": difference(verdict.comparison),
+        DIFFERENCE: difference(verdict.comparison),
         "printed": printed_difference(verdict),
         "would decide it": limited(verdict.limit) if verdict.limit else "",
     }

@@ -18,6 +18,7 @@ from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, papers
 from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import (
+    DIFFERENCE,
     INDENT,
     difference,
     level,
@@ -37,7 +38,6 @@ from benchmark.stats.verdicts import (
 UNDECIDED = Conclusion.UNDECIDED
 BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
-DIFFERENCE = f"difference, {PERCENT} interval"
 
 
 def ledger_page(
