@@ -15,7 +15,8 @@ from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdic
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
-DIFFERENCE = f"difference, {PERCENT} interval"  # a column
+# columns of a verdict
+DIFFERENCE, OPEN = f"difference, {PERCENT} interval", "would decide it"
 
 
 def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
@@ -28,30 +29,29 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
         head = {
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
-            "metric": None,
-            DIFFERENCE: None,
-            "printed": None,
-            "would decide it": None,
+            **measured(None),
             "flags": Code(letters) if letters else None,
         }
         if len(claim_test.verdicts) == 1:
-            lines.append(head | _measured(claim_test.verdicts[0]))
+            lines.append(head | measured(claim_test.verdicts[0]))
         elif claim_test.verdicts:
             lines.append(head)
             for verdict in claim_test.verdicts:
-                part = {"claim": f"{INDENT}{compared(verdict)}"}
-                part["verdict"] = verdict.conclusion
-                lines.append(part | _measured(verdict))
+                name = f"{INDENT}{compared(verdict)}"
+                line = {"claim": name, "verdict": verdict.conclusion}
+                lines.append(line | measured(verdict))
     return Table.of(title, lines)
 
 
-def _measured(verdict: Verdict) -> dict:
-    """A comparison for pages."""
+def measured(verdict: Verdict | None) -> dict:
+    """A comparison for pages; None: empty columns, of a claim with several parts."""
+    if verdict is None:
+        return dict.fromkeys(("metric", DIFFERENCE, "printed", OPEN))
     return {
         "metric": verdict.comparison.heading,
         DIFFERENCE: difference(verdict.comparison),
         "printed": printed_difference(verdict),
-        "would decide it": limited(verdict.limit) if verdict.limit else "",
+        OPEN: limited(verdict.limit) if verdict.limit else "",
     }
 
 

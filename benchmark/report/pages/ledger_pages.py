@@ -20,9 +20,11 @@ from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import (
     DIFFERENCE,
     INDENT,
+    OPEN,
     difference,
     level,
     limited,
+    measured,
     printed_difference,
 )
 from benchmark.report.tables import Number, Table, signed
@@ -398,8 +400,7 @@ def evidence_table(row: LedgerRow) -> Table:
         name = "all set-ups"
         if len(parts) > 1:
             name += f": {verdict.comparison.names}"
-        open_by = limited(verdict.limit) if verdict.limit else ""
-        line = _line(name, verdict.conclusion, verdict, open_by)
+        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
         line[DIFFERENCE] = _pooled_difference(part)
         lines.append(line)
     for finding in row.findings + row.alike:
@@ -415,29 +416,15 @@ def _finding_lines(finding: Finding) -> list[dict]:
         open_by = needs(verdicts, finding.decisive)
     else:
         verdicts = list(finding.alone.values())
-    if len(verdicts) == 1:
-        (verdict,) = verdicts
-        return [_line(finding.place, verdict.conclusion, verdict, open_by)]
+    only = verdicts[0] if len(verdicts) == 1 else None
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
-    lines = [_line(finding.place, worst, open_by=open_by)]
+    head = {"test": finding.place, "verdict": worst} | measured(only)
+    lines = [head | {OPEN: open_by}]
+    if only:
+        return lines
     for verdict in verdicts:
         name = f"{INDENT}{verdict.comparison.names}"
-        lines.append(_line(name, verdict.conclusion, verdict))
+        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
+        lines.append(line | {OPEN: None})
     return lines
-
-
-def _line(
-    test: str,
-    conclusion: Conclusion,
-    verdict: Verdict | None = None,
-    open_by: str | None = None,
-) -> dict:
-    return {
-        "test": test,
-        "verdict": conclusion,
-        "metric": verdict and verdict.comparison.heading,
-        DIFFERENCE: verdict and difference(verdict.comparison),
-        "printed": verdict and printed_difference(verdict),
-        "would decide it": open_by,
-    }
