@@ -32,6 +32,7 @@ def judged(
         id=claim,
         conclusion=Conclusion(conclusion),
         reason="the reason",
+        on_test_set=Conclusion(conclusion),
         is_elsewhere=False,
         cautions=["not converged: A"] if is_run else [],
         parts=[compared(**part)] if is_run else [],
@@ -41,7 +42,7 @@ def judged(
 
 def places(rows: dict[str, tuple[float, list[int]]]) -> list[claims_file.RowEntry]:
     """title -> mean and ranks of rivals; the interval is ten points to both sides."""
-    facts = {"flags": {"extra input": "x", "best early": "y"}}
+    facts = {"flags": {"extra input": "x", "best early": "y"}, "ranks": (1, 4)}
     return [
         claims_file.RowEntry(
             title=title, mean=mean, rivals=own, low=mean - 10, high=mean + 10, **facts
@@ -80,7 +81,7 @@ def season(
         ),
     )
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
-    known["split"] = "official"
+    known |= {"split": "official", "test_images": f"of {name}"}
     known["made"] = made()
     measured = claims_file.Measured(
         leaders=[leader], claims=list(claims), **(known | facts)

@@ -259,6 +259,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         "parts": [],
     }
     facts |= {"is_elsewhere": False, "cautions": [], "decisive": None}
+    facts["on_test_set"] = "holds"
     said = {
         "crowd": ("holds", "reversed", True),
         "experts": ("holds", "undecided", False),
@@ -269,6 +270,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         "title": "D",
         "split": "s",
         "images": 9,
+        "test_images": "x",
         "leaders": [],
         "made": made(),
     }

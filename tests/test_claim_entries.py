@@ -1,74 +1,49 @@
-"""Entries of the ledger: rounded, with what their verdict rests on."""
+"""What a season says on the claims, as it is written for the ledger."""
 
-from dataclasses import replace
-
+import numpy as np
 import pytest
+from builders import board
 
-from benchmark.boards.claim_entries import verdict_entry
-from benchmark.boards.claims_file import VerdictEntry
-from benchmark.core.errors import checked
-from benchmark.stats.claim_kinds import ORDERED, Conclusion, Side
+from benchmark.boards import claim_entries
+from benchmark.boards.claims import ClaimTest
+from benchmark.boards.claims_file import DRAWN
+from benchmark.papers.printed_tables import Claim
+from benchmark.stats.claim_kinds import ORDERED
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Flag, Limit, Rule, Verdict
+from benchmark.stats.significance import Doubt
+from benchmark.stats.verdicts import Rule, Verdict
+
+NOISE = np.array([0.5, -0.5, 0.25])
 
 
-def verdict(conclusion: Conclusion, **facts: object) -> Verdict:
-    doubt = Doubt(images=1.0, interaction=0.0, image_count=1000, seeds=())
-    comparison = Comparison(
-        first="a",
-        second="b",
-        metric="rsum",
-        titles=("A", "B"),
-        difference=7.123456789,
-        doubt=doubt,
-    )
-    rule = Rule(kind=ORDERED, margin=1 / 3)
-    return Verdict(comparison=comparison, rule=rule, conclusion=conclusion, **facts)
+def claim_test(name: str, *noises: np.ndarray | None, **facts: object) -> ClaimTest:
+    """Of a claim whose first part was not run, with what each image does to the
+    others."""
+    verdicts = []
+    for part, noise in enumerate(noises, start=1):
+        doubt = Doubt(images=0.5, interaction=0.0, image_count=3, seeds=())
+        measured = {"difference": 1.0, "doubt": doubt, "noise": noise}
+        comparison = Comparison(first="a", second="b", **measured)
+        rule = Rule(kind=ORDERED, margin=1.0)
+        verdicts.append(Verdict(comparison=comparison, rule=rule, part=part))
+    parts = [["a", "b"]] * (1 + len(noises))
+    given = {"id": name, "statement": "S.", "where": "W", "metric": "rsum"}
+    claim = Claim(**given, parts=parts, **facts)
+    return ClaimTest(paper="p", claim=claim, is_elsewhere=False, verdicts=verdicts)
 
 
-def test_numbers_have_six_digits():
-    entry = verdict_entry(verdict(Conclusion.HOLDS, adjusted_p=0.0123456789))
-    assert (entry.first, entry.second, entry.metric) == ("A", "B", "rsum")
-    assert (entry.difference, entry.margin, entry.p) == (7.12346, 0.333333, 0.0123457)
-    assert entry.low == pytest.approx(7.12346 - 1.96, abs=0.01)
+@pytest.fixture
+def tested(monkeypatch):
+    tests = [
+        claim_test("known", NOISE, None),
+        claim_test("shown", NOISE, uncounted="It names no number."),
+    ]
+    monkeypatch.setattr(claim_entries, "claim_tests_on", lambda _board: tests)
 
 
-def test_p_is_that_of_a_conclusion_that_rests_on_it():
-    entry = verdict_entry(verdict(Conclusion.NO_DIFFERENCE, adjusted_p=0.5))
-    assert entry.p is None
-
-
-def test_what_would_decide_it_is_a_number_or_a_remedy():
-    limit = Limit(seeds=4, folds=2)
-    entry = verdict_entry(verdict(Conclusion.UNDECIDED, limit=limit))
-    assert (entry.seeds, entry.folds) == (4, 2)
-    few = Flag("L", "few", blocks=True)
-    blocked = verdict_entry(verdict(Conclusion.UNDECIDED, blocked=few))
-    assert (blocked.seeds, blocked.remedy) == (None, "100 test queries")
-
-
-def test_what_it_can_be_pooled_by_stands_in_it():
-    part = SeedPart((3, 3), 1 / 3, 0.25, 12.0, is_own=False)
-    doubt = Doubt(images=2 / 3, interaction=0.125, image_count=1000, seeds=(part,))
-    made = verdict(Conclusion.HOLDS)
-    made = replace(made, comparison=replace(made.comparison, doubt=doubt))
-    entry = verdict_entry(made, 2)
-    assert entry.part == 2 and not entry.is_blocked and entry.favours is None
-    assert (entry.doubt.images, entry.doubt.seeds[0].variance) == (0.666667, 0.333333)
-    assert entry == checked(VerdictEntry, entry.model_dump(mode="json"), "made")
-
-
-@pytest.mark.parametrize(
-    ("letter", "is_out_of_reach"), [("L", False), ("D", True), ("G", True)]
-)
-def test_an_obstacle_is_told_from_a_bias(letter, is_out_of_reach):
-    obstacle = Flag(letter, "it", blocks=True)
-    entry = verdict_entry(verdict(Conclusion.UNDECIDED, blocked=obstacle))
-    assert (entry.is_blocked, entry.is_out_of_reach) == (True, is_out_of_reach)
-    bias = Flag("U", "it", favours=Side.SECOND)
-    blocked = bias._replace(blocks=True)
-    entry = verdict_entry(
-        verdict(Conclusion.UNDECIDED, blocked=blocked, biases=(bias,))
-    )
-    assert (entry.is_blocked, entry.favours) == (False, Side.SECOND)
+def test_evidence_has_a_column_for_each_part_that_counts_and_has_known_images(tested):
+    photographs, drawings = board(split="official"), board(split=DRAWN)
+    table = claim_entries.evidence([photographs, drawings])
+    assert list(table) == ["dataset", "p/known/1"]
+    assert table["p/known/1"].tolist() == NOISE.tolist()
+    assert set(table["dataset"]) == {photographs.dataset}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_ledger import CLAIM, at_level, compared, judged, row_of_first_claim, season
+from made_ledger import CLAIM, at_level, judged, row, season
 
 from benchmark.boards.claim_ledger import (
     ELSEWHERE,
@@ -16,7 +16,6 @@ from benchmark.boards.claims_file import DRAWN, column
 from benchmark.boards.grades import Grade
 from benchmark.contracts.datasets import people, shapes
 from benchmark.papers.printed_tables import papers
-from benchmark.stats.claim_kinds import Conclusion
 
 
 @pytest.mark.parametrize(
@@ -43,24 +42,6 @@ def test_smaller_is_what_all_set_ups_show_to_be_smaller():
     as_printed = judged("holds", printed=2.5)
     assert not row_of_first_claim(as_printed).graded.is_smaller
     assert not row_of_first_claim(judged("reversed", difference=-4.0)).graded.is_smaller
-
-
-@pytest.mark.parametrize(
-    ("needs", "words"),
-    [
-        ({}, "more than 20 seeds or 20 folds"),
-        ({"seeds": 1}, "1 more seed"),
-        ({"seeds": 12, "folds": 3}, "12 more seeds"),
-        ({"folds": 1}, "1 more fold"),
-        ({"folds": 4}, "4 more folds"),
-        ({"remedy": "equal trials"}, "equal trials"),
-    ],
-)
-def test_what_would_decide_it_is_of_each_test(needs, words):
-    told = row_of_first_claim(
-        judged("undecided", **needs), judged("undecided", seeds=2)
-    )
-    assert [of.needs for of in told.findings] == [words, "2 more seeds"]
 
 
 def test_a_claim_that_holds_without_some_parts_is_counted_and_named():
@@ -96,26 +77,6 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     }
 
 
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
-        ([{"seeds": 2}, {}], "more than 20 seeds or 20 folds"),
-        ([{"seeds": 2}, {"remedy": "3 seeds"}, {"remedy": "3 seeds"}], "3 seeds"),
-        ([{"remedy": "a look"}, {"remedy": "3 seeds"}], "a look, 3 seeds"),
-        ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
-        ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
-    ],
-)
-def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
-    undecided = {"conclusion": Conclusion.UNDECIDED}
-    told = [compared(**(undecided | part)) for part in parts]
-    decided = judged("undecided").model_copy(
-        update={"parts": told, "decisive": len(told) - 1}
-    )
-    assert row_of_first_claim(decided).findings[0].needs == words
-
-
 def test_what_counts_elsewhere_or_is_not_counted_decides_nothing():
     elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
     alone = row_of_first_claim(elsewhere)
@@ -147,7 +108,7 @@ def test_set_ups_stand_in_the_order_of_their_best_rows():
     (found,) = [of for of in ledger(seasons) if of.findings]
     places = ["Photos (z)", "Photos (m)", "Photos (a)"]
     assert [of.place for of in found.findings] == [*places, "Photos (drawn)"]
-    assert [test.finding.place for test in found.tests] == places
+    assert [finding.place for finding in found.photographs] == places
 
 
 def test_evidence_of_the_same_images_is_pooled_image_by_image():

@@ -9,7 +9,7 @@ import pytest
 from facts import holds
 
 from benchmark.boards.claims import ClaimTest
-from benchmark.papers.printed_tables import OWN, Claim, title_of
+from benchmark.papers.printed_tables import OWN, Claim, quantity, title_of
 from benchmark.report.pages import claim_tables
 from benchmark.report.tables import Table
 from benchmark.stats.claim_kinds import KINDS, Conclusion
@@ -32,11 +32,14 @@ def pair(
     level = 50.0 + "abc".index(first)
     half = facts.get("half", HALF)
     is_known = facts.get("is_known", True)
+    metric = quantity(facts.get("metric", "i2t_r1"))
     comparison = Comparison(
         first=first,
         second=second,
         titles=(title_of(first), title_of(second)),
         metric=facts.get("metric", "i2t_r1"),
+        heading=metric.heading,
+        decimals=metric.decimals,
         firsts=facts.get("firsts", [level - 0.5, level, level + 0.5]),
         seconds=facts.get("seconds", [level + 0.5, level + 1, level + 1.5]),
         difference=facts.get("difference", 2.25),

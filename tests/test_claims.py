@@ -14,10 +14,9 @@ from made_ranks import played as mapped
 from made_ranks import prepare
 from scipy import stats
 
-from benchmark.boards import boards, claim_entries, claims, comparisons
+from benchmark.boards import boards, claims, comparisons
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import ClaimTest, claim_tests, metric_at
-from benchmark.boards.claims_file import ClaimEntry
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
 from benchmark.core.departures import Aspect, Departure
@@ -33,6 +32,7 @@ from benchmark.papers.printed_tables import (
     papers,
     quantity,
 )
+from benchmark.report.pages import ledger_pages
 from benchmark.season.plugins import presets
 from benchmark.season.tuning import Trial
 from benchmark.stats.claim_kinds import Conclusion, Side
@@ -323,8 +323,8 @@ def test_of_equal_ranks_nothing_is_concluded_and_more_seeds_would_not_help(
 def test_seeds_and_evened_settings_that_differ_are_said(claimed):
     rows = played("a", around(12)), played("b", [10.0]), played("c", around(9))
     (verdict,) = claimed(board(*rows), claim("a", "b"))
-    (seeds,) = sentences_of(verdict, "1")
-    assert holds(seeds, "0, 1 and 2 of a", "0 of b")
+    unlike = "seeds 0, 1 and 2 of a against seed 0 of b"
+    assert Flag("1", unlike) in verdict.flags
     evened = scaled("a", 12, {"batch": 32, "depth": 1}, options={"depth": 4})
     (verdict,) = claimed(board(evened, SMALL), claim("a", "b"))
     assert sentences_of(verdict, "Q") == ["depth"] and blocking_letters(verdict) == ""
@@ -550,16 +550,8 @@ def test_what_was_said_of_folds_is_judged_by_their_means(own):
 
 
 def needs(verdict: ClaimTest) -> str:
-    parts = [claim_entries.verdict_entry(part) for part in verdict.verdicts]
-    facts = {
-        "paper": verdict.paper,
-        "id": verdict.claim.id,
-        "conclusion": verdict.conclusion,
-    }
-    facts |= {"reason": "", "is_elsewhere": False, "cautions": []}
-    return ClaimEntry(
-        parts=parts, decisive=verdict.verdicts.index(verdict.decisive), **facts
-    ).needs
+    """What would decide it, as the ledger says."""
+    return ledger_pages.needs(verdict.verdicts, verdict.decisive)
 
 
 def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed):

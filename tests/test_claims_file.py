@@ -1,64 +1,100 @@
-"""What claims.json says of one claim."""
+"""Verdicts as claims.json has them: rounded, with what they rest on, and read again."""
+
+from dataclasses import replace
 
 import pytest
 
-from benchmark.boards.claims_file import BEYOND, ClaimEntry, VerdictEntry
-from benchmark.stats.claim_kinds import Conclusion
+from benchmark.boards.claims_file import VerdictEntry
+from benchmark.core.errors import checked
+from benchmark.stats.claim_kinds import ORDERED, Conclusion, Side
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import Doubt, SeedPart
+from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict
+
+FEW = Flag("L", "few", blocks=True, remedy="100 test queries")
+OUT = FEW._replace(is_out_of_reach=True)
+BIAS = Flag("U", "it", favours=Side.SECOND, remedy="equal settings")
+UNKNOWN = BIAS._replace(favours=Side.UNKNOWN)
 
 
-def part(difference: float = 1.0, **facts: object) -> VerdictEntry:
-    known = {
-        "first": "a",
-        "second": "b",
-        "conclusion": Conclusion.UNDECIDED,
-        "metric": "rsum",
-        "decimals": 1,
-        "difference": difference,
-        "low": difference - 5,
-        "high": difference + 5,
-        "p": None,
-        "is_of_these_trainings": False,
-        "printed": None,
-        "margin": 3.0,
-        "size": None,
-    }
-    return VerdictEntry(**known | facts)
-
-
-def claim(*parts: VerdictEntry, decisive: int = 0) -> ClaimEntry:
-    return ClaimEntry(
-        paper="p",
-        id="c",
-        conclusion=Conclusion.UNDECIDED,
-        reason="",
-        is_elsewhere=False,
-        cautions=[],
-        parts=list(parts),
-        decisive=decisive,
+def verdict(conclusion: Conclusion, **facts: object) -> Verdict:
+    doubt = Doubt(images=1.0, interaction=0.0, image_count=1000, seeds=())
+    comparison = Comparison(
+        first="a",
+        second="b",
+        metric="rsum",
+        titles=("A", "B"),
+        heading="rsum",
+        difference=7.123456789,
+        doubt=doubt,
     )
+    rule = Rule(kind=ORDERED, margin=1 / 3)
+    return Verdict(comparison=comparison, rule=rule, conclusion=conclusion, **facts)
+
+
+def undecided(**facts: object) -> Verdict:
+    return verdict(Conclusion.UNDECIDED, **facts)
+
+
+def test_numbers_have_six_digits():
+    entry = VerdictEntry.of(verdict(Conclusion.HOLDS, adjusted_p=0.0123456789))
+    assert (entry.first, entry.second, entry.metric) == ("A", "B", "rsum")
+    assert (entry.difference, entry.margin, entry.p) == (7.12346, 0.333333, 0.0123457)
+    assert entry.low == pytest.approx(7.12346 - 1.96, abs=0.01)
+
+
+def test_p_is_that_of_a_conclusion_that_rests_on_it():
+    entry = VerdictEntry.of(verdict(Conclusion.NO_DIFFERENCE, adjusted_p=0.5))
+    assert entry.p is None
+
+
+def test_what_would_decide_it_is_a_number_or_a_remedy():
+    entry = VerdictEntry.of(undecided(limit=Limit(seeds=4, folds=2)))
+    assert (entry.seeds, entry.folds) == (4, 2)
+    blocked = VerdictEntry.of(undecided(blocked=FEW))
+    assert (blocked.seeds, blocked.remedy) == (None, "100 test queries")
+
+
+def test_what_it_can_be_pooled_by_stands_in_it():
+    part = SeedPart((3, 3), 1 / 3, 0.25, 12.0, is_own=False)
+    doubt = Doubt(images=2 / 3, interaction=0.125, image_count=1000, seeds=(part,))
+    made = verdict(Conclusion.HOLDS, part=2)
+    made = replace(made, comparison=replace(made.comparison, doubt=doubt))
+    entry = VerdictEntry.of(made)
+    assert entry.part == 2 and not entry.is_blocked and entry.favours is None
+    assert (entry.doubt.images, entry.doubt.seeds[0].variance) == (0.666667, 0.333333)
+
+
+def test_an_obstacle_is_told_from_a_bias():
+    for obstacle in (FEW, OUT):
+        entry = VerdictEntry.of(undecided(blocked=obstacle))
+        assert entry.is_blocked and entry.is_out_of_reach == obstacle.is_out_of_reach
+    blocked = BIAS._replace(blocks=True)
+    entry = VerdictEntry.of(undecided(blocked=blocked, biases=(BIAS,)))
+    assert (entry.is_blocked, entry.favours) == (False, Side.SECOND)
 
 
 @pytest.mark.parametrize(
-    "parts, needs",
+    "written",
     [
-        ([part(seeds=3, folds=2)], "3 more seeds"),
-        ([part(seeds=1)], "1 more seed"),
-        ([part(seeds=3), part(seeds=5)], "5 more seeds"),
-        ([part(seeds=3, folds=2), part(folds=4)], "4 more folds"),
-        ([part(folds=1)], "1 more fold"),
-        ([part(), part(remedy="equal trials")], "equal trials"),
-        ([part()], BEYOND),
+        verdict(
+            Conclusion.HOLDS,
+            adjusted_p=0.01,
+            printed=9.0,
+            size=Size.SMALLER,
+            slopes=(0.5, 0.25),
+        ),
+        verdict(Conclusion.HOLDS, adjusted_p=0.01, biases=(BIAS,), part=1),
+        undecided(limit=Limit(4, None)),
+        undecided(limit=Limit(None, None)),
+        undecided(blocked=FEW),
+        undecided(blocked=OUT, biases=(BIAS,)),
+        undecided(blocked=UNKNOWN._replace(blocks=True), biases=(UNKNOWN,)),
     ],
 )
-def test_what_would_decide_a_claim_decides_all_of_its_parts(parts, needs):
-    assert claim(*parts).needs == needs
-
-
-def test_a_part_that_alone_may_deny_a_claim_comes_first():
-    parts = part(seeds=9), part(difference=-2.0, seeds=2)
-    assert claim(*parts, decisive=1).needs == "2 more seeds"
-
-
-def test_a_decided_part_needs_nothing():
-    decided = part(conclusion=Conclusion.HOLDS)
-    assert claim(decided, part(seeds=2), decisive=1).needs == "2 more seeds"
+def test_what_is_read_again_is_what_was_written(written):
+    entry = VerdictEntry.of(written)
+    again = checked(VerdictEntry, entry.model_dump(mode="json"), "made")
+    read = again.verdict(ORDERED, "the reason")
+    assert VerdictEntry.of(read) == entry == again
+    assert (read.limit, read.interval) == (written.limit, (entry.low, entry.high))

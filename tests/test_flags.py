@@ -10,6 +10,8 @@ from facts import holds
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
 from benchmark.core.departures import Aspect, Departure, sentence
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import Doubt
 
 
 def curve(values: list[float]) -> pd.DataFrame:
@@ -198,8 +200,13 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
         for x, of in (("a", [7]), ("b", [0, 1]))
     )
     external = standing("c", [outcome("c", 0, family="brought")])
-    assert holds(flags.unlike_seeds(first, second), "7 of a", "0 and 1 of b")
-    assert flags.unlike_seeds(first, first) == flags.unlike_seeds(first, external) == ""
+    said = {second: "seed 7 of a against seeds 0 and 1 of b", first: "", external: ""}
+    doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
+    comparison = Comparison(first="a", second="b", difference=0.0, doubt=doubt)
+    for other, words in said.items():
+        rows = [first, other]
+        compared = flags.Compared(board=board(*rows), rows=rows, comparison=comparison)
+        assert flags.UNLIKE_SEEDS.caution(compared) == words
 
 
 def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims():

@@ -5,18 +5,17 @@ import numpy as np
 import pytest
 from made_ledger import compared, judged
 
-from benchmark.boards.claims_file import ClaimEntry
 from benchmark.boards.grades import (
     FAILING,
     HOLDING,
     MARKS,
-    ClaimOnSetUp,
+    Finding,
     Grade,
     Graded,
     graded,
 )
 from benchmark.papers.printed_tables import Claim
-from benchmark.stats.claim_kinds import Conclusion, Side
+from benchmark.stats.claim_kinds import KINDS, Conclusion, Side
 from benchmark.stats.significance import Doubt, SeedPart
 
 PRINTED, MARGIN = 12.0, 6.0
@@ -29,9 +28,15 @@ def claim(*kinds: str, **facts: object) -> Claim:
     return Claim(**(known | facts))
 
 
-def on_set_up(*parts: dict, images: str = "x") -> ClaimOnSetUp:
-    """A set-up whose parts have an error of 1 each, and a margin of 6."""
-    entries = []
+def on_set_up(
+    *parts: dict,
+    kind: str = "ordered",
+    images: str = "x",
+    noise: np.ndarray | None = None,
+) -> Finding:
+    """What a season found of a claim with two parts of a kind; those that are given have
+    an error of 1 each, and a margin of 6."""
+    entries, verdicts = [], []
     for index, facts in enumerate(parts):
         error = facts.get("error", 1.0)
         doubt = Doubt(images=error**2, interaction=0.0, image_count=10**6, seeds=())
@@ -40,16 +45,25 @@ def on_set_up(*parts: dict, images: str = "x") -> ClaimOnSetUp:
         ends = {"low": low, "high": low + 3.92 * error}
         known = {"doubt": doubt, "part": index, "margin": MARGIN, "printed": PRINTED}
         entries.append(compared(**(known | ends | given)))
-    finding: ClaimEntry = judged("undecided").model_copy(update={"parts": entries})
-    return ClaimOnSetUp(finding=finding, images=images, noise={})
+        known = {"images": images, "noise": noise}
+        verdicts.append(entries[-1].verdict(KINDS[kind], "the reason", **known))
+    return Finding(
+        claim=claim(kind, kind),
+        entry=judged("undecided").model_copy(update={"parts": entries}),
+        verdicts=tuple(verdicts),
+        place=images,
+        is_drawn=False,
+        level=0.0,
+    )
 
 
 def grade(*differences: float, kind: str = "ordered", **facts: object) -> Graded:
-    tests = [
-        on_set_up({"difference": difference} | facts, images=str(number))
+    """Of a claim of one part in set-ups on other images."""
+    findings = [
+        on_set_up({"difference": difference} | facts, kind=kind, images=str(number))
         for number, difference in enumerate(differences)
     ]
-    (of_claim,) = graded([(claim(kind), tests)])
+    (of_claim,) = graded([findings])
     return of_claim
 
 
@@ -82,7 +96,7 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
 
 def test_set_ups_that_are_each_undecided_may_together_be_seen_once():
     of_claim = grade(4.0, 4.0, error=2.5)
-    assert of_claim.parts[0].alone == (Conclusion.UNDECIDED,) * 2
+    assert of_claim.parts[0].alone == [Conclusion.UNDECIDED] * 2
     assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 0)
     assert of_claim.is_smaller
 
@@ -97,44 +111,43 @@ def test_a_set_up_that_contradicts_by_no_more_than_chance_leaves_it_open():
 
 
 def test_all_parts_count_and_what_no_set_up_can_judge_leaves_it_open():
-    both = claim("ordered", "ordered")
     good, bad = {"difference": 9.0}, {"difference": -9.0}
-    (held,) = graded([(both, [on_set_up(good, good)])])
-    (denied,) = graded([(both, [on_set_up(good, bad)])])
+    (held,) = graded([[on_set_up(good, good)]])
+    (denied,) = graded([[on_set_up(good, bad)]])
     assert (held.grade, denied.grade) == (Grade.SEEN_ONCE, Grade.FAILS)
     assert denied.decisive.verdict.difference == -9.0
     blocked = good | {"is_blocked": True, "remedy": "3 seeds"}
-    (open_,) = graded([(both, [on_set_up(good, blocked)])])
+    (open_,) = graded([[on_set_up(good, blocked)]])
     assert open_.grade == Grade.UNDECIDED
     assert open_.decisive.verdict.reason == "3 seeds" and not open_.decisive.set_ups
     out = blocked | {"is_out_of_reach": True}
-    (out_of_reach,) = graded([(both, [on_set_up(good, out)])])
+    (out_of_reach,) = graded([[on_set_up(good, out)]])
     assert out_of_reach.grade == Grade.OUT_OF_REACH
-    (elsewhere,) = graded([(both, [on_set_up(good, out), on_set_up(good, good)])])
+    (elsewhere,) = graded([[on_set_up(good, out), on_set_up(good, good)]])
     assert elsewhere.grade == Grade.SEEN_ONCE
 
 
 def test_a_set_up_that_cannot_judge_neither_agrees_nor_makes_it_depend():
-    tests = [
+    """Two that differ in size alone, and a blocked one."""
+    findings = [
         on_set_up({"difference": 12.0}, images="a"),
         on_set_up({"difference": 7.0}, images="b"),
         on_set_up({"difference": 0.0, "is_blocked": True}, images="c"),
     ]
-    (of_claim,) = graded([(claim("ordered"), tests)])
-    assert of_claim.heterogeneity < 0.01
+    (of_claim,) = graded([findings])
+    assert of_claim.parts[0].heterogeneity < 0.01
     assert (of_claim.grade, of_claim.agreeing) == (Grade.CONFIRMED, 2)
 
 
 def test_each_part_is_confirmed_by_itself():
     """Two set-ups with a part each have seen each part once."""
-    both = claim("ordered", "ordered")
     first, second = (
         on_set_up({"difference": 9.0}),
         on_set_up({"difference": 9.0, "part": 1}),
     )
-    (of_claim,) = graded([(both, [first, second])])
+    (of_claim,) = graded([[first, second]])
     assert (of_claim.grade, of_claim.agreeing) == (Grade.SEEN_ONCE, 1)
-    assert [part.index for part in of_claim.parts] == [0, 1]
+    assert [part.verdict.part for part in of_claim.parts] == [0, 1]
 
 
 def test_what_is_not_far_above_fails_and_has_no_size():
@@ -161,23 +174,23 @@ def test_a_bias_has_a_direction_in_the_pooled_verdict_too(
 
 def test_an_image_that_two_set_ups_share_counts_once():
     drawn = np.random.default_rng(0).normal(size=500)
-    noise = {0: drawn / np.linalg.norm(drawn)}
-    finding = on_set_up({"difference": 3.0}).finding
-    same = [ClaimOnSetUp(finding=finding, images="x", noise=noise)] * 2
-    other = [ClaimOnSetUp(finding=finding, images=name, noise=noise) for name in "xy"]
+    noise = drawn / np.linalg.norm(drawn)
     errors = []
-    for tests in (same, other):
-        (of_claim,) = graded([(claim("ordered"), tests)])
+    for images in ("xx", "xy"):
+        findings = [
+            on_set_up({"difference": 3.0}, images=name, noise=noise) for name in images
+        ]
+        (of_claim,) = graded([findings])
         errors.append(of_claim.parts[0].verdict.comparison.estimate.error)
     assert errors == pytest.approx([1.0, 1 / np.sqrt(2)])
 
 
 def test_claims_of_a_paper_are_adjusted_for_each_other():
     wide = {"difference": 7.0, "error": 3.3}  # p 0.034
-    assert graded([(claim("ordered"), [on_set_up(wide)])])[0].grade == Grade.SEEN_ONCE
-    both = graded([(claim("ordered"), [on_set_up(wide)])] * 2)
+    assert graded([[on_set_up(wide)]])[0].grade == Grade.SEEN_ONCE
+    both = graded([[on_set_up(wide)]] * 2)
     assert [of_claim.grade for of_claim in both] == [Grade.SEEN_ONCE] * 2  # one test
-    apart = [(claim("ordered"), [on_set_up(wide | {"error": e})]) for e in (3.3, 3.31)]
+    apart = [[on_set_up(wide | {"error": error})] for error in (3.3, 3.31)]
     assert graded(apart)[0].grade == Grade.UNDECIDED
 
 
@@ -209,78 +222,23 @@ def test_few_made_up_experiments_are_graded_wrongly(kind, effect, wrong, count):
     rng, grades = np.random.default_rng(11), []
     for _ in range(2000):
         error = float(rng.uniform(MARGIN / 3, MARGIN))
-        tests = [
-            drawn_on_set_up(rng, effect, error, str(number)) for number in range(count)
+        findings = [
+            drawn_on_set_up(rng, effect, error, str(number), kind)
+            for number in range(count)
         ]
-        (of_claim,) = graded([(claim(kind), tests)])
+        (of_claim,) = graded([findings])
         grades.append(of_claim.grade)
     assert np.isin(grades, wrong).mean() <= 0.05
     assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
 
 
 def drawn_on_set_up(
-    rng: np.random.Generator, effect: float, error: float, images: str
-) -> ClaimOnSetUp:
-    # half of the variance is of images, half of trainings
+    rng: np.random.Generator, effect: float, error: float, images: str, kind: str
+) -> Finding:
+    """Half of the variance is of images, half of trainings, known from 40."""
     luck = error**2 / 2
     part = SeedPart((1,), luck * rng.chisquare(40) / 40, 0.0, 40, is_own=False)
     doubt = Doubt(images=luck, interaction=0.0, image_count=1000, seeds=(part,))
     difference = effect + error * rng.normal()
-    return on_set_up({"difference": difference, "doubt": doubt}, images=images)
-
-
-@pytest.mark.simulation
-@pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize(
-    ("kind", "effects", "wrong"),
-    [
-        ("ordered", (0.0, PRINTED), HOLDING),
-        ("ordered", (MARGIN, MARGIN), FAILING),
-        ("alike", (MARGIN, 0.0), HOLDING),
-        ("alike", (0.0, 0.0), FAILING),
-        ("not_better", (MARGIN, -MARGIN), HOLDING),
-        ("not_better", (0.0, 0.0), FAILING),
-    ],
-)
-def test_few_claims_of_two_parts_on_shared_images_are_graded_wrongly(
-    kind, effects, wrong, count
-):
-    """Of 2,000: at most 5%. Half of the luck of an image is the same in all set-ups, and
-    in both parts."""
-    rng, grades = np.random.default_rng(12), []
-    for _ in range(2000):
-        error = float(rng.uniform(MARGIN / 3, MARGIN))
-        tests = drawn_on_shared_images(rng, effects, error, count)
-        (of_claim,) = graded([(claim(*[kind] * len(effects)), tests)])
-        grades.append(of_claim.grade)
-    assert np.isin(grades, wrong).mean() <= 0.05
-    assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
-
-
-def drawn_on_shared_images(
-    rng: np.random.Generator, effects: tuple[float, ...], error: float, count: int
-) -> list[ClaimOnSetUp]:
-    """Half of the variance is of 200 images, half of trainings, known from 40."""
-    image_count = 200
-    luck = error**2 / 2
-    spread = np.sqrt(luck * image_count)  # of a single image
-    shared_G = rng.normal(size=image_count)
-    tests = []
-    for _ in range(count):
-        facts, noise = [], {}
-        for index, effect in enumerate(effects):
-            own_G = rng.normal(size=image_count)
-            luck_G = spread * (shared_G + own_G) / np.sqrt(2)
-            noise[index] = (luck_G - luck_G.mean()) / image_count
-            seen = luck * rng.chisquare(40) / 40
-            part = SeedPart((1,), seen, 0.0, 40, is_own=False)
-            images = float(noise[index] @ noise[index])
-            doubt = Doubt(
-                images=images, interaction=0.0, image_count=image_count, seeds=(part,)
-            )
-            training = np.sqrt(luck) * rng.normal()
-            difference = effect + luck_G.mean() + training
-            facts.append({"difference": difference, "doubt": doubt})
-        finding = on_set_up(*facts).finding
-        tests.append(ClaimOnSetUp(finding=finding, images="x", noise=noise))
-    return tests
+    facts = {"difference": difference, "doubt": doubt}
+    return on_set_up(facts, images=images, kind=kind)

@@ -7,17 +7,17 @@ from made_ledger import CLAIM, at_level, compared, judged, row_of_first_claim, s
 from benchmark.boards.claim_ledger import ledger
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
-from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages.ledger_pages import (
     anchor,
-    drawn_table,
     evidence_table,
     findings,
     gains,
     leaders,
     matrix,
     needed,
+    needs,
 )
+from benchmark.stats.claim_kinds import ORDERED, Conclusion
 from benchmark.stats.significance import Doubt
 
 
@@ -26,7 +26,8 @@ def doubt(error: float) -> Doubt:
 
 
 def test_a_table_has_the_set_ups_together_and_each_with_its_parts():
-    parts = [compared(low=None, high=None), compared(conclusion="reversed", part=1)]
+    unknown = compared(low=None, high=None, is_blocked=True, doubt=doubt(0.0))
+    parts = [unknown, compared(conclusion="reversed", part=1)]
     several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
     of_claim = row_of_first_claim(judged("undecided", seeds=3), several)
     lines = evidence_table(of_claim).frame.to_dict("records")
@@ -77,6 +78,39 @@ def test_an_open_claim_says_what_would_decide_it(facts, words):
     assert needed(row_of_first_claim(judged("undecided", **facts))) == words
 
 
+BEYOND = "more than 20 seeds or 20 folds"
+TRIALS = {"is_blocked": True, "remedy": "equal trials"}
+SEEDS = {"is_blocked": True, "remedy": "3 seeds"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([{}], BEYOND),
+        ([{"seeds": 1}], "1 more seed"),
+        ([{"seeds": 12, "folds": 3}], "12 more seeds"),
+        ([{"folds": 1}], "1 more fold"),
+        ([{"folds": 4}], "4 more folds"),
+        ([TRIALS], "equal trials"),
+        ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
+        ([{"seeds": 3, "folds": 2}, {"folds": 4}], "4 more folds"),
+        ([{"seeds": 2}, {}], BEYOND),
+        ([{"seeds": 2}, SEEDS, SEEDS], "3 seeds"),
+        ([TRIALS, SEEDS], "equal trials, 3 seeds"),
+        ([{}, TRIALS], "equal trials"),
+        ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
+        ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
+        ([{"conclusion": Conclusion.HOLDS}], ""),
+    ],
+)
+def test_all_undecided_parts_have_to_be_decided(parts, words):
+    """But one that may deny the claim alone comes first; it is the decisive one."""
+    undecided = {"conclusion": Conclusion.UNDECIDED}
+    entries = [compared(**(undecided | part)) for part in parts]
+    verdicts = [entry.verdict(ORDERED, "the reason") for entry in entries]
+    assert needs(verdicts, verdicts[-1]) == words
+
+
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     told = season("s", judged("holds"))
     (line,) = leaders([told]).frame.to_dict("records")
@@ -110,37 +144,3 @@ def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
     assert (best["gain"].value, len(lines)) == (40.0, 4)
     assert best["flags"] == "extra input"
     assert not len(gains(told[:1]))
-
-
-def test_tables_and_figures_stand_with_the_pages_that_show_them():
-    """A figure by its name, a gallery by a row of it."""
-    pages = [
-        PageContents(
-            path="papers/cyclematch.md",
-            tables={"cyclematch": ["6.2"]},
-            figures=["spaces"],
-        ),
-        PageContents(path="papers/scan.md", tables={"scan": ["1"]}),
-        PageContents(path="datasets/d.md", figures=["vse-found", "words"]),
-    ]
-    gallery = PageContents(path="datasets/d.md", figures=["cyclematch_adaptive-found"])
-    seasons = [
-        SeasonContents(season="a", pages=pages),
-        SeasonContents(season="b", pages=[gallery]),
-    ]
-    table = drawn_table(seasons).splitlines()[2:]
-    lines = [line.strip("| ").split(" | ") for line in table]
-    found = {(paper, number): place for paper, number, _, place in lines}
-    assert len(found) == len(lines)
-    for paper in papers().values():
-        assert all(
-            any(number == f"table {n}" for _, number in found) for n in paper.tables
-        )
-    assert found["cyclematch", "table 6.2"] == "[a](a/papers/cyclematch.md)"
-    assert holds(found["cyclematch", "table 6.3"], "no", "page")
-    assert found["scan", "table 1"] == "[a](a/papers/scan.md)"
-    assert holds(found["instance_loss", "table 1"], "no", "page")
-    assert found["cyclematch", "figure 6.4"] == "[a](a/papers/cyclematch.md)"
-    assert found["cyclematch", "figure 6.8"] == "[b](b/datasets/d.md)"
-    assert found["instance_loss", "figure 11"] == "[a](a/datasets/d.md)"
-    assert found["cyclematch", "table 6.1"].endswith("no result")

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.stats.pooling import SetUp, heterogeneity, pool
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.pooling import heterogeneity, pool
 from benchmark.stats.significance import Doubt, SeedPart, on_other_images
 
 IMAGES = 400
@@ -14,12 +15,17 @@ IMAGES = 400
 
 def set_up(
     difference: float, noise: np.ndarray | None, images: str, main: float = 0.0
-) -> SetUp:
-    # three trainings of each side, whose variance adds `main`
+) -> Comparison:
+    """With three trainings of each side, whose own variance adds `main` to that of the
+    difference."""
     part = SeedPart((3, 3), main * 3 / 2, 0.0, 40, is_own=False)
     variance = 0.0 if noise is None else float(noise @ noise)
     doubt = Doubt(images=variance, interaction=0.0, image_count=IMAGES, seeds=(part,))
-    return SetUp(difference=difference, doubt=doubt, noise=noise, images=images)
+    return measured(difference=difference, doubt=doubt, noise=noise, images=images)
+
+
+def measured(**facts: object) -> Comparison:
+    return Comparison(first="a", second="b", **facts)
 
 
 def noise(seed: int, error: float = 1.0) -> np.ndarray:
@@ -91,7 +97,9 @@ def test_intervals_and_heterogeneity_are_right_in_made_up_experiments(count, is_
     assert unlike / experiments <= 0.065
 
 
-def made_up(rng: np.random.Generator, shared: np.ndarray | None, number: int) -> SetUp:
+def made_up(
+    rng: np.random.Generator, shared: np.ndarray | None, number: int
+) -> Comparison:
     """The mean of 100 images with a true mean of zero, and of two trainings with an
     error of 0.1 whose variance is known as well as from 12."""
     own = rng.normal(size=100)
@@ -103,7 +111,7 @@ def made_up(rng: np.random.Generator, shared: np.ndarray | None, number: int) ->
     doubt = Doubt(
         images=float(left @ left), interaction=0.0, image_count=100, seeds=(part,)
     )
-    return SetUp(
+    return measured(
         difference=float(values.mean() + np.sqrt(luck) * rng.normal()),
         doubt=doubt,
         noise=left,

@@ -55,7 +55,7 @@ from benchmark.report import __main__ as report
 from benchmark.report import figure_listing, ledger_figures
 from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.markdown import escaped
-from benchmark.report.pages import ledger_pages, season_pages
+from benchmark.report.pages import fidelity_page, ledger_pages, season_pages
 from benchmark.report.pages.examples import chosen
 from benchmark.season.parameters import Params
 from benchmark.season.plugins import presets
@@ -227,11 +227,12 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
     monkeypatch.setattr(
         season_boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)}
     )
-    for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
+    pages = (season_pages, ledger_pages, fidelity_page)
+    for module in (*pages, claims, claim_ledger, ledger_figures):
         monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
     entries = {HOSTILE: [Entry(topic="a | b", **facts)]}
-    monkeypatch.setattr(ledger_pages, "fidelity", lambda: entries)
+    monkeypatch.setattr(fidelity_page, "fidelity", lambda: entries)
     drawn = ReportFigure(
         name="x", figure=Figure(figsize=(1, 1)), alt=HOSTILE, caption=HOSTILE
     )

@@ -230,3 +230,13 @@ def test_pairs_are_apart_after_holm_over_all_of_them():
         significance.apart([], 1).tolist() == [[False]]
         and not significance.apart([], 0).size
     )
+
+
+def test_the_ends_of_a_sum_lie_as_far_as_the_root_of_the_sum_of_squares():
+    low, high = significance.summed([10.0, 2.0], [(7.0, 11.0), (-2.0, 4.0)])
+    assert (low, high) == pytest.approx((12.0 - 5.0, 12.0 + 5.0**0.5))
+
+
+def test_ranks_are_those_that_keep_the_order_of_what_differs():
+    apart_RR = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
+    assert significance.rank_intervals(apart_RR) == [(1, 2), (1, 3), (2, 3)]

@@ -15,13 +15,8 @@ import report_seasons
 from refusals import check, refusal
 
 from benchmark.__main__ import main
-from benchmark.boards import (
-    claim_entries,
-    claim_ledger,
-    claims,
-    claims_file,
-    comparisons,
-)
+from benchmark.boards import claim_ledger, claims, claims_file, comparisons
+from benchmark.boards.claims_file import VerdictEntry
 from benchmark.boards.flags import NAMES, row_flags
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import site
@@ -85,8 +80,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     ]
     for claim, verdict in zip(of_claims, verdicts, strict=True):
         parts = [
-            claim_entries.verdict_entry(part, index).model_dump(mode="json")
-            for index, part in zip(verdict.indices, verdict.verdicts, strict=True)
+            VerdictEntry.of(part).model_dump(mode="json") for part in verdict.verdicts
         ]
         assert claim["parts"] == parts
     best = ranked[0]["place"]

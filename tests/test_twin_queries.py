@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmark.boards.boards import Board
-from benchmark.boards.comparisons import named_twins, twins_in_all, without_twins
+from benchmark.boards.twin_queries import named_twins, twins_in_all, without_twins
 
 OWNERS = np.array([0, 0, 1, 2, 2, 2])  # of the captions; the twins are pictures 0 and 2
 RANKS = {"i2t": np.array([0, 4, 9]), "t2i": np.array([0, 1, 7, 0, 30, 5])}

@@ -1,7 +1,4 @@
-"""What a season says on the claims, as its claims.json has it: entries of the ledger.
-
-Numbers have DIGITS significant digits.
-"""
+"""What a season says on the claims, as its claims.json has it: entries of the ledger."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -27,10 +24,6 @@ from benchmark.boards.timing import settings_of
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Declaration
 from benchmark.stats.claim_kinds import Conclusion
-from benchmark.stats.significance import Doubt
-from benchmark.stats.verdicts import Limit, Verdict, favoured
-
-DIGITS = 6  # significant ones
 
 
 def season_claims(
@@ -83,10 +76,10 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
             continue
         columns = {}
         for test in claim_tests_on(board):
-            for index, verdict in zip(test.indices, test.verdicts, strict=True):
+            for verdict in test.verdicts:
                 noise = verdict.comparison.noise
                 if noise is not None and test.is_counted:
-                    name = column(test.paper, test.claim.id, index)
+                    name = column(test.paper, test.claim.id, verdict.part)
                     columns[name] = pd.Series(noise, dtype=np.float32)
         table = pd.DataFrame(columns)
         table.insert(0, "dataset", board.dataset)
@@ -106,10 +99,7 @@ def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
         reason=test.reason,
         is_elsewhere=test.is_elsewhere,
         cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
-        parts=[
-            verdict_entry(verdict, index)
-            for index, verdict in zip(test.indices, test.verdicts, strict=True)
-        ],
+        parts=[VerdictEntry.of(verdict) for verdict in test.verdicts],
         decisive=decisive,
         layers=_by_layers(test, layers),
     )
@@ -142,7 +132,7 @@ def made(board: Board) -> Made:
         trainings=len(trained),
         epochs=[*epochs[:1], *epochs[-1:]],
         images=board.card["counts"].get("train", {}).get("images", 0),
-        hours=_rounded(seconds / 3600),
+        hours=seconds / 3600,
         settings=[str(setting) for setting in settings_of(board)],
         commits=sorted({each.git_commit for each in costs}),
     )
@@ -177,77 +167,11 @@ def _row_entry(
     row_flags = flags.row_flags(board, row)
     return RowEntry(
         title=row.title,
-        mean=_rounded(row.mean(metric)),
+        mean=row.mean(metric),
         rivals=rivals,
         ranks=ranks,
-        low=_rounded(low),
-        high=_rounded(high),
+        low=low,
+        high=high,
         is_of_these_trainings=ends is None and low is not None,
         flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
     )
-
-
-def verdict_entry(verdict: Verdict, index: int = 0) -> VerdictEntry:
-    """A part of a claim that was run; `index` is its place in the claim."""
-    comparison = verdict.comparison
-    metric = quantity(comparison.metric)
-    low, high = comparison.interval or (None, None)
-    # No p where the verdict does not rest on it, as where an interval within the margin
-    # decides.
-    asserted = verdict.rule.asserted(comparison.difference)
-    p = verdict.adjusted_p if verdict.conclusion == asserted else None
-    limit = verdict.limit or Limit(None, None)
-    return VerdictEntry(
-        first=comparison.titles[0],
-        second=comparison.titles[1],
-        conclusion=verdict.conclusion,
-        metric=metric.heading,
-        decimals=metric.decimals,
-        difference=_rounded(comparison.difference),
-        low=_rounded(low),
-        high=_rounded(high),
-        p=_rounded(p),
-        is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
-        printed=_rounded(verdict.printed),
-        margin=_rounded(verdict.margin),
-        size=verdict.size,
-        seeds=limit.seeds,
-        folds=limit.folds,
-        remedy=_remedy(verdict),
-        part=index,
-        doubt=_rounded_doubt(comparison.doubt),
-        slopes=tuple(map(_rounded, verdict.slopes)),
-        favours=favoured(verdict.biases),
-        is_blocked=bool(verdict.blocked) and verdict.blocked.favours is None,
-        is_out_of_reach=_is_out_of_reach(verdict),
-    )
-
-
-def _remedy(verdict: Verdict) -> str:
-    """What helps against what blocks it, or against a bias."""
-    hindering = [*filter(None, [verdict.blocked]), *verdict.biases]
-    return flags.BLOCKING[hindering[0].letter] if hindering else ""
-
-
-def _is_out_of_reach(verdict: Verdict) -> bool:
-    return bool(verdict.blocked) and verdict.blocked.letter in flags.OUT_OF_REACH
-
-
-def _rounded_doubt(doubt: Doubt) -> Doubt:
-    seeds = [
-        part._replace(
-            variance=_rounded(part.variance),
-            interaction=_rounded(part.interaction),
-            freedom=_rounded(part.freedom),
-        )
-        for part in doubt.seeds
-    ]
-    return doubt._replace(
-        images=_rounded(doubt.images),
-        interaction=_rounded(doubt.interaction),
-        seeds=tuple(seeds),
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")

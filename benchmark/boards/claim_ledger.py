@@ -5,23 +5,23 @@ findings on photographs (grades); drawings are a test of the machinery.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pandas as pd
 
 from benchmark.boards.claims_file import (
-    DRAWN,
     FILE,
     ClaimEntry,
     Measured,
     SeasonClaims,
+    VerdictEntry,
     column,
 )
-from benchmark.boards.grades import HOLDING, ClaimOnSetUp, Grade, Graded, graded
+from benchmark.boards.grades import HOLDING, Finding, Grade, Graded, graded
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import Claim, papers
+from benchmark.stats.claim_kinds import KINDS
+from benchmark.stats.verdicts import Verdict
 
 UNPLAYABLE = "about what this project cannot measure"
 ELSEWHERE = "about data that no season has"
@@ -35,57 +35,81 @@ class LedgerRow:
 
     paper: str
     claim: Claim
-    findings: list[ClaimEntry] = field(default_factory=list)  # where it was tested
+    findings: list[Finding] = field(default_factory=list)  # where it was tested
     # the same comparison on data that the sentence is not about: shown, not counted
-    alike: list[ClaimEntry] = field(default_factory=list)
+    alike: list[Finding] = field(default_factory=list)
     # why it was not -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
-    # the findings on photographs
-    tests: list[ClaimOnSetUp] = field(default_factory=list)
-    graded: Graded | None = None  # over these tests; None: there is none
+    graded: Graded | None = None  # on photographs; None: it was tested on none
 
     def add(
         self,
-        finding: ClaimEntry,
+        entry: ClaimEntry,
         season: SeasonClaims,
         data: Measured,
         evidence: pd.DataFrame,
     ) -> None:
         """Add what a dataset of a season says; `evidence` has what its images do. Raises
         UserError for a part that the claim has no longer."""
-        if any(entry.part >= len(self.claim.parts) for entry in finding.parts):
-            where = f"reports/{season.season}/{FILE}: {self.paper}: {finding.id}"
+        if any(part.part >= len(self.claim.parts) for part in entry.parts):
+            where = f"reports/{season.season}/{FILE}: {self.paper}: {entry.id}"
             expected = f"{len(self.claim.parts)} parts, as the claim has"
             advice = f"run: rematch report --season {season.season}"
             raise UserError(where, expected, "others", advice)
-        if not finding.parts:
-            lacking = self.lacks.setdefault(finding.reason, [])
+        if not entry.parts:
+            lacking = self.lacks.setdefault(entry.reason, [])
             if season.season not in lacking:
                 lacking.append(season.season)
             return
-        levels = [
-            leader.best.mean for leader in data.leaders if leader.task == "retrieval"
-        ]
-        where = {
-            "place": f"{data.title} ({season.season})",
-            "is_drawn": data.split == DRAWN,
-            "title": data.title,
-            "level": max(levels, default=0.0),
-        }
-        finding = finding.model_copy(update=where)
-        if finding.is_elsewhere:
-            self.alike.append(finding)
-            return
-        self.findings.append(finding)
-        if not finding.is_drawn:
-            noise = _noise(self.paper, finding, evidence)
-            images = data.test_images or finding.place
-            self.tests.append(ClaimOnSetUp(finding=finding, images=images, noise=noise))
+        verdicts = [self._verdict(entry, part, data, evidence) for part in entry.parts]
+        finding = Finding(
+            claim=self.claim,
+            entry=entry,
+            verdicts=tuple(verdicts),
+            place=f"{data.title} ({season.season})",
+            is_drawn=data.is_drawn,
+            level=data.level,
+        )
+        alike = self.alike if entry.is_elsewhere else self.findings
+        alike.append(finding)
 
-    @cached_property
-    def photographs(self) -> list[ClaimEntry]:
+    def _verdict(
+        self,
+        entry: ClaimEntry,
+        part: VerdictEntry,
+        data: Measured,
+        evidence: pd.DataFrame,
+    ) -> Verdict:
+        """On a part, with which images it is of and what each does to the difference."""
+        name, noise = column(self.paper, entry.id, part.part), None
+        if name in evidence and evidence[name].notna().any():
+            noise = evidence[name].dropna().to_numpy(float)
+        kind = KINDS[self.claim.parts[part.part].kind]
+        return part.verdict(kind, entry.reason, images=data.test_images, noise=noise)
+
+    @property
+    def photographs(self) -> list[Finding]:
         """What tests on photographs found, those on the strongest features first."""
         return [finding for finding in self.findings if not finding.is_drawn]
+
+    @property
+    def decisive(self) -> Verdict:
+        """Of a claim that was tested: the verdict on the part that decides, over all
+        set-ups if it has some."""
+        if self.graded:
+            return self.graded.decisive.verdict
+        return self.findings[0].decisive
+
+    def deciding(self, finding: Finding) -> Verdict | None:
+        """What a finding says on the part that decides over all set-ups, one on
+        photographs for itself; None where it was not run."""
+        if not self.graded:
+            return finding.decisive
+        decisive = self.graded.decisive
+        verdict = finding.on(decisive.verdict.part)
+        if verdict is None or finding.is_drawn:
+            return verdict
+        return replace(verdict, conclusion=decisive.alone_in(finding))
 
     @property
     def grade(self) -> Grade:
@@ -95,14 +119,12 @@ class LedgerRow:
             return self.graded.grade
         return Grade.DRAWINGS if self.findings else Grade.UNTESTED
 
-    def is_in_part(self, finding: ClaimEntry) -> bool:
-        """Whether parts of the claim were not run in a test."""
-        return len(finding.parts) < len(self.claim.parts)
-
     @property
     def holds_in_part(self) -> bool:
         """Whether it holds, and no test has all its parts."""
-        return self.grade in HOLDING and all(map(self.is_in_part, self.photographs))
+        return self.grade in HOLDING and all(
+            finding.is_in_part for finding in self.photographs
+        )
 
     @property
     def lacking(self) -> str:
@@ -112,20 +134,6 @@ class LedgerRow:
         return "; ".join(
             f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items()
         )
-
-
-def _noise(
-    paper: str, finding: ClaimEntry, evidence: pd.DataFrame
-) -> dict[int, np.ndarray]:
-    """What each image does to the parts of a finding, (G,) by part; those that are not
-    known are left out."""
-    noise = {}
-    for entry in finding.parts:
-        name = column(paper, finding.id, entry.part)
-        known = evidence[name].dropna() if name in evidence else ()
-        if len(known):
-            noise[entry.part] = known.to_numpy(float)
-    return noise
 
 
 def ledger(
@@ -152,12 +160,12 @@ def ledger(
                     row.add(finding, season, data, of_data)
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
-        row.tests.sort(key=lambda test: -test.finding.level)
     for name in papers():
         of_paper = [row for row in rows.values() if row.paper == name]
-        tested = [row for row in of_paper if row.tests and not row.claim.uncounted]
-        of_claims = graded([(row.claim, row.tests) for row in tested])
-        for row, of_claim in zip(tested, of_claims, strict=True):
+        counted = [row for row in of_paper if not row.claim.uncounted]
+        tested = [row for row in counted if row.photographs]
+        grades = graded([row.photographs for row in tested])
+        for row, of_claim in zip(tested, grades, strict=True):
             row.graded = of_claim
     order = list(Grade)
     return sorted(rows.values(), key=lambda row: order.index(row.grade))

@@ -67,9 +67,8 @@ class ClaimTest:
     claim: Claim
     # the sentence names another dataset: this is the same comparison here
     is_elsewhere: bool
-    # the verdict on each part that was run, and its place in the claim; none: not run
+    # on each part that was run; none: the claim was not
     verdicts: list[Verdict] = field(default_factory=list)
-    indices: list[int] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
     @property
@@ -129,25 +128,22 @@ def counts(tests: Iterable[ClaimTest]) -> dict[Conclusion, int]:
 def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
     """With the adjustment over the claims of the paper that were run and count."""
     put = [_put(board, name, paper, claim) for claim in paper.claims]
-    counted = [test.verdicts for test in put if test.verdicts and test.is_counted]
+    counted = [test.verdicts for test in put if test.is_counted]
     judged = iter(rules.judge(counted))
     tests = []
     for test in put:
-        verdicts = []
-        if test.verdicts and test.is_counted:
+        if test.is_counted:
             verdicts = next(judged)
-        elif test.verdicts:
+        else:
             (verdicts,) = rules.judge([test.verdicts])
-        blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
-        biases = [
-            bias
-            for verdict in verdicts
-            for bias in verdict.biases
-            if bias._replace(blocks=True) not in blocking
-        ]
+        hindering = [verdict.blocked for verdict in verdicts if verdict.blocked]
+        for verdict in verdicts:
+            for bias in verdict.biases:
+                if bias._replace(blocks=True) not in hindering:
+                    hindering.append(bias)
         if board.fold_boards:
             verdicts = [_of_folds(verdict) for verdict in verdicts]
-        all_flags = [*dict.fromkeys(blocking + biases), *test.flags]
+        all_flags = [*dict.fromkeys(hindering), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
@@ -161,30 +157,26 @@ def _of_folds(verdict: Verdict) -> Verdict:
 
 def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """A claim as it is put to the rules: its comparisons without their conclusions."""
-    parts, indices, lacks = [], [], []
+    verdicts, lacks, presets = [], [], []
     for index, part in enumerate(claim.parts):
         lack = not_run(board, claim, _here(board, part))
         if lack is None:
-            parts.append(part)
-            indices.append(index)
+            asked = _asked(board, paper, part, claim)
+            verdicts.append(replace(asked, part=index))
+            presets += part.presets
         else:
             lacks.append(lack)
-    verdicts = [_asked(board, paper, part, claim) for part in parts]
     missing = list(dict.fromkeys(lacks))
     if verdicts:
-        missing = [
-            Flag(flags.NOT_RUN.letter, f"in part: {lack.sentence}") for lack in missing
-        ]
+        missing = [flags.NOT_RUN.flag(f"in part: {lack.sentence}") for lack in missing]
     else:
         missing = missing[:1]
-    presets = dict.fromkeys(preset for part in parts for preset in part.presets)
     return ClaimTest(
         paper=name,
         claim=claim,
         is_elsewhere=_is_elsewhere(board, claim),
         verdicts=verdicts,
-        indices=indices,
-        flags=[*missing, *flags.claim_flags(board, presets, verdicts)],
+        flags=[*missing, *flags.claim_flags(board, dict.fromkeys(presets), verdicts)],
     )
 
 
@@ -208,7 +200,7 @@ def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
     printed = None if is_half else of_paper
-    difference, slopes = None, (1.0, 1.0)
+    difference = slopes = None
     if printed:
         difference = printed[0] - printed[1]
         difference = -difference if metric.less_is_better else difference
@@ -228,7 +220,6 @@ def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
         printed=difference,
         blocked=_beyond_reach(claim) or flags.obstacle(board, comparison),
         biases=flags.biases(board, comparison, claim.bias),
-        has_scale=metric.unit in ("%", "share"),
         slopes=slopes,
     )
 
@@ -238,17 +229,20 @@ def _beyond_reach(claim: Claim) -> Flag | None:
     if not claim.out_of_reach:
         return None
     reason = claim.out_of_reach.removesuffix(".")
-    return Flag(flags.BEYOND_REACH.letter, reason, blocks=True)
+    return flags.BEYOND_REACH.flag(reason, blocks=True)
 
 
 def _slopes(
     comparison: Comparison, metric: str, printed: Sequence[float]
-) -> tuple[float, float]:
+) -> tuple[float, float] | None:
     """Log odds per point between the two levels here, and between the printed ones,
-    where they are of recalls or of sums of these; else 1: a point is a point."""
+    where they are of recalls or of sums of these; of other shares 1, as a point is a
+    point. None of what has another scale here, such as times."""
+    if quantity(metric).unit not in ("%", "share"):
+        return None
     if _level(comparison, metric) is None:
         return 1.0, 1.0
-    most = 100.0 * (len(RECALLS) if metric in ("rsum", "fold_rsum") else 1)
+    most = 100.0 * _recalls(metric)
     here = log_odds_per_point(fmean(comparison.firsts), fmean(comparison.seconds), most)
     return here, log_odds_per_point(*printed, most)
 
@@ -282,8 +276,9 @@ def margin_of(
         return 0.0
     difference = printed[0] - printed[1] if printed else 0.0
     share = abs(difference) / max(printed) if difference else 0.0
-    recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
-    points = POINTS_OF_A_RECALL * recalls if metric.unit == "%" else 0.0
+    points = 0.0
+    if metric.unit == "%":
+        points = POINTS_OF_A_RECALL * _recalls(part.metric)
     effect = Effect(
         difference=-difference if metric.less_is_better else difference,
         points=points / 2 if is_half else points,
@@ -292,6 +287,11 @@ def margin_of(
         most=math.inf if level is None else OF_THE_LEVEL * level,
     )
     return KINDS[part.kind].margin(effect)
+
+
+def _recalls(metric: str) -> int:
+    """How many recalls a metric is the sum of."""
+    return len(RECALLS) if metric in ("rsum", "fold_rsum") else 1
 
 
 def is_dataset(board: Board, place: str) -> bool:

@@ -2,55 +2,157 @@
 
 A report writes reports/<season>/claims.json, and beside it what each test image does to
 each difference (EVIDENCE); the ledger reads these files and no records, so that no
-season depends on another.
+season depends on another. Numbers have DIGITS significant digits.
 """
 
 from pathlib import Path
+from typing import Annotated, Self
 
 import pandas as pd
-from pydantic import Field
+from pydantic import AfterValidator
 
 from benchmark.boards import flags
 from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name
-from benchmark.stats.claim_kinds import Conclusion, Side
+from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
+from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
-from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Size
+from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict, favoured
 
+DIGITS = 6  # significant ones
 FILE = "claims.json"
 # a row per test image of a dataset of photographs, a column per part of a claim
 EVIDENCE = "papers/evidence.parquet"
 DRAWN = "drawn"  # split of a dataset that the code draws
-BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _rounded_doubt(doubt: Doubt) -> Doubt:
+    seeds = []
+    for part in doubt.seeds:
+        known = part._replace(
+            variance=rounded(part.variance),
+            interaction=rounded(part.interaction),
+            freedom=rounded(part.freedom),
+        )
+        seeds.append(known)
+    return doubt._replace(
+        images=rounded(doubt.images),
+        interaction=rounded(doubt.interaction),
+        seeds=tuple(seeds),
+    )
+
+
+SixDigits = Annotated[float, AfterValidator(rounded)]
+RoundedDoubt = Annotated[Doubt, AfterValidator(_rounded_doubt)]
 
 
 class VerdictEntry(Strict):
-    """The comparison of a part of a claim on a dataset."""
+    """A Verdict on a dataset, as it is written."""
 
-    first: str
+    first: str  # title
     second: str  # "": a difference of two metrics of the first
     conclusion: Conclusion
     metric: str  # heading
     decimals: int
-    difference: float  # positive: the first is better
-    low: float | None  # ends of the interval; None: there is none
-    high: float | None
-    p: float | None  # after Holm's adjustment, of a conclusion that rests on it
+    difference: SixDigits  # positive: the first is better
+    low: SixDigits | None  # ends of the interval; None: there is none
+    high: SixDigits | None
+    p: SixDigits | None  # after Holm's adjustment, of a conclusion that rests on it
     is_of_these_trainings: bool  # the interval says nothing of other trainings
-    printed: float | None
-    margin: float
+    printed: SixDigits | None
+    margin: SixDigits
     size: Size | None
-    seeds: int | None = None  # further trainings that would decide it
-    folds: int | None = None  # further folds that would decide it
-    remedy: str = ""  # what would decide it where no number of seeds or folds would
-    # what it is pooled by, over set-ups
-    part: int = 0  # which part of its claim it is, from 0
-    doubt: Doubt | None = None  # why the difference is uncertain
-    slopes: tuple[float, float] = (1.0, 1.0)  # as of a Verdict
+    seeds: int | None = None  # as of its Limit
+    folds: int | None = None
+    remedy: str = ""
+    part: int = 0
+    doubt: RoundedDoubt
+    slopes: tuple[SixDigits, SixDigits] = (1.0, 1.0)
     favours: Side | None = None  # the side that all biases favour
     is_blocked: bool = False  # whether nothing can be concluded, whatever the numbers
-    is_out_of_reach: bool = False  # and no test here can change that
+    is_out_of_reach: bool = False
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        comparison = verdict.comparison
+        low, high = comparison.interval or (None, None)
+        limit = verdict.limit or Limit(None, None)
+        # No p where the verdict does not rest on it, as where an interval within the
+        # margin decides.
+        asserted = verdict.rule.asserted(comparison.difference)
+        return cls(
+            first=comparison.titles[0],
+            second=comparison.titles[1],
+            conclusion=verdict.conclusion,
+            metric=comparison.heading,
+            decimals=comparison.decimals,
+            difference=comparison.difference,
+            low=low,
+            high=high,
+            p=verdict.adjusted_p if verdict.conclusion == asserted else None,
+            is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
+            printed=verdict.printed,
+            margin=verdict.margin,
+            size=verdict.size,
+            seeds=limit.seeds,
+            folds=limit.folds,
+            remedy=verdict.remedy,
+            part=verdict.part,
+            doubt=comparison.doubt,
+            slopes=verdict.slopes or (1.0, 1.0),
+            favours=favoured(verdict.biases),
+            is_blocked=verdict.blocked is not None and verdict.blocked.favours is None,
+            is_out_of_reach=verdict.is_out_of_reach,
+        )
+
+    def verdict(self, kind: ClaimKind, reason: str, **evidence: object) -> Verdict:
+        """What was written, on a part of this kind; `reason` is that of its claim, and
+        `evidence` the images and noise of the comparison. What may favour either side
+        lets nothing be concluded, so it blocks."""
+        hindrance = Flag(
+            letter="",
+            sentence=self.remedy or reason,
+            remedy=self.remedy,
+            is_out_of_reach=self.is_out_of_reach,
+        )
+        blocked, biases, limit = None, (), None
+        if self.favours:
+            biases = (hindrance._replace(favours=self.favours),)
+        if self.is_blocked:
+            blocked = hindrance._replace(blocks=True)
+        elif self.favours == Side.UNKNOWN:
+            blocked = biases[0]._replace(blocks=True)
+        if self.conclusion == Conclusion.UNDECIDED and not (blocked or biases):
+            limit = Limit(self.seeds, self.folds)
+        return Verdict(
+            comparison=Comparison(
+                first=self.first,
+                second=self.second,
+                titles=(self.first, self.second),
+                heading=self.metric,
+                decimals=self.decimals,
+                difference=self.difference,
+                doubt=self.doubt,
+                written=None if self.low is None else (self.low, self.high),
+                is_of_these_trainings=self.is_of_these_trainings,
+                **evidence,
+            ),
+            rule=Rule(kind=kind, margin=self.margin),
+            part=self.part,
+            printed=self.printed,
+            blocked=blocked,
+            biases=biases,
+            slopes=None if self.size is None else self.slopes,
+            conclusion=self.conclusion,
+            adjusted_p=self.p,
+            size=self.size,
+            limit=limit,
+        )
 
 
 class ClaimEntry(Strict):
@@ -65,54 +167,21 @@ class ClaimEntry(Strict):
     parts: list[VerdictEntry]  # those that were run
     # the part whose conclusion is that of the claim; None: none was run
     decisive: int | None
-    on_test_set: Conclusion | None = None  # for other trainings; None in older reports
+    on_test_set: Conclusion  # for other trainings
     # of relevance, beside `own`: the conclusions on their queries and directions alone,
     # by `own` and by the layer, and whether it changes the verdict
     layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}
-    place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
-    # in the ledger: by the code, no photographs
-    is_drawn: bool = Field(False, exclude=True)
-    title: str = Field("", exclude=True)  # in the ledger: the dataset
-    # in the ledger: of the best row in retrieval
-    level: float = Field(0.0, exclude=True)
-
-    @property
-    def compared(self) -> VerdictEntry:
-        """The part that decides, of a claim that was run."""
-        return self.parts[self.decisive]
-
-    @property
-    def needs(self) -> str:
-        """What would decide an undecided test: seeds, or else folds, or else what its
-        parts lack. The part that needs most decides; one that alone may deny it comes
-        first."""
-        parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
-        denying = [
-            part for part in parts if part.difference < 0 and (part.seeds or part.folds)
-        ]
-        parts = [self.compared] if denying else parts
-        if parts and all(part.seeds for part in parts):
-            seeds = max(part.seeds for part in parts)
-            return f"{seeds} more seeds" if seeds > 1 else "1 more seed"
-        if parts and all(part.folds for part in parts):
-            folds = max(part.folds for part in parts)
-            return f"{folds} more folds" if folds > 1 else "1 more fold"
-        remedies = dict.fromkeys(part.remedy for part in parts if part.remedy)
-        if remedies:
-            return ", ".join(remedies)
-        return BEYOND if parts else ""
 
 
 class RowEntry(Strict):
     """Where a row stands."""
 
     title: str
-    mean: float  # of the metric that ranks
+    mean: SixDigits  # of the metric that ranks
     rivals: list[int]  # ranks, from 1, of the rows that are not significantly different
-    # the best and the worst rank that it could have; None: reports before it was told
-    ranks: tuple[int, int] | None = None
-    low: float | None = None  # ends of the interval; None: there is none
-    high: float | None = None
+    ranks: tuple[int, int]  # the best and the worst that it could have
+    low: SixDigits | None = None  # ends of the interval; None: there is none
+    high: SixDigits | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings
     flags: dict[str, str] = {}  # name -> sentence
 
@@ -123,7 +192,7 @@ class RowEntry(Strict):
         return [name for name in flags.FLATTERING if name in self.flags]
 
 
-class Leader(Strict, extra="ignore"):  # which older reports have more of
+class Leader(Strict):
     """The best row of a task, and those below it."""
 
     task: str
@@ -153,23 +222,34 @@ class Made(Strict):
     # of the shortest and of the longest training; empty: there is none
     epochs: list[int]
     images: int  # of the training split
-    hours: float  # of all trainings, one after the other
+    hours: SixDigits  # of all trainings, one after the other
     # in which times were measured; tables of costs count them from 1
     settings: list[str]
     commits: list[str]  # of the code
 
 
-class Measured(Strict, extra="ignore"):
+class Measured(Strict):
     """A dataset of a season."""
 
     dataset: Name
     title: str
     split: str  # its name; two may have as many test images
     images: int  # of the test split
-    test_images: str = ""  # digest of which ones these are
+    test_images: str  # digest of which ones these are
     made: Made
     leaders: list[Leader]
     claims: list[ClaimEntry]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its images are no photographs."""
+        return self.split == DRAWN
+
+    @property
+    def level(self) -> float:
+        """Of the best row in retrieval: how strong the features are; 0 without one."""
+        of_retrieval = [each for each in self.leaders if each.task == "retrieval"]
+        return max((each.best.mean for each in of_retrieval), default=0.0)
 
 
 class SeasonClaims(Strict):

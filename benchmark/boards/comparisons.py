@@ -15,13 +15,11 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from statistics import fmean
 
 import numpy as np
 
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.core.errors import UserError
-from benchmark.data import prepared_tables
 from benchmark.data.rank_keys import RankKey
 from benchmark.papers.printed_tables import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.scoring import distribution_overlap
@@ -32,7 +30,6 @@ from benchmark.stats.significance import SeedPart
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
 OF_ITS_OWN = ("score", "correlation")  # units: rows of other scales do not vary alike
-TEST = "test: "  # how cards begin the name of a test image
 BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S depends on its bins
 
 
@@ -139,15 +136,18 @@ def compare(
     samples = [sample_of(board, row, metric) for row in rows]
     if not all(sample.values for sample in samples):
         return None
+    shown = quantity(metric)
     return comparisons.compare(
         [row.preset for row in rows],
         samples,
         spread_of(board, first.task, metric),
         varies_as=[_varies_as(board, row, metric) for row in rows],
         is_shared=_are_paired(board, rows),
-        less_is_better=quantity(metric).less_is_better,
+        less_is_better=shown.less_is_better,
         metric=metric,
         titles=(first.title, second.title if second else ""),
+        heading=shown.heading,
+        decimals=shown.decimals,
     )
 
 
@@ -348,9 +348,8 @@ def _training(row: Row) -> str:
 
 
 @lru_cache(maxsize=64)
-def rivals(board: Board) -> list[list[int]]:
-    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
-    not differ.
+def _apart(board: Board) -> np.ndarray:
+    """Which of `board.ranked`, of one task, differ, (R, R).
 
     All pairs are compared for other images and other trainings, with Holm's adjustment
     over all of them. Two differ only in the order in which they stand; not where
@@ -359,21 +358,21 @@ def rivals(board: Board) -> list[list[int]]:
     """
     ranked = board.ranked
     p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]
-    alike_RR = ~significance.apart(p_values, len(ranked))
+    return significance.apart(p_values, len(ranked))
+
+
+def rivals(board: Board) -> list[list[int]]:
+    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
+    not differ."""
+    alike_RR = ~_apart(board)
     np.fill_diagonal(alike_RR, False)
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
 def rank_intervals(board: Board) -> list[tuple[int, int]]:
     """Of each of `board.ranked`, of one task, the best and the worst rank, from 1, that
-    it could have for other images and other trainings: rows that differ keep their
-    order. All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh
-    and Wilhelm, Review of Economic Studies 91, 2024)."""
-    intervals = []
-    for rank, others in enumerate(rivals(board), start=1):
-        before = sum(other < rank for other in others)
-        intervals.append((rank - before, rank + len(others) - before))
-    return intervals
+    it could have for other images and other trainings."""
+    return significance.rank_intervals(_apart(board))
 
 
 def _p_apart(board: Board, first: Row, second: Row) -> float:
@@ -396,50 +395,3 @@ def is_compared(board: Board) -> bool:
         return False
     parts = (seed_part(board, row, RANKED_BY[row.task]) for row in ranked)
     return sum(part is not None for part in parts) > 1
-
-
-def named_twins(card: dict) -> frozenset[str]:
-    """Files of the test images that the card names as twins of one in another split: of
-    those of the nearest pairs."""
-    leakage = card.get("leakage", {})
-    names = []
-    for alike in leakage.get("pictures", []):
-        names += alike
-    for alike in leakage.get("near_pictures", []):
-        names += alike[:2]
-    return frozenset(name.removeprefix(TEST) for name in names if name.startswith(TEST))
-
-
-def twins_in_all(card: dict) -> int:
-    """How many test images have a twin, named or not: equal ones are near ones, too."""
-    items = card.get("leakage", {}).get("items", {})
-    kinds = ("pictures", "near_pictures")
-    return max((items.get(kind, {}).get("test", 0) for kind in kinds), default=0)
-
-
-def without_twins(board: Board, row: Row, metric: str) -> float | None:
-    """A mean over queries, or rsum, over the queries of test images without a named
-    twin in another split; mean over the seeds. None where no query is left. What is
-    left out may still be found, since a cell keeps ranks and no scores."""
-    is_kept, images_of, values = _without_twin(board), board.groups.image_of_query, []
-    for outcome in row.played:
-        terms = query_terms(metric, outcome.record.metrics)
-        if not terms:
-            return None
-        value = 0.0
-        for term in terms:
-            kept_Q = is_kept[images_of[term.direction]]
-            if not kept_Q.any():
-                return None
-            ranks = outcome.scores.ranks[term.ranks].at(kept_Q)
-            value += float(term.of_queries(ranks).mean())
-        values.append(value)
-    return fmean(values)
-
-
-@lru_cache(maxsize=8)
-def _without_twin(board: Board) -> np.ndarray:
-    """(I,) which test images have no named twin."""
-    images = prepared_tables.read(board.dataset).images
-    files = images.loc[images["split"] == "test", "file"].to_numpy()
-    return ~np.isin(files, list(named_twins(board.card)))

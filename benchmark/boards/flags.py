@@ -19,6 +19,7 @@ from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chan
 from benchmark.boards.encoders import captions_seen, is_of_features, other_encoder
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
+from benchmark.boards.twin_queries import twins_in_all
 from benchmark.core.departures import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
@@ -101,6 +102,19 @@ class FlagKind:
         if self.needs_paper and not row.has_paper:
             return False
         return not (self.needs_trainings and row.is_external)
+
+    def flag(
+        self, sentence: str, *, blocks: bool = False, favours: Side | None = None
+    ) -> Flag:
+        """A flag of this kind; `sentence` has no full stop."""
+        return Flag(
+            letter=self.letter,
+            sentence=sentence,
+            blocks=blocks,
+            favours=favours,
+            remedy=self.remedy,
+            is_out_of_reach=self.is_out_of_reach,
+        )
 
 
 # On rows, gravest first ---------------------------------------------------------------
@@ -420,7 +434,7 @@ def _no_spread(compared: Compared) -> str:
 NO_SPREAD = FlagKind(
     letter=NOTHING_VARIES.letter,
     name="no spread",
-    remedy="further seeds",
+    remedy=NOTHING_VARIES.remedy,
     obstacle=_no_spread,
 )
 
@@ -596,7 +610,7 @@ OTHER_FEATURES = FlagKind(
 
 
 def _twin_images(board: Board, row: Row) -> str:
-    count = comparisons.twins_in_all(board.card)
+    count = twins_in_all(board.card)
     return f"{count} test images have a twin in another split" if count else ""
 
 
@@ -654,23 +668,19 @@ SEEDS_ADDED = FlagKind(
 # On comparisons, those that block nothing ---------------------------------------------
 
 
-def unlike_seeds(first: Row, second: Row) -> str:
-    """Which seeds are compared, where they are not the same; "" where they are, and of
-    external rows, which have none."""
-    if first.is_external or second.is_external:
+def _unlike_seeds(compared: Compared) -> str:
+    """Which seeds are compared, where they are not the same; "" of external rows, which
+    have none."""
+    if any(row.is_external for row in compared.rows):
         return ""
     seeds = {
         row.title: [outcome.record.seed for outcome in row.played]
-        for row in (first, second)
+        for row in compared.rows
     }
     if len({frozenset(of_row) for of_row in seeds.values()}) == 1:
         return ""
     sides = [f"{listed(of_row)} of {title}" for title, of_row in seeds.items()]
     return " against ".join(sides)
-
-
-def _unlike_seeds(compared: Compared) -> str:
-    return unlike_seeds(*compared.rows) if len(compared.rows) == 2 else ""
 
 
 UNLIKE_SEEDS = FlagKind(letter="1", name="unlike seeds", caution=_unlike_seeds)
@@ -774,12 +784,11 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
     NO_SPREAD,
     FEW_SEEDS,
 )
-BIASES = (NEAR_CHANCE, UNEQUAL_SETTINGS, UNLIKE_TRIALS)
+BIASES = [kind for kind in FLAGS if kind.bias is not _no_bias]
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
 CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
-OUT_OF_REACH = [kind.letter for kind in FLAGS if kind.is_out_of_reach]
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
 
 
@@ -801,7 +810,7 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
     for kind in FLAGS:
         text = kind.of_row(board, row) if kind.is_possible(row) else ""
         if text:
-            flags.append(Flag(kind.letter, text, blocks=kind.blocks_row))
+            flags.append(kind.flag(text, blocks=kind.blocks_row))
     return flags
 
 
@@ -816,7 +825,7 @@ def obstacle(board: Board, comparison: Comparison) -> Flag | None:
     compared = _compared(board, comparison)
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
-            return Flag(kind.letter, text, blocks=True)
+            return kind.flag(text, blocks=True)
     return None
 
 
@@ -829,7 +838,7 @@ def biases(
     biases = [(UNEQUAL_SETTINGS, declared)]
     biases += [(kind, kind.bias(compared)) for kind in BIASES]
     return tuple(
-        Flag(kind.letter, bias.because.removesuffix("."), favours=bias.favours)
+        kind.flag(bias.because.removesuffix("."), favours=bias.favours)
         for kind, bias in biases
         if bias
     )
@@ -851,12 +860,12 @@ def claim_flags(
     for kind in WARNINGS:
         titles = [row.title for row in rows if has_flag(board, row, kind)]
         if titles:
-            flags.append(Flag(kind.letter, "; ".join(titles)))
+            flags.append(kind.flag("; ".join(titles)))
     for verdict in verdicts:
         compared = replace(_compared(board, verdict.comparison), verdict=verdict)
         for kind in CAUTIONS:
             if text := kind.caution(compared):
-                flags.append(Flag(kind.letter, text))
+                flags.append(kind.flag(text))
     return list(dict.fromkeys(flags))
 
 

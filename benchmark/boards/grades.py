@@ -13,22 +13,21 @@ and chooses none. The rule is the same for what holds and for what fails:
     seen once               fewer do
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from statistics import fmean
 
 import numpy as np
 
-from benchmark.boards.claims_file import ClaimEntry, VerdictEntry
+from benchmark.boards.claims_file import ClaimEntry
 from benchmark.papers.printed_tables import Claim, is_time
 from benchmark.stats import pooling
 from benchmark.stats import verdicts as rules
-from benchmark.stats.claim_kinds import FAILED, KINDS, ClaimKind, Conclusion, Side
-from benchmark.stats.comparisons import Comparison
-from benchmark.stats.pooling import SetUp
+from benchmark.stats.claim_kinds import FAILED, Conclusion
 from benchmark.stats.significance import ALPHA, holm_products
-from benchmark.stats.verdicts import Flag, Rule, Size, Verdict
+from benchmark.stats.verdicts import Size, Verdict
 
 
 class Grade(StrEnum):
@@ -60,39 +59,63 @@ HOLDING = (Grade.CONFIRMED, Grade.SEEN_ONCE)
 FAILING = (Grade.FAILS, Grade.NO_EFFECT)  # confirmed or seen once, too
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimOnSetUp:
-    """A claim on a dataset of photographs, as a season found it."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Finding:
+    """A claim on a dataset, as the report of a season has it."""
 
-    finding: ClaimEntry
-    images: str  # which ones; equal texts: the same ones
-    # (G,) by part of the claim: what each image does to its difference
-    noise: Mapping[int, np.ndarray]
+    claim: Claim
+    entry: ClaimEntry
+    verdicts: tuple[Verdict, ...]  # on the parts that were run
+    place: str  # the dataset with its season
+    is_drawn: bool  # by the code, no photographs
+    level: float  # of the best row in retrieval
+
+    @property
+    def is_in_part(self) -> bool:
+        """Whether parts of the claim were not run."""
+        return len(self.verdicts) < len(self.claim.parts)
+
+    @property
+    def decisive(self) -> Verdict:
+        """The verdict that is that of the claim."""
+        return self.verdicts[self.entry.decisive]
+
+    def on(self, part: int) -> Verdict | None:
+        """The verdict on a part of the claim; None where it was not run."""
+        return next((each for each in self.verdicts if each.part == part), None)
+
+    @cached_property
+    def alone(self) -> dict[int, Verdict]:
+        """What it says of each part for itself, by part, without an adjustment for other
+        claims."""
+        (judged,) = rules.judge([self.verdicts])
+        return {verdict.part: verdict for verdict in judged}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PooledPart:
     """A part of a claim over its set-ups."""
 
-    index: int  # among the parts of the claim
     verdict: Verdict
-    decimals: int  # of its metric
     # those that are pooled; empty: none could judge it
-    set_ups: tuple[ClaimOnSetUp, ...] = ()
-    alone: tuple[Conclusion, ...] = ()  # what each of these says for itself
+    set_ups: tuple[Finding, ...] = ()
     heterogeneity: float = 1.0  # p
-    is_out_of_reach: bool = False  # whether no test here can judge it
+
+    @property
+    def alone(self) -> list[Conclusion]:
+        """What each set-up says for itself."""
+        part = self.verdict.part
+        return [finding.alone[part].conclusion for finding in self.set_ups]
 
     def saying(self, answer: bool) -> int:
         """How many set-ups say alone that it holds, or that it does not."""
         return list(map(_answer, self.alone)).count(answer)
 
-    def alone_in(self, finding: ClaimEntry) -> Conclusion:
-        """What a set-up says of it; undecided where it cannot judge it."""
-        for set_up, conclusion in zip(self.set_ups, self.alone, strict=True):
-            if set_up.finding is finding:
-                return conclusion
-        return Conclusion.UNDECIDED
+    def alone_in(self, finding: Finding) -> Conclusion:
+        """What a set-up says of it; undecided where it is not pooled."""
+        if finding not in self.set_ups:
+            return Conclusion.UNDECIDED
+        return finding.alone[self.verdict.part].conclusion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +126,6 @@ class Graded:
     parts: tuple[PooledPart, ...]
     agreeing: int = 0  # set-ups that say alone what the pooled verdict says
     contradicting: int = 0
-    heterogeneity: float = 1.0  # p, adjusted over the claims of the paper
 
     @property
     def decisive(self) -> PooledPart:
@@ -125,9 +147,9 @@ class Graded:
         return self.agreeing >= 2
 
 
-def graded(claims: Sequence[tuple[Claim, Sequence[ClaimOnSetUp]]]) -> list[Graded]:
-    """The counted claims of one paper, each with one test on photographs or more."""
-    pooled = [_pooled(claim, tests) for claim, tests in claims]
+def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
+    """The counted claims of one paper, each with one finding on photographs or more."""
+    pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
     chances = [_heterogeneity(parts) for parts in pooled]
     adjusted = np.minimum(1.0, holm_products(chances)) if chances else []
@@ -141,138 +163,50 @@ def graded(claims: Sequence[tuple[Claim, Sequence[ClaimOnSetUp]]]) -> list[Grade
     return listed
 
 
-def _pooled(claim: Claim, tests: Sequence[ClaimOnSetUp]) -> list[PooledPart]:
-    """The parts that a test has, before they are judged."""
-    alone = [verdicts_alone(claim, test.finding) for test in tests]
+def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
+    """The parts that a finding has, before they are judged."""
     parts = []
-    for index, declared in enumerate(claim.parts):
-        known, usable, conclusions = [], [], []
-        for test, verdicts in zip(tests, alone, strict=True):
-            entry = part_of(test.finding, index)
-            if entry is None:
-                continue
-            known.append((test, entry))
-            is_first = not usable or not is_time(declared.metric)  # machines differ
-            if _can_judge(entry) and is_first:
-                usable.append((test, entry))
-                conclusions.append(verdicts[index].conclusion)
+    for index, declared in enumerate(findings[0].claim.parts):
+        run = [finding for finding in findings if finding.on(index)]
+        usable = [finding for finding in run if not finding.on(index).blocked]
+        if is_time(declared.metric):  # machines differ
+            usable = usable[:1]
         if usable:
-            part = _judged_by(index, KINDS[declared.kind], usable)
-            parts.append(replace(part, alone=tuple(conclusions)))
-        elif known:
-            parts.append(_judged_by_none(index, KINDS[declared.kind], known))
+            parts.append(_over_set_ups(index, usable))
+        elif run:
+            parts.append(_blocked([finding.on(index) for finding in run]))
     return parts
 
 
-def verdicts_alone(claim: Claim, finding: ClaimEntry) -> dict[int, Verdict]:
-    """What a set-up says of each part of a claim for itself, by its place in the claim,
-    without an adjustment for other claims."""
-    verdicts = []
-    for entry in finding.parts:
-        verdict = Verdict(
-            comparison=_comparison(entry),
-            rule=Rule(kind=KINDS[claim.parts[entry.part].kind], margin=entry.margin),
-            biases=_biases([entry]),
-        )
-        if not _can_judge(entry):
-            verdict = replace(verdict, blocked=Flag("", finding.reason, blocks=True))
-        verdicts.append(verdict)
-    (judged,) = rules.judge([verdicts])
-    return {
-        entry.part: verdict
-        for entry, verdict in zip(finding.parts, judged, strict=True)
-    }
-
-
-def _biases(entries: Sequence[VerdictEntry]) -> tuple[Flag, ...]:
-    """What favours a side in some set-up."""
-    return tuple(
-        Flag("", entry.remedy, favours=entry.favours)
-        for entry in entries
-        if entry.favours
+def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
+    """A part of a claim over the set-ups that can judge it."""
+    verdicts = [finding.on(index) for finding in findings]
+    compared = [verdict.comparison for verdict in verdicts]
+    first, biases = verdicts[0], []
+    for verdict in verdicts:
+        biases += verdict.biases
+    slopes = first.slopes
+    if slopes:
+        slopes = fmean(each.slopes[0] for each in verdicts if each.slopes), slopes[1]
+    verdict = replace(
+        first,
+        comparison=pooling.pool(compared),
+        rule=replace(first.rule, margin=fmean(each.margin for each in verdicts)),
+        slopes=slopes,
+        biases=tuple(biases),
     )
-
-
-def part_of(finding: ClaimEntry, index: int) -> VerdictEntry | None:
-    """A part of a claim by its place in the claim; None where it was not run."""
-    return next((part for part in finding.parts if part.part == index), None)
-
-
-def _can_judge(entry: VerdictEntry) -> bool:
-    is_known = entry.doubt is not None and entry.low is not None
-    is_unclear = entry.is_blocked or entry.favours == Side.UNKNOWN
-    return is_known and not is_unclear
-
-
-def _judged_by(
-    index: int, kind: ClaimKind, usable: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
-) -> PooledPart:
-    """A part over the set-ups that can judge it."""
-    entries = [entry for _, entry in usable]
-    set_ups = [_set_up(test, entry) for test, entry in usable]
-    pooled, first = pooling.pool(set_ups), entries[0]
-    comparison = replace(
-        _comparison(first),
-        difference=pooled.difference,
-        doubt=pooled.doubt,
-        is_of_these_trainings=any(entry.is_of_these_trainings for entry in entries),
-    )
-    slope = fmean(entry.slopes[0] for entry in entries)
-    verdict = Verdict(
-        comparison=comparison,
-        rule=Rule(kind=kind, margin=fmean(entry.margin for entry in entries)),
-        printed=first.printed,
-        has_scale=first.size is not None,
-        slopes=(slope, first.slopes[1]),
-        biases=_biases(entries),
-    )
+    heterogeneity = pooling.heterogeneity(compared)
     return PooledPart(
-        index=index,
-        verdict=verdict,
-        decimals=first.decimals,
-        set_ups=tuple(test for test, _ in usable),
-        heterogeneity=pooling.heterogeneity(set_ups),
+        verdict=verdict, set_ups=tuple(findings), heterogeneity=heterogeneity
     )
 
 
-def _judged_by_none(
-    index: int, kind: ClaimKind, known: Sequence[tuple[ClaimOnSetUp, VerdictEntry]]
-) -> PooledPart:
-    """A part that no set-up can judge."""
-    test, first = known[0]
-    verdict = Verdict(
-        comparison=_comparison(first),
-        rule=Rule(kind=kind, margin=first.margin),
-        printed=first.printed,
-        blocked=Flag("", first.remedy or test.finding.reason, blocks=True),
-    )
-    return PooledPart(
-        index=index,
-        verdict=verdict,
-        decimals=first.decimals,
-        is_out_of_reach=all(entry.is_out_of_reach for _, entry in known),
-    )
-
-
-def _comparison(entry: VerdictEntry) -> Comparison:
-    return Comparison(
-        first=entry.first,
-        second=entry.second,
-        metric=entry.metric,
-        titles=(entry.first, entry.second),
-        difference=entry.difference,
-        doubt=entry.doubt or pooling.NO_DOUBT,
-        is_of_these_trainings=entry.is_of_these_trainings,
-    )
-
-
-def _set_up(test: ClaimOnSetUp, entry: VerdictEntry) -> SetUp:
-    return SetUp(
-        difference=entry.difference,
-        doubt=entry.doubt,
-        noise=test.noise.get(entry.part),
-        images=test.images,
-    )
+def _blocked(verdicts: Sequence[Verdict]) -> PooledPart:
+    """A part of a claim that no set-up can judge."""
+    first = verdicts[0]
+    is_out_of_reach = all(verdict.is_out_of_reach for verdict in verdicts)
+    blocked = first.blocked._replace(is_out_of_reach=is_out_of_reach)
+    return PooledPart(verdict=replace(first, blocked=blocked))
 
 
 def _heterogeneity(parts: Sequence[PooledPart]) -> float:
@@ -282,16 +216,15 @@ def _heterogeneity(parts: Sequence[PooledPart]) -> float:
 
 def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
     """`p` is that of their heterogeneity, after the adjustment."""
-    facts = {"parts": parts, "heterogeneity": p}
     answers = set(map(_answer, most_unlike(parts).alone))
     if p <= ALPHA and len(answers) > 1:
-        return Graded(grade=Grade.DEPENDS, **facts)
+        return Graded(grade=Grade.DEPENDS, parts=parts)
     decisive = decisive_of(parts)
     conclusion = decisive.verdict.conclusion
     if conclusion == Conclusion.UNDECIDED:
-        is_out_of_reach = any(part.is_out_of_reach for part in parts)
+        is_out_of_reach = any(part.verdict.is_out_of_reach for part in parts)
         grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
-        return Graded(grade=grade, **facts)
+        return Graded(grade=grade, parts=parts)
     if conclusion == Conclusion.HOLDS:
         agreeing = min(part.saying(True) for part in parts)
         contradicting = max(part.saying(False) for part in parts)
@@ -302,7 +235,9 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
         grade = Grade.NO_EFFECT if is_none else Grade.FAILS
     if contradicting:
         grade = Grade.UNDECIDED
-    return Graded(grade=grade, agreeing=agreeing, contradicting=contradicting, **facts)
+    return Graded(
+        grade=grade, parts=parts, agreeing=agreeing, contradicting=contradicting
+    )
 
 
 def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:

@@ -17,7 +17,7 @@ def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
     if not reason:
         rows = [board.row(preset) for preset in part.presets]
         reason = _other_weights(board, claim, rows) or _too_alike(rows)
-    return Flag(flags.NOT_RUN.letter, reason, blocks=True) if reason else None
+    return flags.NOT_RUN.flag(reason, blocks=True) if reason else None
 
 
 def _missing_row(board: Board, claim: Claim, part: Part) -> str:

@@ -13,37 +13,30 @@ other trainings. Its place is
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-import numpy as np
-from scipy import special
+from statistics import fmean
 
 from benchmark.boards import comparisons as of_boards
 from benchmark.boards.boards import RANKED_BY
 from benchmark.commands.judged_results import (
+    NO_SCALE,
+    THESE_TRAININGS,
     BoardAndRow,
     Measure,
     Question,
-    cluster_sizes,
-    common_depth,
-    effective_clusters,
     fewest_queries,
-    is_comparable,
-    is_trained,
+    interval_of_level,
     margin_for,
-    measure_of,
+    measured_together,
     reach_of,
-    sampled,
     too_few,
-    value_at,
+    unit_of,
 )
 from benchmark.commands.result_files import Kind, Result
-from benchmark.core.confidence import LEVEL
 from benchmark.core.errors import UserError, suggested
 from benchmark.papers.rounded import Rounded
 from benchmark.scoring.metrics import METRICS
-from benchmark.stats import comparisons, significance
-from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.significance import SeedPart
+from benchmark.stats import comparisons
+from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import NOTHING_VARIES
 
 UNKNOWN = (
@@ -73,20 +66,32 @@ class Placed:
 class Against:
     """One result beside a printed number."""
 
-    name: str
-    metric: str
+    comparison: Comparison  # of the result with zero
     printed: Rounded
-    level: float  # the mean of its trainings
     interval: tuple[float, float]  # for other images and other trainings
-    on_test_set: Placed | None  # for other trainings alone; None: not known
     margin: float
     queries: int
     unit: str  # what is drawn anew: images, queries, clusters
-    units: int
-    seeds: int
-    is_of_these_trainings: bool  # nothing is known of other ones
     obstacle: str = ""  # why nothing can be concluded
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def level(self) -> float:
+        """The mean of its trainings."""
+        return fmean(self.comparison.firsts)
+
+    @property
+    def on_test_set(self) -> Placed | None:
+        """For other trainings alone; None: nothing is known of them."""
+        estimate = self.comparison.on_test_set
+        if estimate is None:
+            return None
+        low, high = estimate.interval
+        half = (high - low) / 2
+        ends = self.level - half, self.level + half
+        # few trainings tell a spread badly, but images never make the mean surer
+        ends = min(ends, self.interval, key=lambda e: e[1] - e[0])
+        return Placed(placed(ends, self.printed, self.margin), ends)
 
     @property
     def conclusion(self) -> Place:
@@ -144,24 +149,27 @@ def against_of_season(
     if comparison is None or interval is None:
         expected = f"{metric} as a mean over queries"
         raise UserError(row.preset, expected, "none", "choose another --metric")
-    queries = board.test_queries(row.task)
-    obstacle = ""
+    level = fmean(comparison.firsts)
+    check_scale(row.preset, number, level, METRICS[metric].unit == "%")
+    queries, obstacle = board.test_queries(row.task), ""
     if board.is_small(row.task):
         obstacle = f"nothing can be concluded from {queries} test queries"
-    level = of_boards.sample_of(board, row, metric).mean
-    check_scale(row.preset, number, level, METRICS[metric].unit == "%")
-    return _against(
-        comparison,
-        number,
-        name=row.preset,
-        metric=metric,
-        level=level,
+    is_half, better = len(board.ways) == 1, max(level, number.value)
+    return Against(
+        comparison=comparison,
+        printed=number,
         interval=interval,
-        margin=_margin(question, metric, level, number, len(board.ways) == 1),
+        margin=margin_for(question, metric, better, is_half),
         queries=queries,
         unit="images",
         obstacle=obstacle,
+        notes=_notes(comparison),
     )
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """What a reader must know."""
+    return [THESE_TRAININGS, UNKNOWN] if comparison.is_of_these_trainings else [UNKNOWN]
 
 
 def against_of_file(
@@ -170,111 +178,30 @@ def against_of_file(
     """A result from anywhere. The seeds of `others` on the same queries tell with its
     own how far trainings lie apart. Raises UserError for a metric that it does not
     have, and for a number of another scale."""
-    measure = measure_of(result, result, question.metric)
-    cut = common_depth([result])
-    sample = sampled(result, measure, cut)
-    samples = {result.name: sample}
-    for other in others:
-        if is_comparable(result, other):
-            samples[other.name] = sampled(other, measure, cut)
-    trained = [name for name in samples if is_trained(name)]
-    spread = comparisons.spread(samples, trained)
-    comparison = comparisons.compare([result.name], [sample], spread)
-    part = spread.part(result.name, len(sample.values))
+    measured = measured_together([result], others, question.metric)
+    measure, sample = measured.measure, measured.samples[result.name]
+    comparison = comparisons.compare(
+        [result.name], [sample], measured.spread, metric=measure.shown
+    )
     is_percent = bool(measure.metric) and METRICS[measure.metric].unit == "%"
     check_scale(result.name, number, sample.mean, is_percent)
     _check_range(result, number, measure)
-    notes = list(result.notes)
-    if cut is not None and any(value_at(cut, term) for term in measure.terms):
-        notes.append(f"{measure.shown} of ranks below {cut}; others count 0")
+    notes = measured.notes
     if not measure.metric and question.margin is None:
-        unknown = "margin 0, as the scale of the values is not known"
-        notes.append(f"{unknown}: --margin gives another")
-    few, sizes = too_few(result), cluster_sizes(result)
+        notes.append(NO_SCALE)
+    few, better = too_few(result), max(sample.mean, number.value)
     if comparison.estimate is None and measure.kind == Kind.VALUES:
         few = few or NOTHING_VARIES
-    is_half, level = measure.is_of_one_way, sample.mean
-    return _against(
-        comparison,
-        number,
-        name=result.name,
-        metric=measure.shown,
-        level=level,
-        interval=interval_of_level(result, measure, sample, part),
-        margin=_margin(question, measure.metric, level, number, is_half),
-        queries=fewest_queries(result),
-        unit="queries" if len(sizes) == sizes.sum() else "clusters",
-        obstacle=few.sentence if few else "",
-        notes=notes,
-    )
-
-
-def _against(
-    comparison: Comparison,
-    number: Rounded,
-    *,
-    level: float,
-    interval: tuple[float, float],
-    margin: float,
-    notes: Sequence[str] = (),
-    **facts: object,
-) -> Against:
-    """With what a comparison with zero says of trainings."""
-    here = None
-    if estimate := comparison.on_test_set:
-        low, high = estimate.interval
-        half = (high - low) / 2
-        ends = level - half, level + half
-        # few trainings tell a spread badly, but images never make the mean surer
-        ends = min(ends, interval, key=lambda e: e[1] - e[0])
-        here = Placed(placed(ends, number, margin), ends)
-    notes = list(notes)
-    if comparison.is_of_these_trainings:
-        valid = "the verdict is for these very ones, and for other queries alone"
-        notes.append(f"nothing is known of other trainings: {valid}")
-    notes.append(UNKNOWN)
     return Against(
+        comparison=comparison,
         printed=number,
-        level=level,
-        interval=interval,
-        margin=margin,
-        on_test_set=here,
-        units=comparison.doubt.image_count,
-        seeds=len(comparison.firsts),
-        is_of_these_trainings=comparison.is_of_these_trainings,
-        notes=notes,
-        **facts,
+        interval=interval_of_level(result, measured),
+        margin=margin_for(question, measure.metric, better, measure.is_of_one_way),
+        queries=fewest_queries(result),
+        unit=unit_of(result),
+        obstacle=few.sentence if few else "",
+        notes=notes + _notes(comparison),
     )
-
-
-def _margin(
-    question: Question, metric: str, level: float, number: Rounded, is_half: bool
-) -> float:
-    return margin_for(question, metric, max(level, number.value), is_half)
-
-
-def interval_of_level(
-    result: Result, measure: Measure, sample: Sample, part: SeedPart | None
-) -> tuple[float, float]:
-    """For other queries and, where `part` tells of them, for other trainings: of means
-    within known bounds Wilson's, of other values Student's. Clusters of unequal size
-    tell their variance as well as fewer equal ones do, so t has the degrees of freedom
-    of those."""
-    variance = float(np.square(sample.mean_noise).sum())
-    freedom = max(effective_clusters(result) - 1, 1.0)
-    t = float(special.stdtrit(freedom, (1 + LEVEL) / 2))
-    level, ends = sample.mean, (-np.inf, np.inf)
-    if measure.kind == Kind.VALUES:
-        half = t * float(np.sqrt(variance))
-        low, high = level - half, level + half
-    else:
-        ends = 0.0, reach_of((result, result), measure)
-        low, high = significance.score_interval(level, variance, ends[1], sample.units)
-        wider = t / significance.Z
-        low, high = level - wider * (level - low), level + wider * (high - level)
-    if part is not None:
-        low, high = significance.with_seeds(level, (low, high), part)
-    return max(low, ends[0]), min(high, ends[1])
 
 
 def check_scale(name: str, number: Rounded, level: float, is_percent: bool) -> None:
@@ -290,7 +217,7 @@ def check_scale(name: str, number: Rounded, level: float, is_percent: bool) -> N
 def _check_range(result: Result, number: Rounded, measure: Measure) -> None:
     """Raise UserError for a number that no mean of such values can be."""
     if measure.kind == Kind.RANKS:
-        low, high = 0.0, reach_of((result, result), measure)
+        low, high = 0.0, reach_of([result], measure)
     elif measure.kind == Kind.HITS:
         low, high = 0.0, 100.0
     else:

@@ -16,25 +16,20 @@ each with the same weight. A result that lacks a dataset of others is refused.
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from math import hypot
 from statistics import fmean
 from string import ascii_lowercase
 
 import numpy as np
 
 from benchmark.commands import conventions
-from benchmark.commands.against_printed import interval_of_level
 from benchmark.commands.judged_results import (
     Measure,
-    common_depth,
     fewest_queries,
-    is_trained,
-    measure_of,
-    sampled,
+    interval_of_level,
+    measured_together,
     too_few,
-    value_at,
 )
 from benchmark.commands.result_files import (
     DATASET,
@@ -49,8 +44,7 @@ from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
 from benchmark.stats import comparisons, pooling, significance
-from benchmark.stats.comparisons import Comparison, Sample
-from benchmark.stats.pooling import SetUp
+from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Estimate
 
 TEXT, JSON = "text", "json"
@@ -123,12 +117,11 @@ class Level:
 
 
 def mean_level(levels: Sequence[Level]) -> Level:
-    """The mean over datasets. Their errors are independent, so each end of its interval
-    lies as far as the root of the sum of squares is (Zou and Donner's MOVER)."""
-    mean = fmean(level.mean for level in levels)
-    below = hypot(*(level.mean - level.low for level in levels)) / len(levels)
-    above = hypot(*(level.high - level.mean for level in levels)) / len(levels)
-    return Level(mean=mean, low=mean - below, high=mean + above)
+    """The mean over datasets, whose errors are independent."""
+    means = [level.mean for level in levels]
+    ends = [(level.low, level.high) for level in levels]
+    low, high = significance.summed(means, ends)
+    return Level(mean=fmean(means), low=low / len(means), high=high / len(means))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,17 +163,16 @@ def board_of(
         estimate = _mean_difference(of_each)
         p_values.append(estimate.p() if estimate and is_enough else 1.0)
     apart_RR = significance.apart(p_values, len(ordered))
-    rows = []
-    for index, (name, ties) in enumerate(zip(ordered, ties_of(apart_RR), strict=True)):
-        better, worse = apart_RR[index, :index].sum(), apart_RR[index, index:].sum()
+    ranks, ties, rows = significance.rank_intervals(apart_RR), ties_of(apart_RR), []
+    for index, name in enumerate(ordered):
         row = BoardRow(
             name=name,
             level=levels[name].mean,
             low=levels[name].low,
             high=levels[name].high,
             rank=index + 1,
-            ranks=(1 + int(better), len(ordered) - int(worse)),
-            ties=ties,
+            ranks=ranks[index],
+            ties=ties[index],
             seeds=min(result.table.shape[1] for result in given[name].values()),
             levels=_levels(by_dataset, name),
         )
@@ -206,50 +198,37 @@ def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
     """The results on one dataset, by name. All of them tell how far trainings lie
     apart."""
     first, *others = results.values()
-    notes = list(first.notes)
     for result in others:
         conventions.check(first, result)
-        measure = measure_of(first, result, metric)
-        notes += [*result.notes, *conventions.notes(first, result)]
-    cut = common_depth([first, *others])
-    if cut is not None and any(value_at(cut, term) for term in measure.terms):
-        known = f"{measure.shown} of ranks below {cut}, to which all are known"
-        notes.append(f"{known}; others count 0")
-    samples: dict[str, Sample] = {}
-    for name, result in results.items():
-        samples[name] = sampled(result, measure, cut)
-    trained = [name for name in samples if is_trained(name)]
-    spread = comparisons.spread(samples, trained)
+    measured = measured_together([first, *others], [], metric)
     levels, differences = {}, {}
-    for name, sample in samples.items():
-        part = spread.part(name, len(sample.values))
-        low, high = interval_of_level(results[name], measure, sample, part)
-        levels[name] = Level(mean=sample.mean, low=low, high=high)
-    for pair in combinations(samples, 2):
-        both = [samples[name] for name in pair]
-        differences[frozenset(pair)] = comparisons.compare(list(pair), both, spread)
+    for name, result in results.items():
+        low, high = interval_of_level(result, measured)
+        mean = measured.samples[name].mean
+        levels[name] = Level(mean=mean, low=low, high=high)
+    for pair in combinations(results, 2):
+        both = [measured.samples[name] for name in pair]
+        difference = comparisons.compare(pair, both, measured.spread)
+        differences[frozenset(pair)] = difference
     of_these = [each.is_of_these_trainings for each in differences.values()]
     return OnDataset(
-        measure=measure,
+        measure=measured.measure,
         levels=levels,
         differences=differences,
         queries=min(map(fewest_queries, results.values())),
         is_enough=not any(map(too_few, results.values())),
         is_of_these_trainings=any(of_these),
-        notes=notes,
+        notes=measured.notes,
     )
 
 
 def _mean_difference(by_dataset: Mapping[str, Comparison]) -> Estimate | None:
     """Over datasets, which have other queries; None where nothing varies."""
-    set_ups = []
-    for dataset, comparison in by_dataset.items():
-        set_up = SetUp(
-            difference=comparison.difference, doubt=comparison.doubt, images=dataset
-        )
-        set_ups.append(set_up)
-    pooled = pooling.pool(set_ups)
-    return significance.on_other_images(pooled.difference, pooled.doubt)
+    set_ups = [
+        replace(comparison, images=dataset)
+        for dataset, comparison in by_dataset.items()
+    ]
+    return pooling.pool(set_ups).estimate
 
 
 def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:

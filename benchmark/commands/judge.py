@@ -193,7 +193,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
         metric, margin = arguments.metric, arguments.margin
         return [compare_printed(result, arguments.printed, others, metric, margin)]
     names = [[arguments.first, arguments.second], *arguments.pair]
-    question = question_of(arguments)
+    claim = arguments.claim or BEATS
+    question = question_of_claim(claim, arguments.metric, arguments.margin)
     readings = readings_of(names, arguments)
     pairs, others = read_all(names, readings, Source.of(arguments))
     return judge_pairs(pairs, others, question)
@@ -310,13 +311,6 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
     if given:
         advice = f"leave {given[0]} out, or write it into the file"
         raise UserError("--claims", "a file of claims alone", given[0], advice)
-
-
-def question_of(arguments: argparse.Namespace) -> Question:
-    """Raises UserError for what is no claim on A and B."""
-    return question_of_claim(
-        arguments.claim or BEATS, arguments.metric, arguments.margin
-    )
 
 
 def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Question:

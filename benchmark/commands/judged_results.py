@@ -1,7 +1,7 @@
 """A pair of results as it is put to the rules of verdicts: two presets of a season, or
 what was made elsewhere, query by query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -29,9 +29,9 @@ from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
 from benchmark.season.plugins import presets
-from benchmark.stats import comparisons, verdicts
+from benchmark.stats import comparisons, significance, verdicts
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion
-from benchmark.stats.comparisons import Comparison, Sample
+from benchmark.stats.comparisons import Comparison, Sample, Spread
 from benchmark.stats.significance import ROUNDING, Constant
 from benchmark.stats.verdicts import Flag, Rule, Verdict
 
@@ -41,6 +41,11 @@ DECLARED = {
     if metric.direction
 }
 R1 = "r1"  # what is judged of ranks in one direction
+THESE_TRAININGS = (
+    "nothing is known of other trainings: the verdict is for these very ones, and for "
+    "other queries alone"
+)
+NO_SCALE = "margin 0, as the scale of the values is not known: --margin gives another"
 BoardAndRow = tuple[Board, Row]  # of a preset
 
 
@@ -209,30 +214,60 @@ def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
     return Measure(kind=Kind.RANKS, shown=shown, metric=metric, terms=terms)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeasuredResults:
+    """Results on the same queries by what they are compared by."""
+
+    measure: Measure
+    samples: Mapping[str, Sample]  # by name; of others on these queries, too
+    spread: Spread  # how far their trainings lie apart
+    notes: list[str]  # what a reader must know
+
+
+def measured_together(
+    results: Sequence[Result], given: Sequence[Result], metric: str | None
+) -> MeasuredResults:
+    """Of results that can be compared; of all that are `given`, those on the same
+    queries tell how far trainings lie apart. Raises UserError for a metric that the
+    results do not have."""
+    first, *others = results
+    notes = [*first.notes]
+    for other in others:
+        notes += [*other.notes, *conventions.notes(first, other)]
+    for other in others or [first]:
+        measure = measure_of(first, other, metric)
+    cut = common_depth(results)
+    if cut is not None and any(value_at(cut, term) for term in measure.terms):
+        known = {1: "", 2: ", to which both are known"}
+        scope = known.get(len(results), ", to which all are known")
+        notes.append(f"{measure.shown} of ranks below {cut}{scope}; others count 0")
+    samples = {result.name: sampled(result, measure, cut) for result in results}
+    for other in given:
+        if other.name not in samples and all(
+            is_comparable(result, other) for result in results
+        ):
+            samples[other.name] = sampled(other, measure, cut)
+    trained = [name for name in samples if is_trained(name)]
+    spread = comparisons.spread(samples, trained)
+    return MeasuredResults(measure=measure, samples=samples, spread=spread, notes=notes)
+
+
 def of_files(
     first: Result, second: Result, given: Sequence[Result], question: Question
 ) -> Judged:
     """The same of results from anywhere, which can be compared. The seeds of all that
     are given on the same queries tell how far trainings lie apart. Raises UserError for
     a metric that they do not have."""
-    both = (first, second)
-    measure = measure_of(first, second, question.metric)
-    notes = [*first.notes, *second.notes, *conventions.notes(first, second)]
-    cut = common_depth(both)
-    if cut is not None and any(value_at(cut, term) for term in measure.terms):
-        known = f"{measure.shown} of ranks below {cut}, to which both are known"
-        notes.append(f"{known}; others count 0")
-    comparison = _compared(both, given, measure, cut)
+    measured = measured_together([first, second], given, question.metric)
+    measure, notes = measured.measure, [*measured.notes]
+    comparison = _compared(first, second, measured)
     if comparison.is_of_these_trainings:
-        valid = "the verdict is for these very ones, and for other queries alone"
-        notes.append(f"nothing is known of other trainings: {valid}")
+        notes.append(THESE_TRAININGS)
     if not measure.metric and question.margin is None:
-        unknown = "margin 0, as the scale of the values is not known"
-        notes.append(f"{unknown}: --margin gives another")
+        notes.append(NO_SCALE)
     if isinstance(comparison.estimate, Constant):
         alike = "the difference is the same for all"
         notes.append(f"{alike}: p is that of the exact sign test")
-    sizes = cluster_sizes(first)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, measure.metric, comparison, measure.is_of_one_way),
@@ -240,36 +275,26 @@ def of_files(
     )
     return Judged(
         verdict=verdict,
-        unit="queries" if len(sizes) == sizes.sum() else "clusters",
+        unit=unit_of(first),
         queries=fewest_queries(first),
         notes=notes,
     )
 
 
-def _compared(
-    both: tuple[Result, Result],
-    given: Sequence[Result],
-    measure: Measure,
-    cut: int | None,
-) -> Comparison:
-    samples = {result.name: sampled(result, measure, cut) for result in both}
-    for other in given:
-        if other not in both and all(is_comparable(result, other) for result in both):
-            samples[other.name] = sampled(other, measure, cut)
-    trained = [name for name in samples if is_trained(name)]
-    names = [result.name for result in both]
-    first, second = (samples[name] for name in names)
-    reach, units = reach_of(both, measure), 0
-    differences_G = first.mean_noise - second.mean_noise
+def _compared(first: Result, second: Result, measured: MeasuredResults) -> Comparison:
+    samples = [measured.samples[result.name] for result in (first, second)]
+    reach, units = reach_of([first, second], measured.measure), 0
+    differences_G = samples[0].mean_noise - samples[1].mean_noise
     if np.abs(differences_G).max() * len(differences_G) <= ROUNDING * reach:
-        units = int(effective_clusters(both[0]))  # all clusters have one difference
+        units = int(effective_clusters(first))  # all clusters have one difference
+    names = (first.name, second.name)
     return comparisons.compare(
         names,
-        [first, second],
-        comparisons.spread(samples, trained),
-        less_is_better=measure.less_is_better,
-        metric=measure.shown,
-        titles=tuple(names),
+        samples,
+        measured.spread,
+        less_is_better=measured.measure.less_is_better,
+        metric=measured.measure.shown,
+        titles=names,
         reach=reach if units else 0.0,
         units=units,
     )
@@ -279,7 +304,7 @@ def _obstacle(first: Result, second: Result) -> Flag | None:
     """Why nothing can be concluded, whatever the numbers."""
     few = too_few(first)
     if few is None and _bytes_of(first) == _bytes_of(second):
-        return Flag(flags.IDENTICAL.letter, "identical results", blocks=True)
+        return flags.IDENTICAL.flag("identical results", blocks=True)
     return few
 
 
@@ -290,7 +315,7 @@ def too_few(result: Result) -> Flag | None:
         return None
     worth = f"{len(cluster_sizes(result))} clusters, worth {clusters:.1f} of equal size"
     few = f"nothing can be concluded from {queries} queries in {worth}"
-    return Flag(flags.FEW_QUERIES.letter, few, blocks=True)
+    return flags.FEW_QUERIES.flag(few, blocks=True)
 
 
 def _bytes_of(result: Result) -> list[bytes]:
@@ -302,6 +327,12 @@ def fewest_queries(result: Result) -> int:
     """Of the direction that has the fewest."""
     directions = result.table.index.get_level_values("direction")
     return int(directions.value_counts().min())
+
+
+def unit_of(result: Result) -> str:
+    """What is drawn anew."""
+    sizes = cluster_sizes(result)
+    return "queries" if len(sizes) == sizes.sum() else "clusters"
 
 
 def cluster_sizes(result: Result) -> pd.Series:
@@ -366,6 +397,30 @@ def reach_of(both: Sequence[Result], measure: Measure) -> float:
         return float(sum(np.ptp(term.range) for term in measure.terms))
     values = np.concatenate([result.table.to_numpy().ravel() for result in both])
     return float(np.ptp(values))
+
+
+def interval_of_level(result: Result, measured: MeasuredResults) -> tuple[float, float]:
+    """For other queries and, where something is known of them, for other trainings: of
+    means within known bounds Wilson's, of other values Student's. Clusters of unequal
+    size tell their variance as well as fewer equal ones do, so t has the degrees of
+    freedom of those."""
+    sample, measure = measured.samples[result.name], measured.measure
+    variance = float(np.square(sample.mean_noise).sum())
+    freedom = max(effective_clusters(result) - 1, 1.0)
+    t = significance.t_of(freedom)
+    level, ends = sample.mean, (-np.inf, np.inf)
+    if measure.kind == Kind.VALUES:
+        half = t * float(np.sqrt(variance))
+        low, high = level - half, level + half
+    else:
+        ends = 0.0, reach_of([result], measure)
+        low, high = significance.score_interval(level, variance, ends[1], sample.units)
+        wider = t / significance.Z
+        low, high = level - wider * (level - low), level + wider * (high - level)
+    part = measured.spread.part(result.name, len(sample.values))
+    if part is not None:
+        low, high = significance.with_seeds(level, (low, high), part)
+    return max(low, ends[0]), min(high, ends[1])
 
 
 def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:

@@ -31,7 +31,8 @@ from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
 from benchmark.report.page_contents import read_contents
 from benchmark.report.pages import filled
-from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
+from benchmark.report.pages.fidelity_page import fidelity_page
+from benchmark.report.pages.ledger_pages import findings, ledger_page
 
 # of the project; where it has START and END, findings stand between them
 FRONT = Path("README.md")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from benchmark.boards.claim_entries import DIGITS
+from benchmark.boards.claims_file import rounded
 from benchmark.commands.against_printed import Against, Place
 from benchmark.commands.judged_results import Judged, concluded
 from benchmark.core.confidence import PERCENT
@@ -63,34 +63,35 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
 
 def facts_against(against: Against) -> dict:
     """The same of one result and a printed number."""
-    interval, of_trainings = against.interval, None
+    comparison, (low, high) = against.comparison, against.interval
+    of_trainings = None
     if against.on_test_set:
         ends = [_rounded(end) for end in against.on_test_set.interval]
         conclusion = str(against.on_test_set.conclusion)
         of_trainings = {"conclusion": conclusion, "interval": ends}
     return {
-        "result": against.name,
-        "metric": against.metric,
+        "result": comparison.first,
+        "metric": comparison.metric,
         "printed": against.printed.value,
         "decimals": against.printed.decimals,
         "conclusion": str(against.conclusion),
         "reason": against.reason,
         "level": _rounded(against.level),
-        "low": _rounded(interval[0]),
-        "high": _rounded(interval[1]),
+        "low": _rounded(low),
+        "high": _rounded(high),
         "margin": _rounded(against.margin),
         "on_test_set": of_trainings,
         "queries": against.queries,
         "unit": against.unit,
-        "units": against.units,
-        "seeds": against.seeds,
-        "is_of_these_trainings": against.is_of_these_trainings,
+        "units": comparison.doubt.image_count,
+        "seeds": len(comparison.firsts),
+        "is_of_these_trainings": comparison.is_of_these_trainings,
         "notes": [note[:LONGEST] for note in against.notes],
     }
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+    return None if value is None else rounded(value)
 
 
 def lines(facts: dict) -> list[str]:

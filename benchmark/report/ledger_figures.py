@@ -16,14 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchmark.boards.claim_ledger import LedgerRow
-from benchmark.boards.claims_file import ClaimEntry, VerdictEntry
-from benchmark.boards.grades import Grade, PooledPart, part_of
+from benchmark.boards.grades import Finding, Grade
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.stats.claim_kinds import KINDS, Conclusion
+from benchmark.stats.claim_kinds import KINDS, ClaimKind, Conclusion
+from benchmark.stats.verdicts import Verdict
 
 GRADES = {  # grade -> its colour
     Grade.CONFIRMED: style.COLOURS[2],
@@ -124,7 +124,7 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     """A line per tested claim, by grade, with a mark per test."""
     counts = Counter(row.grade for row in rows)
-    findings: list[ClaimEntry] = []
+    findings: list[Finding] = []
     for row in rows:
         findings += row.findings
     markers = _markers(findings)
@@ -137,7 +137,7 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     return _drawn(lines, markers)
 
 
-def _markers(findings: Sequence[ClaimEntry]) -> dict[str, str]:
+def _markers(findings: Sequence[Finding]) -> dict[str, str]:
     """The marker of each place."""
     places = sorted({finding.place for finding in findings})
     return dict(zip(places, style.MARKERS, strict=False))
@@ -155,21 +155,14 @@ def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
 def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     """A claim with all its findings, in no panel yet; those of several set-ups below
     what they say together."""
-    index = row.graded.decisive.index if row.graded else 0
-    kind = KINDS[row.claim.parts[index].kind]
-    groups = []
+    index = row.decisive.part if row.graded else 0
+    kind, groups = KINDS[row.claim.parts[index].kind], []
     if row.graded and len(row.graded.decisive.set_ups) > 1:
-        groups.append(pooled_marks(row.graded.decisive, kind.denies))
+        groups.append(pooled_marks(row.decisive))
     for finding in row.findings:
-        compared, conclusion = finding.compared, finding.conclusion
-        decisive = row.graded.decisive if row.graded else None
-        if decisive and part_of(finding, decisive.index):
-            compared = part_of(finding, decisive.index)
-            conclusion = compared.conclusion
-            if not finding.is_drawn:
-                conclusion = decisive.alone_in(finding)
-        look = replace(LOOKS[conclusion], marker=markers[finding.place])
-        groups.append(finding_marks(compared, kind.denies, look))
+        verdict = row.deciding(finding) or finding.decisive
+        look = replace(LOOKS[verdict.conclusion], marker=markers[finding.place])
+        groups.append(finding_marks(verdict, look, kind))
     marks = []
     for number, group in enumerate(groups):
         shift = OFFSET * (number - (len(groups) - 1) / 2)
@@ -179,37 +172,46 @@ def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     return Line(label=row.claim.statement, marks=marks, panel="", band=band)
 
 
-def pooled_marks(part: PooledPart, is_denied: bool) -> list[Mark]:
+def pooled_marks(verdict: Verdict) -> list[Mark]:
     """What the set-ups say together; none without a scale."""
-    verdict = part.verdict
-    printed = 0 if is_denied else abs(verdict.printed or 0)
-    scale = printed or verdict.margin
+    scale = _scale(verdict, verdict.rule.kind)
     if not scale or verdict.interval is None:
         return []
-    low, high = verdict.interval
     look = replace(POOLED, colour=LOOKS[verdict.conclusion].colour)
-    ends = (low / scale, high / scale)
-    return [Mark(value=verdict.difference / scale, look=look, ends=ends)]
+    return [
+        Mark(value=verdict.difference / scale, look=look, ends=_ends(verdict, scale))
+    ]
 
 
-def finding_marks(compared: VerdictEntry, is_denied: bool, look: Look) -> list[Mark]:
+def finding_marks(verdict: Verdict, look: Look, kind: ClaimKind) -> list[Mark]:
     """The printed difference, and what was measured; where there is neither a printed
-    difference nor a margin, a hollow mark on the side of the difference."""
-    if not (compared.printed or compared.margin):
-        side = SIDE * float(np.sign(compared.difference))
+    difference nor a margin, a hollow mark on the side of the difference. `kind` is that
+    of the part that decides over all set-ups."""
+    if not (verdict.printed or verdict.margin):
+        side = SIDE * float(np.sign(verdict.difference))
         return [Mark(value=side, look=replace(look, face="white"))]
-    printed = 0 if is_denied else abs(compared.printed or 0)
-    scale = printed or compared.margin or abs(compared.difference) or 1.0
-    ends = None
-    if compared.low is not None:
-        ends = (compared.low / scale, compared.high / scale)
+    scale = _scale(verdict, kind) or abs(verdict.difference) or 1.0
     measured = Mark(
-        value=compared.difference / scale,
+        value=verdict.difference / scale,
         look=look,
-        ends=ends,
-        is_of_these_trainings=compared.is_of_these_trainings,
+        ends=_ends(verdict, scale),
+        is_of_these_trainings=verdict.comparison.is_of_these_trainings,
     )
     marks = [measured]
-    if compared.printed is not None:
-        marks.append(Mark(value=compared.printed / scale, look=PRINTED))
+    if verdict.printed is not None:
+        marks.append(Mark(value=verdict.printed / scale, look=PRINTED))
     return marks
+
+
+def _scale(verdict: Verdict, kind: ClaimKind) -> float:
+    """The printed difference or, where none is or the claim denies one, the margin."""
+    printed = 0 if kind.denies else abs(verdict.printed or 0)
+    return printed or verdict.margin
+
+
+def _ends(verdict: Verdict, scale: float) -> tuple[float, float] | None:
+    """Of the interval; None without one."""
+    if verdict.interval is None:
+        return None
+    low, high = verdict.interval
+    return low / scale, high / scale

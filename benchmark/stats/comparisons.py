@@ -257,7 +257,10 @@ class Comparison:
     first: str
     second: str  # "": the first alone, compared with zero
     metric: str = ""
-    titles: tuple[str, str] = ("", "")  # of both, for readers
+    # for readers: of both things, and of the metric, with how many decimals it is shown
+    titles: tuple[str, str] = ("", "")
+    heading: str = ""
+    decimals: int = 1
     # the first's metric, one value per run
     firsts: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -265,10 +268,13 @@ class Comparison:
     doubt: Doubt
     # (G,) what each image does to the difference; None: images are not known
     noise: np.ndarray | None = field(default=None, compare=False, repr=False)
+    images: str = ""  # which ones; equal texts: the same ones, in the same order
     is_paired: bool = False  # by shared runs
     is_of_these_trainings: bool = False  # nothing is known of other runs
     reach: float = 0.0  # the largest difference that an image can have; 0: not known
     units: int = 0  # images as many as which the given ones are worth; 0: not known
+    # the interval as a file has it, rounded; None: it is that of the estimate
+    written: tuple[float, float] | None = None
 
     @cached_property
     def estimate(self) -> Estimate | Constant | None:
@@ -291,7 +297,7 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        return self.estimate and self.estimate.interval
+        return self.written or (self.estimate and self.estimate.interval)
 
     @property
     def names(self) -> str:
@@ -324,7 +330,7 @@ def compare(
     varies_as : the names under which `spread` knows the things; default: `names`
     is_shared : whether both have runs in common; with OWN common seeds or more these are paired
     less_is_better : whether the smaller mean is the better one
-    shown : `metric` and `titles` of the Comparison
+    shown : `metric`, `titles`, `heading` and `decimals` of the Comparison
     """
     common = set.intersection(*(set(sample.values) for sample in samples))
     is_paired = is_shared and len(samples) == 2 and len(common) >= OWN

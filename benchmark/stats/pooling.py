@@ -11,7 +11,7 @@ degrees of freedom of the gap whose variance is known worst.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from math import sqrt
@@ -19,32 +19,12 @@ from math import sqrt
 import numpy as np
 from scipy import special
 
+from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import MOST_FREEDOM, Doubt
 
-NO_DOUBT = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SetUp:
-    """A difference as one set-up measured it."""
-
-    difference: float
-    doubt: Doubt
-    # (G,) what each image does to it; None: that is not known
-    noise: np.ndarray | None = None
-    images: str = ""  # which ones; equal texts: the same ones, in the same order
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pooled:
-    """The mean over set-ups."""
-
-    difference: float
-    doubt: Doubt
-
-
-def pool(set_ups: Sequence[SetUp]) -> Pooled:
-    """The mean over one set-up or more."""
+def pool(set_ups: Sequence[Comparison]) -> Comparison:
+    """The mean over one set-up or more, with the names of the first."""
     share = 1 / len(set_ups)
     images = image_count = 0.0
     for alike in _by_images(set_ups):
@@ -67,10 +47,17 @@ def pool(set_ups: Sequence[SetUp]) -> Pooled:
         seeds=tuple(seeds),
     )
     differences = [set_up.difference for set_up in set_ups]
-    return Pooled(difference=float(np.mean(differences)), doubt=doubt)
+    return replace(
+        set_ups[0],
+        difference=float(np.mean(differences)),
+        doubt=doubt,
+        noise=None,
+        written=None,
+        is_of_these_trainings=any(set_up.is_of_these_trainings for set_up in set_ups),
+    )
 
 
-def heterogeneity(set_ups: Sequence[SetUp]) -> float:
+def heterogeneity(set_ups: Sequence[Comparison]) -> float:
     """p that chance alone makes the set-ups differ as much; 1 of a single one, and where
     nothing varies."""
     count = len(set_ups)
@@ -88,7 +75,7 @@ def heterogeneity(set_ups: Sequence[SetUp]) -> float:
     return float(special.fdtrc(gaps, of_error, statistic * of_error / (freedom * gaps)))
 
 
-def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
+def _covariance(set_ups: Sequence[Comparison]) -> np.ndarray:
     """Of the differences, (S, S): set-ups have the luck of shared images in common."""
     variances_S = [set_up.doubt.images + set_up.doubt.main for set_up in set_ups]
     covariance_SS = np.diag(variances_S)
@@ -100,7 +87,7 @@ def _covariance(set_ups: Sequence[SetUp]) -> np.ndarray:
     return covariance_SS
 
 
-def _least_freedom(set_ups: Sequence[SetUp], covariance_SS: np.ndarray) -> float:
+def _least_freedom(set_ups: Sequence[Comparison], covariance_SS: np.ndarray) -> float:
     """Satterthwaite's degrees of freedom of the gap between two set-ups, of those two
     for which it is least. What images share is not in a gap."""
     freedoms = [MOST_FREEDOM]
@@ -118,15 +105,15 @@ def _least_freedom(set_ups: Sequence[SetUp], covariance_SS: np.ndarray) -> float
     return min(freedoms)
 
 
-def _are_aligned(set_ups: Sequence[SetUp]) -> bool:
+def _are_aligned(set_ups: Sequence[Comparison]) -> bool:
     """Whether it is known what each image does, of as many images in all."""
     lengths = {None if s.noise is None else len(s.noise) for s in set_ups}
     return len(lengths) == 1 and None not in lengths
 
 
-def _by_images(set_ups: Sequence[SetUp]) -> list[list[SetUp]]:
+def _by_images(set_ups: Sequence[Comparison]) -> list[list[Comparison]]:
     """The set-ups on the same images together."""
-    alike: dict[str, list[SetUp]] = {}
+    alike: dict[str, list[Comparison]] = {}
     for set_up in set_ups:
         alike.setdefault(set_up.images, []).append(set_up)
     return list(alike.values())

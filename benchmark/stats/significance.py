@@ -92,7 +92,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """Student's interval at LEVEL."""
-        half = _t(self.freedom) * self.error
+        half = t_of(self.freedom) * self.error
         return self.value - half, self.value + half
 
     def p(self, beyond: float = 0.0) -> float:
@@ -146,7 +146,7 @@ class Constant:
         return min(1.0, 2 * ((self.reach + bound) / (self.reach + value)) ** self.units)
 
 
-def _t(freedom: float) -> float:
+def t_of(freedom: float) -> float:
     """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as
     long."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
@@ -232,15 +232,27 @@ def with_seeds(
 ) -> tuple[float, float]:
     """An interval for other images, widened so that it is for other trainings, too.
 
-    From the mean each end lies as far as the hypotenuse of what it was away and of
-    Student's t for the trainings, without the interaction, which is in the first (Zou
-    and Donner's MOVER): ends that are not symmetric stay so.
+    The trainings add Student's interval, without the interaction, which is in that of
+    the images.
     """
-    reach = _t(part.freedom) * float(np.sqrt(part.weight() * part.main))
-    low, high = over_images
-    return value - float(np.hypot(value - low, reach)), value + float(
-        np.hypot(high - value, reach)
-    )
+    reach = t_of(part.freedom) * float(np.sqrt(part.weight() * part.main))
+    return summed([value, 0.0], [over_images, (-reach, reach)])
+
+
+def summed(
+    values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Interval of a sum of independent estimates with intervals of their own.
+
+    From the sum each end lies as far as the root of the sum of squares of what they are
+    away (Zou and Donner's MOVER): ends that are not symmetric stay so.
+    """
+    below, above = [], []
+    for value, (low, high) in zip(values, intervals, strict=True):
+        below.append(value - low)
+        above.append(high - value)
+    total = sum(values)
+    return total - float(np.hypot.reduce(below)), total + float(np.hypot.reduce(above))
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
@@ -266,3 +278,17 @@ def apart(p_values: Sequence[float], size: int) -> np.ndarray:
     apart_PP = np.zeros((size, size), dtype=bool)
     apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA
     return apart_PP | apart_PP.T
+
+
+def rank_intervals(apart_RR: np.ndarray) -> list[tuple[int, int]]:
+    """The best and the worst rank, from 1, that each of ranked things could have:
+    `apart_RR` says which differ, and these keep their order.
+
+    All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh and
+    Wilhelm, Review of Economic Studies 91, 2024).
+    """
+    intervals = []
+    for index, apart_R in enumerate(apart_RR):
+        before, behind = apart_R[:index].sum(), apart_R[index:].sum()
+        intervals.append((1 + int(before), len(apart_RR) - int(behind)))
+    return intervals

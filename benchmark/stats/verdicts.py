@@ -47,11 +47,16 @@ class Flag(NamedTuple):
     sentence: str  # plain text without its full stop
     blocks: bool = False  # whether nothing is concluded because of it
     favours: Side | None = None  # of a bias: which side; what goes against it stands
+    remedy: str = ""  # what helps where it stands in the way of a verdict
+    is_out_of_reach: bool = False  # whether no test here can have that
 
 
-NOTHING_VARIES = Flag("O", "nothing varies, so nothing tells the error", blocks=True)
-
-
+NOTHING_VARIES = Flag(
+    "O",
+    "nothing varies, so nothing tells the error",
+    blocks=True,
+    remedy="further seeds",
+)
 WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
     Conclusion.REVERSED,
     Conclusion.BETTER,
@@ -191,11 +196,11 @@ class Verdict:
 
     comparison: Comparison
     rule: Rule
+    part: int = 0  # which part of its claim it is on, from 0
     printed: float | None = None  # a paper's difference; positive: the first is better
     blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
-    has_scale: bool = True  # whether sizes here can be compared with printed ones
-    # what a point is worth, here and in the paper, where sizes are compared
-    slopes: tuple[float, float] = (1.0, 1.0)
+    # what a point is worth, here and in the paper; None: sizes cannot be compared
+    slopes: tuple[float, float] | None = (1.0, 1.0)
     # for other images and other trainings
     conclusion: Conclusion = Conclusion.UNDECIDED
     # for other trainings on this test set
@@ -222,16 +227,32 @@ class Verdict:
     def margin(self) -> float:
         return self.rule.margin
 
+    @property
+    def remedy(self) -> str:
+        """What helps against what blocks it, or against a bias; "" without one."""
+        if self.blocked:
+            return self.blocked.remedy
+        return self.biases[0].remedy if self.biases else ""
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no test here can decide it."""
+        return self.blocked is not None and self.blocked.is_out_of_reach
+
 
 def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     """The verdicts on the parts of each claim with what they conclude, with the
     adjustment over all these claims."""
     elsewhere = _adjusted(claims, "estimate")
     here = _adjusted(claims, "on_test_set")
-    return [
-        list(map(_concluded, *of_claim))
-        for of_claim in zip(claims, elsewhere, here, strict=True)
-    ]
+    judged = []
+    for claim, of_claim, of_claim_here in zip(claims, elsewhere, here, strict=True):
+        verdicts = []
+        for place, verdict in enumerate(claim):
+            both = of_claim.get(place), of_claim_here.get(place)
+            verdicts.append(_concluded(verdict, *both))
+        judged.append(verdicts)
+    return judged
 
 
 def favoured(biases: Sequence[Flag]) -> Side | None:
@@ -257,7 +278,14 @@ def _concluded(
     """With p for other images, and for other trainings on this test set."""
     if elsewhere is None:
         flag = verdict.blocked or NOTHING_VARIES
-        verdict = replace(verdict, reason=flag.sentence, blocked=flag)
+        verdict = replace(
+            verdict,
+            conclusion=Conclusion.UNDECIDED,
+            reason=flag.sentence,
+            blocked=flag,
+            size=None,
+            limit=None,
+        )
     else:
         verdict = _concluded_elsewhere(verdict, elsewhere)
     # What holds for other images holds on this test set, too. Its own interval is never
@@ -278,14 +306,12 @@ def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
     estimate = comparison.estimate
     measured, reason = rule.conclusion(estimate, adjusted.by_holm)
     conclusion = _despite_biases(verdict, measured)
-    blocked = limit = size = None
+    blocked = limit = None
     if verdict.biases and conclusion == Conclusion.UNDECIDED:
         blocked = verdict.biases[0]._replace(blocks=True)
         reason = blocked.sentence
     elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
         limit = rule.limit(comparison.difference, comparison.doubt, adjusted.factor)
-    if verdict.has_scale:
-        size = size_of(comparison.interval, verdict.printed, verdict.slopes)
     return replace(
         verdict,
         conclusion=conclusion,
@@ -293,7 +319,7 @@ def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
         reason=reason,
         p=adjusted.p,
         adjusted_p=adjusted.by_holm,
-        size=size,
+        size=size_of(comparison.interval, verdict.printed, verdict.slopes),
         limit=limit,
     )
 
@@ -303,67 +329,68 @@ def _despite_biases(verdict: Verdict, conclusion: Conclusion) -> Conclusion:
     return conclusion if side is None else verdict.rule.kind.despite(conclusion, side)
 
 
+class Evidence(NamedTuple):
+    """What an estimate says on a part of a claim."""
+
+    rule: Rule
+    estimate: Estimate
+
+    @property
+    def p(self) -> float:
+        return self.rule.p(self.estimate)
+
+    @property
+    def goes_against(self) -> bool:
+        """Whether p is that of what denies the claim: of a part that is behind, and of
+        any that denies a difference."""
+        return self.rule.kind.denies or self.estimate.value < 0
+
+
 def _adjusted(
     claims: Sequence[Sequence[Verdict]], scope: str
-) -> list[list[Adjusted | None]]:
-    """By an estimate of the comparisons; over the claims that have a part which can be
-    judged. None of a part that cannot.
-
-    A part stands in the place of its claim among all claims of the adjustment: one that
-    is surer than its claim has more claims behind it.
-    """
-    known = [[_estimated(verdict, scope) for verdict in claim] for claim in claims]
-    keys = [tuple(part for part in parts if part[1]) for parts in known]
-    p_of = {key: claim_p(*zip(*key, strict=True)) for key in keys if key}
-    return [
-        [_by_holm(*part, key, p_of) for part in parts]
-        for parts, key in zip(known, keys, strict=True)
-    ]
+) -> list[dict[int, Adjusted]]:
+    """By an estimate of the comparisons, over the claims that have a part which can be
+    judged: of each claim those parts, by their places."""
+    known = [_evidence(claim, scope) for claim in claims]
+    keys = [tuple(parts.values()) for parts in known]
+    p_of = {claim: claim_p(claim) for claim in keys if claim}
+    adjusted = []
+    for parts, claim in zip(known, keys, strict=True):
+        of_parts = {place: _by_holm(parts[place], claim, p_of) for place in parts}
+        adjusted.append(of_parts)
+    return adjusted
 
 
-# a rule with the estimate that it is about; None: nothing can be concluded
-Estimated = tuple[Rule, Estimate | None]
-
-
-def _estimated(verdict: Verdict, scope: str) -> Estimated:
-    if verdict.blocked:
-        return verdict.rule, None
-    return verdict.rule, getattr(verdict.comparison, scope)
+def _evidence(claim: Sequence[Verdict], scope: str) -> dict[int, Evidence]:
+    evidence = {}
+    for place, verdict in enumerate(claim):
+        estimate = getattr(verdict.comparison, scope)
+        if estimate and not verdict.blocked:
+            evidence[place] = Evidence(verdict.rule, estimate)
+    return evidence
 
 
 def _by_holm(
-    rule: Rule,
-    estimate: Estimate | None,
-    key: tuple[Estimated, ...],
-    p_of: Mapping[tuple[Estimated, ...], float],
-) -> Adjusted | None:
-    """Of a part of the claim `key`; `p_of` has p of every claim."""
-    if estimate is None:
-        return None
-    p = rule.p(estimate)
-    in_family = p_of | {key: p * len(key) if goes_against(rule, estimate) else p}
+    part: Evidence,
+    claim: tuple[Evidence, ...],
+    p_of: Mapping[tuple[Evidence, ...], float],
+) -> Adjusted:
+    """Of a part, which stands in the place of its claim among all claims of the
+    adjustment: one that is surer than its claim has more claims behind it."""
+    p = part.p
+    in_family = p_of | {claim: p * len(claim) if part.goes_against else p}
     products = holm_products(list(in_family.values()))
-    product = float(products[list(in_family).index(key)])
+    product = float(products[list(in_family).index(claim)])
     return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
 
 
-def goes_against(rule: Rule, estimate: Estimate) -> bool:
-    """Whether p of a part is that of what denies its claim: of one that is behind, and
-    of any that denies a difference."""
-    return rule.kind.denies or estimate.value < 0
-
-
-def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
-    """p of a claim on several parts: that all hold or, if one goes against it, that
-    this one denies it."""
-    p_values, behind = [], []
-    for rule, estimate in zip(rules, estimates, strict=True):
-        p_values.append(rule.p(estimate))
-        if goes_against(rule, estimate):
-            behind.append(p_values[-1])
-    if len(rules) == 1 or not behind:
-        return max(p_values)
-    return min(1.0, len(rules) * min(behind))
+def claim_p(parts: Sequence[Evidence]) -> float:
+    """p of a claim: that all its parts hold or, if one goes against it, that this one
+    denies it."""
+    behind = [part.p for part in parts if part.goes_against]
+    if len(parts) == 1 or not behind:
+        return max(part.p for part in parts)
+    return min(1.0, len(parts) * min(behind))
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
@@ -375,21 +402,16 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
-        return _decisive_of_undecided(verdicts)
+        behind = [each for each in verdicts if each.limit and each.difference < 0]
+        if behind:
+            return min(behind, key=_needed)
+        blocked = [verdict for verdict in verdicts if verdict.blocked]
+        return (blocked or verdicts)[0]
     if worst in (Conclusion.NO_DIFFERENCE, Conclusion.NOT_BETTER):
         return min(verdicts, key=attrgetter("difference"))
     if worst == Conclusion.HOLDS:
         return max(verdicts, key=attrgetter("p"))
     return min(verdicts, key=attrgetter("p"))
-
-
-def _decisive_of_undecided(verdicts: Sequence[Verdict]) -> Verdict:
-    behind = [
-        verdict for verdict in verdicts if verdict.limit and verdict.difference < 0
-    ]
-    behind.sort(key=_needed)
-    blocked = [verdict for verdict in verdicts if verdict.blocked]
-    return next(iter(behind or blocked or verdicts))
 
 
 def _needed(verdict: Verdict) -> tuple[float, float]:
@@ -400,11 +422,11 @@ def _needed(verdict: Verdict) -> tuple[float, float]:
 def size_of(
     interval: tuple[float, float] | None,
     printed: float | None,
-    slopes: tuple[float, float] = (1.0, 1.0),
+    slopes: tuple[float, float] | None = (1.0, 1.0),
 ) -> Size | None:
     """None where one of them is not known, or the paper prints no difference. `slopes`
     are what a point is worth here and in the paper."""
-    if interval is None or not printed:
+    if interval is None or not printed or slopes is None:
         return None
     low, high = interval if printed > 0 else (-interval[1], -interval[0])
     wanted = abs(printed) * slopes[1] / slopes[0]

@@ -10,10 +10,13 @@ from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
+from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdict
 
 TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
+# columns of a verdict
+DIFFERENCE, OPEN = f"difference, {PERCENT} interval", "would decide it"
 
 
 def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
@@ -26,30 +29,29 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
         head = {
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
-            "metric": None,
-            f"difference, {PERCENT} interval": None,
-            "printed": None,
-            "would decide it": None,
+            **measured(None),
             "flags": Code(letters) if letters else None,
         }
         if len(claim_test.verdicts) == 1:
-            lines.append(head | _measured(claim_test.verdicts[0]))
+            lines.append(head | measured(claim_test.verdicts[0]))
         elif claim_test.verdicts:
             lines.append(head)
             for verdict in claim_test.verdicts:
-                part = {"claim": f"{INDENT}{compared(verdict)}"}
-                part["verdict"] = verdict.conclusion
-                lines.append(part | _measured(verdict))
+                name = f"{INDENT}{compared(verdict)}"
+                line = {"claim": name, "verdict": verdict.conclusion}
+                lines.append(line | measured(verdict))
     return Table.of(title, lines)
 
 
-def _measured(verdict: Verdict) -> dict:
-    """A comparison for pages."""
+def measured(verdict: Verdict | None) -> dict:
+    """A comparison for pages; None: empty columns, of a claim with several parts."""
+    if verdict is None:
+        return dict.fromkeys(("metric", DIFFERENCE, "printed", OPEN))
     return {
-        "metric": heading(verdict),
-        f"difference, {PERCENT} interval": difference(verdict),
+        "metric": verdict.comparison.heading,
+        DIFFERENCE: difference(verdict.comparison),
         "printed": printed_difference(verdict),
-        "would decide it": limited(verdict.limit) if verdict.limit else "",
+        OPEN: limited(verdict.limit) if verdict.limit else "",
     }
 
 
@@ -90,16 +92,16 @@ def _not_run(claim_test: ClaimTest) -> dict:
 
 def _numbers(verdict: Verdict) -> dict:
     """A comparison for export."""
-    comparison, decimals = verdict.comparison, _decimals(verdict)
+    comparison, decimals = verdict.comparison, verdict.comparison.decimals
     trainings = dict.fromkeys(count for count in comparison.trainings if count)
     line = {
         "compared": compared(verdict),
-        "metric": heading(verdict),
+        "metric": comparison.heading,
         "of this part": verdict.conclusion,
         "seeds": ", ".join(map(str, trainings)),
         "first": mean(comparison.firsts, decimals),
         "second": mean(comparison.seconds, decimals),
-        "difference": difference(verdict),
+        "difference": difference(comparison),
         "printed": printed_difference(verdict),
         "margin": Number(value=verdict.margin, form=".2g"),
     }
@@ -173,16 +175,12 @@ def compared(verdict: Verdict) -> str:
     return f"{comparison.titles[0]}: {first} above {second}"
 
 
-def heading(verdict: Verdict) -> str:
-    """Of the metric that was compared."""
-    return quantity(verdict.comparison.metric).heading
-
-
-def difference(verdict: Verdict) -> Number:
-    """The measured difference with its interval; a dagger marks one that says nothing
-    of other trainings."""
-    note = DAGGER if verdict.comparison.is_of_these_trainings else ""
-    return signed(verdict.difference, _decimals(verdict), verdict.interval, note)
+def difference(comparison: Comparison) -> Number:
+    """What was measured with its interval; a dagger marks one that says nothing of other
+    trainings."""
+    note = DAGGER if comparison.is_of_these_trainings else ""
+    interval = comparison.interval
+    return signed(comparison.difference, comparison.decimals, interval, note)
 
 
 def level(place: RowEntry) -> Number:
@@ -194,11 +192,7 @@ def level(place: RowEntry) -> Number:
 
 def printed_difference(verdict: Verdict) -> Number | None:
     """What the paper prints for it."""
-    return signed(verdict.printed, _decimals(verdict))
-
-
-def _decimals(verdict: Verdict) -> int:
-    return quantity(verdict.comparison.metric).decimals
+    return signed(verdict.printed, verdict.comparison.decimals)
 
 
 def remark(claim_test: ClaimTest, verdict: Verdict) -> str:

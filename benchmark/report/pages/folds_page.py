@@ -13,9 +13,9 @@ from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.fold_boards import Level, levels, resampled_t
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.pages import filled
-from benchmark.report.pages.claim_tables import INDENT, heading, statement
+from benchmark.report.pages.claim_tables import INDENT, difference, statement
 from benchmark.report.pages.claim_tables import compared as compared_in_short
-from benchmark.report.tables import DAGGER, Number, Table, signed
+from benchmark.report.tables import Number, Table
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import Verdict
 
@@ -174,39 +174,25 @@ def differences_table(
 ) -> Table:
     """A row for each part of a claim; `every` is the board of all folds."""
     count, lines, last = len(every.fold_boards), [], None
-    for difference in differences:
-        name = statement(difference.claim)
-        if len(difference.claim.verdicts) > 1:
-            if difference.claim is not last:
+    for each in differences:
+        name = statement(each.claim)
+        if len(each.claim.verdicts) > 1:
+            if each.claim is not last:
                 lines.append({"claim": name})
-            name = f"{INDENT}{compared_in_short(difference.verdict)}"
-        last = difference.claim
-        decimals = quantity(difference.every.metric).decimals
-        corrected = resampled_t(every, difference.by_fold)
+            name = f"{INDENT}{compared_in_short(each.verdict)}"
+        last = each.claim
+        low, high = resampled_t(every, each.by_fold).interval
         line = {
             "claim": name,
-            "metric": heading(difference.verdict),
-            "official": _difference(difference.official, decimals),
-            f"folds 1 to {count - 1}": _difference(
-                difference.verdict.comparison, decimals
-            ),
-            "verdict on these": difference.verdict.conclusion,
-            f"all {count}": _difference(difference.every, decimals),
-            "resampled t": Number(
-                low=corrected.interval[0],
-                high=corrected.interval[1],
-                form=f"+.{decimals}f",
-            ),
+            "metric": each.every.heading,
+            "official": each.official and difference(each.official),
+            f"folds 1 to {count - 1}": difference(each.verdict.comparison),
+            "verdict on these": each.verdict.conclusion,
+            f"all {count}": difference(each.every),
+            "resampled t": Number(low=low, high=high, form=f"+.{each.every.decimals}f"),
         }
         lines.append(line)
     return Table.of("Differences", lines)
-
-
-def _difference(comparison: Comparison | None, decimals: int) -> Number | None:
-    if comparison is None:
-        return None
-    note = DAGGER if comparison.is_of_these_trainings else ""
-    return signed(comparison.difference, decimals, comparison.interval, note)
 
 
 def shrinkage(differences: Sequence[DifferenceOverFolds]) -> float | None:

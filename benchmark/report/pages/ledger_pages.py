@@ -1,45 +1,45 @@
-"""The pages over all seasons: the ledger of claims, and where methods differ from their
-papers.
-
-Knows no torch.
-"""
+"""The page over all seasons: the ledger of claims. Knows no torch."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.boards import flags
 from benchmark.boards.claim_ledger import LedgerRow, untested_for
 from benchmark.boards.claims_file import (
-    DRAWN,
     ClaimEntry,
     Leader,
     Measured,
     RowEntry,
     SeasonClaims,
-    VerdictEntry,
 )
-from benchmark.boards.grades import (
-    FAILING,
-    MARKS,
-    Grade,
-    PooledPart,
-    part_of,
-    verdicts_alone,
-)
+from benchmark.boards.grades import FAILING, MARKS, Finding, Grade, PooledPart
 from benchmark.core.confidence import PERCENT
-from benchmark.papers.printed_tables import Claim, fidelity, papers
-from benchmark.report.markdown import inside, pipe_table
-from benchmark.report.page_contents import PageContents, SeasonContents
+from benchmark.papers.printed_tables import Claim, papers
 from benchmark.report.pages import filled
-from benchmark.report.pages.claim_tables import INDENT, level, limited
-from benchmark.report.tables import DAGGER, Number, Table, signed
+from benchmark.report.pages.claim_tables import (
+    DIFFERENCE,
+    INDENT,
+    OPEN,
+    difference,
+    level,
+    limited,
+    measured,
+    printed_difference,
+)
+from benchmark.report.tables import Number, Table, signed
 from benchmark.stats.claim_kinds import Conclusion
-from benchmark.stats.verdicts import WORST_FIRST, Limit
+from benchmark.stats.verdicts import (
+    MOST_FOLDS,
+    MOST_SEEDS,
+    WORST_FIRST,
+    Limit,
+    Verdict,
+)
 
 UNDECIDED = Conclusion.UNDECIDED
+BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
-NOWHERE = "on no published page"
 
 
 def ledger_page(
@@ -104,13 +104,12 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     return filled(
         "readme_findings.md.j2",
         findings=of_papers,
-        best=[b for b in fair if not b.is_drawn and b.leader.metric == "rsum"],
+        best=[b for b in fair if not b.data.is_drawn and b.leader.metric == "rsum"],
         numbers=numbers(rows),
         papers=papers(),
         anchor=anchor,
         pooled=pooled_difference,
-        signed=signed,
-        heading=metric_of,
+        printed=printed_difference,
         FAILING=FAILING,
     )
 
@@ -127,7 +126,7 @@ def _headlines(paper: str, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
 
 
 def _is_printed(row: LedgerRow) -> bool:
-    return row.graded.decisive.verdict.printed is not None
+    return row.decisive.printed is not None
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:
@@ -157,13 +156,10 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
         Grade=Grade,
         FAILING=FAILING,
         anchor=anchor,
-        signed=signed,
         pooled=pooled_difference,
         printed=printed_difference,
-        metric_of=metric_of,
         needed=needed,
-        of_place=_of_place,
-        of_drawings=_of_drawings,
+        cells=_cells,
     )
     return text.strip()
 
@@ -176,46 +172,23 @@ def pooled_difference(row: LedgerRow) -> Number | None:
 
 def _pooled_difference(part: PooledPart) -> Number | None:
     """None where no set-up can judge it."""
-    if not part.set_ups:
-        return None
-    verdict = part.verdict
-    note = DAGGER if verdict.comparison.is_of_these_trainings else ""
-    return signed(verdict.difference, part.decimals, verdict.interval, note)
-
-
-def metric_of(row: LedgerRow) -> str:
-    """The heading of the metric of the part that decides."""
-    if row.graded:
-        return row.graded.decisive.verdict.comparison.metric
-    return row.findings[0].compared.metric
-
-
-def printed_difference(row: LedgerRow) -> Number | None:
-    """What the paper prints for the part that decides."""
-    if row.graded:
-        part = row.graded.decisive
-        return signed(part.verdict.printed, part.decimals)
-    compared = row.findings[0].compared
-    return signed(compared.printed, compared.decimals)
+    return difference(part.verdict.comparison) if part.set_ups else None
 
 
 def needed(row: LedgerRow) -> str:
     """What would decide an open claim, or why nothing here can; "" of others."""
     if row.grade == Grade.DRAWINGS:
-        return row.findings[0].needs
+        return needs(row.findings[0].verdicts, row.decisive)
     if row.grade == Grade.OUT_OF_REACH:
         return _lacking(row)
     if row.grade != Grade.UNDECIDED:
         return ""
     if row.graded.contradicting:
         return "set-ups that do not contradict each other"
-    parts = [p for p in row.graded.parts if p.verdict.conclusion == UNDECIDED]
-    decisive = row.graded.decisive
-    if decisive.verdict.difference < 0 and decisive.verdict.limit:
-        parts = [decisive]  # which alone may deny the claim
-    limits = [part.verdict.limit for part in parts]
+    undecided = _undecided([part.verdict for part in row.graded.parts], row.decisive)
+    limits = [verdict.limit for verdict in undecided]
     if None in limits:
-        reasons = [part.verdict.reason for part in parts if not part.verdict.limit]
+        reasons = [verdict.reason for verdict in undecided if not verdict.limit]
         return ", ".join(dict.fromkeys(reasons))
     return limited(Limit(_most(limits, "seeds"), _most(limits, "folds")))
 
@@ -223,8 +196,35 @@ def needed(row: LedgerRow) -> str:
 def _lacking(row: LedgerRow) -> str:
     if row.claim.out_of_reach:
         return row.claim.out_of_reach.removesuffix(".")
-    parts = [part for part in row.graded.parts if part.is_out_of_reach]
-    return ", ".join(dict.fromkeys(part.verdict.reason for part in parts))
+    verdicts = [part.verdict for part in row.graded.parts]
+    reasons = [verdict.reason for verdict in verdicts if verdict.is_out_of_reach]
+    return ", ".join(dict.fromkeys(reasons))
+
+
+def needs(verdicts: Sequence[Verdict], decisive: Verdict) -> str:
+    """What would decide an undecided test, in short: seeds, or else folds, or else what
+    its parts lack."""
+    undecided = _undecided(verdicts, decisive)
+    if not undecided:
+        return ""
+    limits = [verdict.limit or Limit(None, None) for verdict in undecided]
+    seeds, folds = _most(limits, "seeds"), _most(limits, "folds")
+    if seeds:
+        return f"{seeds} more seeds" if seeds > 1 else "1 more seed"
+    if folds:
+        return f"{folds} more folds" if folds > 1 else "1 more fold"
+    remedies = [verdict.remedy for verdict in undecided if verdict.remedy]
+    return ", ".join(dict.fromkeys(remedies)) or BEYOND
+
+
+def _undecided(verdicts: Sequence[Verdict], decisive: Verdict) -> list[Verdict]:
+    """Those that have to be decided: all, or the decisive one where one may deny the
+    claim alone."""
+    undecided = [verdict for verdict in verdicts if verdict.conclusion == UNDECIDED]
+    behind = [verdict for verdict in undecided if verdict.difference < 0]
+    if any(verdict.limit and any(verdict.limit) for verdict in behind):
+        return [decisive]
+    return undecided
 
 
 def _most(limits: Sequence[Limit], what: str) -> int | None:
@@ -233,30 +233,20 @@ def _most(limits: Sequence[Limit], what: str) -> int | None:
     return None if None in numbers else max(numbers)
 
 
-def _of_place(row: LedgerRow, place: str) -> str:
-    """Marks and effects on photographs of one place: each test for itself."""
-    cells = [_cell(row, f) for f in row.photographs if f.place == place]
-    return ", ".join(cells)
-
-
-def _of_drawings(row: LedgerRow) -> str:
-    drawn = [finding for finding in row.findings if finding.is_drawn]
-    return ", ".join(_cell(row, finding) for finding in drawn)
-
-
-def _cell(row: LedgerRow, finding: ClaimEntry) -> str:
-    """The mark and the effect of a test, by the part that decides over all set-ups;
+def _cells(row: LedgerRow, findings: Iterable[Finding]) -> str:
+    """The mark and the effect of each test, by the part that decides over all set-ups;
     and whether parts are missing."""
-    part, conclusion = finding.compared, finding.conclusion
-    if row.graded:
-        decisive = row.graded.decisive
-        part = part_of(finding, decisive.index)
-        if finding.is_drawn:
-            conclusion = part.conclusion if part else UNDECIDED
-        else:
-            conclusion = decisive.alone_in(finding)
-    mark = MARKS[conclusion] + (IN_PART if row.is_in_part(finding) else "")
-    return f"{mark} {signed(part.difference, part.decimals)}" if part else mark
+    cells = []
+    for finding in findings:
+        verdict = row.deciding(finding)
+        cell = MARKS[verdict.conclusion if verdict else UNDECIDED]
+        if finding.is_in_part:
+            cell += IN_PART
+        if verdict:
+            decimals = verdict.comparison.decimals
+            cell += f" {signed(verdict.difference, decimals)}"
+        cells.append(cell)
+    return ", ".join(cells)
 
 
 def anchor(row: LedgerRow) -> str:
@@ -269,7 +259,7 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
     for season in seasons:
         for data in season.datasets:
             for leader in data.leaders:
-                if data.split != DRAWN and leader.task == "retrieval":
+                if leader.task == "retrieval" and not data.is_drawn:
                     boards.setdefault(data.title, []).append(leader)
     lines = []
     for of_dataset in boards.values():
@@ -350,11 +340,6 @@ class BestRow:
     place: RowEntry
 
     @property
-    def is_drawn(self) -> bool:
-        """Whether its images are no photographs."""
-        return self.data.split == DRAWN
-
-    @property
     def alike(self) -> list[RowEntry]:
         """The rows that are not significantly different."""
         return self.leader.like(self.place)
@@ -375,7 +360,7 @@ def best_rows(seasons: Sequence[SeasonClaims]) -> list[BestRow]:
                 for place in leader.places:
                     if place in (leader.best, leader.fair):
                         listed.append(BestRow(season, data, leader, place))
-    return sorted(listed, key=lambda best: (best.is_drawn, -_highest(best.data)))
+    return sorted(listed, key=lambda best: (best.data.is_drawn, -_highest(best.data)))
 
 
 def _highest(data: Measured) -> float:
@@ -411,106 +396,35 @@ def evidence_table(row: LedgerRow) -> Table:
     a claim with several parts a line for each."""
     lines, parts = [], row.graded.parts if row.graded else ()
     for part in parts:
+        verdict = part.verdict
         name = "all set-ups"
         if len(parts) > 1:
-            name += f": {part.verdict.comparison.names}"
-        line = {
-            "test": name,
-            "verdict": part.verdict.conclusion,
-            "metric": part.verdict.comparison.metric,
-            f"difference, {PERCENT} interval": _pooled_difference(part),
-            "printed": signed(part.verdict.printed, part.decimals),
-            "would decide it": limited(part.verdict.limit)
-            if part.verdict.limit
-            else "",
-        }
+            name += f": {verdict.comparison.names}"
+        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
+        line[DIFFERENCE] = _pooled_difference(part)
         lines.append(line)
     for finding in row.findings + row.alike:
-        lines += _finding_lines(row.claim, finding)
+        lines += _finding_lines(finding)
     return Table.of("Tests", lines)
 
 
-def _finding_lines(claim: Claim, finding: ClaimEntry) -> list[dict]:
+def _finding_lines(finding: Finding) -> list[dict]:
     """A finding on photographs has its verdicts for itself, without an adjustment for
     other claims; what would decide it stands beside all set-ups."""
-    conclusions = {part.part: part.conclusion for part in finding.parts}
-    needs = finding.needs
-    if not finding.is_drawn:
-        alone = verdicts_alone(claim, finding)
-        conclusions = {part: alone[part].conclusion for part in alone}
-        needs = ""
-    if len(finding.parts) == 1:
-        (part,) = finding.parts
-        return [_test_line(finding.place, conclusions[part.part], part, needs)]
-    worst = min(conclusions.values(), key=WORST_FIRST.index)
-    lines = [_test_line(finding.place, worst, needs=needs)]
-    for part in finding.parts:
-        names = " over ".join(filter(None, (part.first, part.second)))
-        lines.append(_test_line(f"{INDENT}{names}", conclusions[part.part], part))
+    verdicts, open_by = finding.verdicts, ""
+    if finding.is_drawn:
+        open_by = needs(verdicts, finding.decisive)
+    else:
+        verdicts = list(finding.alone.values())
+    only = verdicts[0] if len(verdicts) == 1 else None
+    conclusions = [verdict.conclusion for verdict in verdicts]
+    worst = min(conclusions, key=WORST_FIRST.index)
+    head = {"test": finding.place, "verdict": worst} | measured(only)
+    lines = [head | {OPEN: open_by}]
+    if only:
+        return lines
+    for verdict in verdicts:
+        name = f"{INDENT}{verdict.comparison.names}"
+        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
+        lines.append(line | {OPEN: None})
     return lines
-
-
-def _test_line(
-    test: str, verdict: str, part: VerdictEntry | None = None, needs: str | None = None
-) -> dict:
-    return {
-        "test": test,
-        "verdict": verdict,
-        "metric": part and part.metric,
-        f"difference, {PERCENT} interval": part and difference(part),
-        "printed": part and signed(part.printed, part.decimals),
-        "would decide it": needs,
-    }
-
-
-def fidelity_page(seasons: Sequence[SeasonContents]) -> str:
-    """reports/fidelity.md: paper, official code and this implementation, topic by
-    topic, and where each table and figure of the papers is."""
-    tables = {}
-    for name, entries in fidelity().items():
-        lines = []
-        for entry in entries:
-            option = f"option {entry.option}" if entry.option else ""
-            line = {
-                "topic": entry.topic,
-                "paper": entry.paper,
-                "official code": entry.code,
-                "ours": entry.ours,
-                "why; option": "; ".join(filter(None, (entry.why, option))),
-            }
-            lines.append(line)
-        tables[name] = Table.of(name, lines)
-    drawn = drawn_table(seasons)
-    return filled("fidelity.md.j2", papers=papers(), tables=tables, drawn=drawn)
-
-
-def drawn_table(seasons: Sequence[SeasonContents]) -> str:
-    """Markdown of every table and figure of the papers, with the pages that show it, or
-    why none does."""
-    pages: dict[str, PageContents] = {}  # by a link to each
-    for season in seasons:
-        for page in season.pages:
-            pages[f"[{season.season}]({season.season}/{page.path})"] = page
-    lines = []
-    for name, paper in papers().items():
-        for number, table in paper.tables.items():
-            links = [link for link, page in pages.items() if page.has(name, number)]
-            place = ", ".join(links) or NOWHERE
-            lines.append([name, f"table {number}", inside(table.title), place])
-        for number, figure in paper.figures.items():
-            several = "s" if ", " in number else ""
-            is_table = "Table" in number
-            what = number.lower() if is_table else f"figure{several} {number}"
-            links = [link for link, page in pages.items() if page.draws(figure.where)]
-            place = inside(figure.lacks) or ", ".join(links) or NOWHERE
-            lines.append([name, what, inside(figure.title), place])
-    heads = ["paper", "number", "title", "where it is here"]
-    return pipe_table(heads, lines, "llll")
-
-
-def difference(compared: VerdictEntry) -> Number:
-    """The measured difference with its interval; a dagger marks one that says nothing
-    of other trainings."""
-    ends = None if compared.low is None else (compared.low, compared.high)
-    note = DAGGER if compared.is_of_these_trainings else ""
-    return signed(compared.difference, compared.decimals, ends, note)
