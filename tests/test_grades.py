@@ -40,12 +40,12 @@ def on_set_up(
     for index, facts in enumerate(parts):
         error = facts.get("error", 1.0)
         doubt = Doubt(images=error**2, interaction=0.0, image_count=10**6, seeds=())
-        given = {key: facts[key] for key in facts.keys() - {"error"}}
+        given = {key: facts[key] for key in facts.keys() - {"error", "noise"}}
         low = facts["difference"] - 1.96 * error
         ends = {"low": low, "high": low + 3.92 * error}
         known = {"doubt": doubt, "part": index, "margin": MARGIN, "printed": PRINTED}
         entries.append(compared(**(known | ends | given)))
-        known = {"images": images, "noise": noise}
+        known = {"images": images, "noise": facts.get("noise", noise)}
         verdicts.append(entries[-1].verdict(KINDS[kind], "the reason", **known))
     return Finding(
         claim=claim(kind, kind),
@@ -242,3 +242,63 @@ def drawn_on_set_up(
     difference = effect + error * rng.normal()
     facts = {"difference": difference, "doubt": doubt}
     return on_set_up(facts, images=images, kind=kind)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("kind", "effects", "wrong"),
+    [
+        ("ordered", (0.0, PRINTED), HOLDING),
+        ("ordered", (MARGIN, MARGIN), FAILING),
+        ("alike", (MARGIN, 0.0), HOLDING),
+        ("alike", (0.0, 0.0), FAILING),
+        ("not_better", (MARGIN, -MARGIN), HOLDING),
+        ("not_better", (0.0, 0.0), FAILING),
+    ],
+)
+def test_few_claims_of_two_parts_on_shared_images_are_graded_wrongly(
+    kind, effects, wrong, count
+):
+    # half of the luck of an image is the same in all set-ups, and in both parts
+    rng, grades = np.random.default_rng(12), []
+    for _ in range(2000):
+        error = float(rng.uniform(MARGIN / 3, MARGIN))
+        findings = drawn_on_shared_images(rng, effects, error, count, kind)
+        (of_claim,) = graded([findings])
+        grades.append(of_claim.grade)
+    assert np.isin(grades, wrong).mean() <= 0.05
+    assert grades.count(Grade.DEPENDS) / len(grades) <= 0.06
+
+
+def drawn_on_shared_images(
+    rng: np.random.Generator,
+    effects: tuple[float, ...],
+    error: float,
+    count: int,
+    kind: str,
+) -> list[Finding]:
+    """Half of the variance is of 200 images, half of trainings, known from 40."""
+    image_count = 200
+    luck = error**2 / 2
+    spread = np.sqrt(luck * image_count)  # of a single image
+    shared_G = rng.normal(size=image_count)
+    findings = []
+    for _ in range(count):
+        parts = []
+        for effect in effects:
+            own_G = rng.normal(size=image_count)
+            luck_G = spread * (shared_G + own_G) / np.sqrt(2)
+            noise_G = (luck_G - luck_G.mean()) / image_count
+            seen = luck * rng.chisquare(40) / 40
+            doubt = Doubt(
+                images=float(noise_G @ noise_G),
+                interaction=0.0,
+                image_count=image_count,
+                seeds=(SeedPart((1,), seen, 0.0, 40, is_own=False),),
+            )
+            training = np.sqrt(luck) * rng.normal()
+            difference = effect + luck_G.mean() + training
+            parts.append({"difference": difference, "doubt": doubt, "noise": noise_G})
+        findings.append(on_set_up(*parts, kind=kind))
+    return findings

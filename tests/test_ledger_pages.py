@@ -1,7 +1,6 @@
 """Tables and sentences of the ledger, from claims.json files made by hand."""
 
 import pytest
-from facts import holds
 from made_ledger import CLAIM, at_level, compared, judged, row_of_first_claim, season
 
 from benchmark.boards.claim_ledger import ledger

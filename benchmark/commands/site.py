@@ -34,6 +34,7 @@ from benchmark.boards.claims_file import (
     RowEntry,
     SeasonClaims,
     read_seasons,
+    rounded,
 )
 from benchmark.boards.comparisons import compare, interval, interval_over_images
 from benchmark.boards.grades import FAILING
@@ -52,7 +53,6 @@ from benchmark.report.pages.ledger_pages import (
     BestRow,
     anchor,
     best_rows,
-    metric_of,
     numbers,
     pooled_difference,
 )
@@ -131,7 +131,7 @@ def write_front(
     for row in found:
         links.setdefault((row["season"], row["title"]), row["href"])
     best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
-    best = [each for each in best if not each.is_drawn] or best
+    best = [each for each in best if not each.data.is_drawn] or best
     front = Environment(autoescape=True).from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
@@ -202,8 +202,8 @@ def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
             "title": row.claim.statement,
             "grade": row.grade,
             "failing": row.grade in FAILING,
-            "effect": f"{metric_of(row)} {effect}" if effect else "",
-            "why": [f"{each.place}: {each.reason}" for each in row.photographs],
+            "effect": f"{row.decisive.comparison.heading} {effect}" if effect else "",
+            "why": [f"{each.place}: {each.entry.reason}" for each in row.photographs],
             "note": row.claim.note,
             "href": f"#{anchor(row)}",
         }
@@ -401,7 +401,7 @@ def row_data(
         ends = interval(board, row, metric)
         of_images = ends or interval_over_images(board, row, metric)
         if of_images:
-            intervals[metric] = [*map(brief, of_images), ends is None]
+            intervals[metric] = [*map(rounded, of_images), ends is None]
     return {
         "preset": row.preset,
         "title": row.title,
@@ -442,12 +442,8 @@ def difference(board: Board, first: Row, second: Row, metric: str) -> list | Non
         return None
     sign = -1 if METRICS[metric].less_is_better else 1
     low, high = sorted(sign * end for end in comparison.interval)
-    told = map(brief, (sign * comparison.difference, low, high))
+    told = map(rounded, (sign * comparison.difference, low, high))
     return [*told, comparison.is_of_these_trainings]
-
-
-def brief(value: float) -> float:
-    return float(f"{value:.{claim_entries.DIGITS}g}")
 
 
 def cell_data(outcome: Outcome) -> dict:
