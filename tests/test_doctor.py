@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.__main__ import main
-from benchmark.commands import doctor
+from benchmark.commands import doctor, estimates
 from benchmark.commands.doctor import Disk
+from benchmark.commands.estimates import Estimate
 from benchmark.features import weight_files
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import DatasetSettings, Season
@@ -132,8 +133,17 @@ def test_too_little_disk_is_a_failure_with_both_numbers(folder, monkeypatch, cap
     monkeypatch.setattr(doctor, "disk_of", lambda params: short)
     capsys.readouterr()
     assert main(["doctor"]) == 2
-    told = capsys.readouterr().err
-    assert "199.9" in told and "61.9" in told
+    told = capsys.readouterr()
+    assert "MISSING: about 199.9 GiB" in told.out
+    assert "199.9" in told.err and "61.9" in told.err
+
+
+def test_hours_are_told_before_what_is_missing(folder, monkeypatch, capsys):
+    enter_pretrained()
+    monkeypatch.setattr(estimates, "estimate", lambda params: Estimate([], []))
+    assert main(["doctor", "--estimate"]) == 2
+    told = capsys.readouterr()
+    assert "in all         0.00 hours" in told.out and "missing" in told.err
 
 
 def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):

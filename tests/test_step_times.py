@@ -69,7 +69,7 @@ def test_every_form_of_data_has_its_times(kind):
 def test_what_fits_the_time_is_timed_whole(monkeypatch):
     sizes = run_with_clock(monkeypatch, lambda rows: 0.001 * rows, 100, share=9.0)
     assert sizes.pop("seconds") == pytest.approx(0.1)
-    assert sizes["rows"] == [2, 2, 8, 32, *5 * [100]]
+    assert sizes["rows"] == [2, 2, 4, 16, 64, *5 * [100]]
 
 
 def test_what_does_not_fit_is_told_from_fewer_rows(monkeypatch):

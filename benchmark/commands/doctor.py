@@ -78,7 +78,7 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"packages       {', '.join(packages)}")
     print(f"season         {params.season}: {costs(params)}")
     disk = disk_of(params)
-    print(f"disk           {disk}")
+    print(f"disk           {Finding(str(disk), disk.is_short)}")
     findings = told_once(findings_of(params))
     for name, finding in findings.items():
         print(f"{name:14} {finding}")
