@@ -125,7 +125,8 @@ def test_ranks_that_were_kept_under_a_layer_count_before_first_answers(board):
         [np.arange(count) + query for query, count in enumerate(counts)]
     )
     kept = results.Scores(
-        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): Ranks(places, counts)}
+        ranks=dict(outcome.scores.ranks)
+        | {RankKey("t2i", "friends"): Ranks(places, counts)}
     )
     found = replace(outcome, of_layer=kept).by(layer, "friends")
     assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
@@ -135,7 +136,7 @@ def test_ranks_that_were_kept_under_a_layer_count_before_first_answers(board):
     # Those of other judgements do not count.
     other = Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
     kept = results.Scores(
-        ranks=outcome.scores.ranks | {RankKey("t2i", "friends"): other}
+        ranks=dict(outcome.scores.ranks) | {RankKey("t2i", "friends"): other}
     )
     again = replace(outcome, of_layer=kept).by(layer, "friends").record.metrics
     assert again == outcome.by(layer, "friends").record.metrics

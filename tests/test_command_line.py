@@ -54,7 +54,7 @@ def ran(words: list[str], path: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     "missing, advice",
     [
-        ("pandas", "activate the environment"),
+        ("yaml", "activate the environment"),
         ("networkx", "pip install 'rematch-benchmark[run]'"),
     ],
 )

@@ -66,7 +66,7 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(
     cells = {key: cell for key, cell in season.cells.items() if cell.seed == 0}
     fusions = {key: cell for key, cell in season.fusions.items() if cell.seed == 0}
     once = season.model_copy(update={"cells": cells, "fusions": fusions})
-    monkeypatch.setattr(compare, "read_params", lambda name: once)
+    monkeypatch.setattr(compare, "read_declaration", lambda name: once)
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "]," in told and "1 seed" in told
