@@ -87,6 +87,7 @@ def test_sizes_of_data_that_was_never_here_are_those_of_its_card(tmp_path, monke
     params = season({"flickr30k": {"image": {"network": "vgg19"}}}, ["scan_t2i_avg"])
     counts = estimates.counts_of(params, "flickr30k")
     assert counts.captions["train"] == 5 * counts.images["train"] > 100_000
+    Path("params.yaml").touch()  # a project, without the card of the dataset
     own = season({"shapes": {"image": {"network": "drawn_cnn"}}}, ["scan_t2i_avg"])
     with pytest.raises(UserError, match="prepare"):
         estimates.plan_of(own, next(iter(own.cells.values())), {})

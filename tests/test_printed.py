@@ -35,7 +35,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capsys):
+def printed_lines(tmp_path, monkeypatch, capsys):
     """The lines that the verb prints, in a project without a report unless there is
     one."""
     if not Path("reports/try").exists():

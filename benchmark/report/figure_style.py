@@ -104,8 +104,10 @@ def save(figure: Figure, stem: Path) -> Path:
     addresses.
     """
     with drawing():
-        figure.get_layout_engine().execute(figure)
-        figure.set_layout_engine(None)
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         for axes in figure.axes:
             axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
         drawn = BytesIO()

@@ -178,7 +178,8 @@ def _compared(is_asked_Q: np.ndarray, is_reached_Q: np.ndarray) -> np.ndarray:
     """The queries whose scores are compared one by one: those that a score of the tile
     reaches, if they are few; a copy of the scores of many costs more than it saves."""
     some = is_asked_Q & is_reached_Q
-    return some if some.mean() < FEW else is_asked_Q
+    are_few = np.count_nonzero(some) < FEW * len(some)
+    return some if are_few else is_asked_Q
 
 
 def _rows(scores_QG: np.ndarray, is_kept_Q: np.ndarray) -> np.ndarray:
