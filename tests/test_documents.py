@@ -113,8 +113,8 @@ def test_packages_are_described_as_they_are_tested():
 
 
 def test_a_release_is_published_without_a_kept_secret():
-    """The job that may speak for the project to the package index runs nothing of it:
-    it is handed the wheel of another job, whose name has the version of the tag."""
+    # the job that may speak for the project to the package index runs nothing of it: it
+    # is handed the wheel of another job, whose name has the version of the tag
     text = text_of(".github/workflows/release.yml")
     workflow = yaml.safe_load(text)
     build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
@@ -129,8 +129,8 @@ def test_a_release_is_published_without_a_kept_secret():
 
 
 def test_uv_installs_what_pip_does():
-    """One variable of the Makefile chooses between them, as the README and the workflow
-    set it: the extra and the locked versions are the same."""
+    # one variable of the Makefile chooses between them, as the README and the workflow
+    # set it: the extra and the locked versions are the same
     chosen = "uv pip install --python .venv"
     assert f"INSTALL='{chosen}'" in text_of("README.md")
     workflow = yaml.safe_load(text_of(".github/workflows/ci.yml"))
@@ -238,7 +238,7 @@ def test_every_mark_of_the_ledger_is_explained():
 
 
 def test_the_example_of_an_undecided_claim_is_one():
-    """That to which the README links, beside the page that explains how to read it."""
+    # that to which the README links, beside the page that explains how to read it
     row = next(
         line for line in text_of("README.md").splitlines() if "undecided.md" in line
     )

@@ -103,7 +103,7 @@ SEEDS = {"is_blocked": True, "remedy": "3 seeds"}
     ],
 )
 def test_all_undecided_parts_have_to_be_decided(parts, words):
-    """But one that may deny the claim alone comes first; it is the decisive one."""
+    # but one that may deny the claim alone comes first; it is the decisive one
     undecided = {"conclusion": Conclusion.UNDECIDED}
     entries = [compared(**(undecided | part)) for part in parts]
     verdicts = [entry.verdict(ORDERED, "the reason") for entry in entries]

@@ -87,8 +87,8 @@ def test_a_digest_ignores_layout_and_not_what_strings_hold():
 
 
 def test_the_process_of_a_cell_imports_no_other_method_file():
-    """What an import changes in torch would reach whatever is computed in the same
-    process."""
+    # what an import changes in torch would reach whatever is computed in the same
+    # process
     Path("own/loud.py").write_text(
         Path("own/mine.py").read_text() + "\nprint(end='loud')"
     )

@@ -270,7 +270,7 @@ class Dot(torch.nn.Module):
 
 
 class Centred(Dot):
-    """Depends on which regions are scored together."""
+    # depends on which regions are scored together
 
     def similarity(self, images, captions):
         return (images[0] - images[0].mean(0)) @ captions[0].T

@@ -287,8 +287,8 @@ class TestAdjustment:
         assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
 
     def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
-        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
-        cases."""
+        # two pairs that share a preset: p of the claim is at most 0.05 in 5% of the
+        # cases
         rng, runs = np.random.default_rng(0), 4000
         drawn = rng.normal(size=(runs, 3)) / 2**0.5
         told = 0
