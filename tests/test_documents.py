@@ -23,8 +23,10 @@ from report_readers import parsed, seen_in_line
 
 from benchmark.__main__ import _module
 from benchmark.boards import flags
+from benchmark.boards.claims_file import read_seasons
 from benchmark.boards.grades import Grade
-from benchmark.papers.printed_tables import title_of
+from benchmark.papers.printed_tables import OWN, papers, title_of
+from benchmark.stats.claim_kinds import Conclusion
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -235,6 +237,21 @@ def test_every_mark_of_the_ledger_is_explained():
     )
     told = re.findall(r"^\| (\S) \| (.+?) \| .{10,} \|$", table, re.MULTILINE)
     assert told == [(grade.mark, grade) for grade in Grade if grade.mark]
+
+
+def test_what_stands_beside_the_instance_loss_is_what_a_season_found():
+    claims = papers()["instance_loss"].claims
+    (qualified,) = (claim for claim in claims if claim.but)
+    assert qualified.but == "VSE's loss beats both here"
+    (season,) = read_seasons(ROOT / "reports", "flickr8k")
+    beaten = set()
+    for finding in season.datasets[0].claims:
+        if finding.paper == OWN and finding.conclusion == Conclusion.HOLDS:
+            (part,) = finding.parts
+            if part.first == "Crossed: dual-path's CNNs, VSE's loss":
+                beaten.add(part.second)
+    sides = qualified.parts[0].presets
+    assert beaten == {title_of(preset) for preset in sides}
 
 
 def test_the_example_of_an_undecided_claim_is_one():

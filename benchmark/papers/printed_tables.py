@@ -262,6 +262,8 @@ class Claim(Strict):
     out_of_reach: str = ""  # why no test here can decide it
     settings: dict[str, str | float] = {}  # options without which it is another claim
     weights: str = ""  # trained ones that others cannot stand in for
+    # half a sentence beside the grade of one that holds, on first screens
+    but: str = ""
     note: str = ""
 
     @model_validator(mode="before")

@@ -13,7 +13,14 @@ from benchmark.boards.claims_file import (
     RowEntry,
     SeasonClaims,
 )
-from benchmark.boards.grades import FAILING, MARKS, Finding, Grade, PooledPart
+from benchmark.boards.grades import (
+    FAILING,
+    HOLDING,
+    MARKS,
+    Finding,
+    Grade,
+    PooledPart,
+)
 from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, papers
 from benchmark.report.pages import filled
@@ -111,6 +118,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         pooled=pooled_difference,
         printed=printed_difference,
         FAILING=FAILING,
+        HOLDING=HOLDING,
     )
 
 
@@ -155,6 +163,7 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
         places=places,
         Grade=Grade,
         FAILING=FAILING,
+        HOLDING=HOLDING,
         anchor=anchor,
         pooled=pooled_difference,
         printed=printed_difference,
