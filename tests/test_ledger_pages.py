@@ -100,6 +100,7 @@ SEEDS = {"is_blocked": True, "remedy": "3 seeds"}
         ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
         ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
         ([{"conclusion": Conclusion.HOLDS}], ""),
+        ([{"seeds": 2}, {"conclusion": Conclusion.NOT_BETTER}], ""),
     ],
 )
 def test_all_undecided_parts_have_to_be_decided(parts, words):

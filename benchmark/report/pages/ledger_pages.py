@@ -35,7 +35,7 @@ from benchmark.report.pages.claim_tables import (
     printed_difference,
 )
 from benchmark.report.tables import Number, Table, signed
-from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.claim_kinds import FAILED, Conclusion
 from benchmark.stats.verdicts import (
     MOST_FOLDS,
     MOST_SEEDS,
@@ -212,9 +212,9 @@ def _lacking(row: LedgerRow) -> str:
 
 def needs(verdicts: Sequence[Verdict], decisive: Verdict) -> str:
     """What would decide an undecided test, in short: seeds, or else folds, or else what
-    its parts lack."""
+    its parts lack. Nothing where a part denies the claim."""
     undecided = _undecided(verdicts, decisive)
-    if not undecided:
+    if decisive.conclusion in FAILED or not undecided:
         return ""
     limits = [verdict.limit or Limit(None, None) for verdict in undecided]
     seeds, folds = _most(limits, "seeds"), _most(limits, "folds")
