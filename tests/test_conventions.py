@@ -194,3 +194,17 @@ def test_many_queries_at_the_last_rank_may_not_have_been_found():
     assert conventions.heap_at_end(result("a", ranks, Kind.RANKS)) is None
     assert conventions.heap_at_end(result("a", ranks % 7, Kind.RANKS)) is None
     assert conventions.heap_at_end(result("a", 0 * ranks, Kind.RANKS)) is None
+
+
+def test_positions_of_which_most_are_zeros_are_refused_until_an_option_decides():
+    rng = np.random.default_rng(5)
+    sides = []
+    for name in ("a", "b"):
+        positions = rng.geometric(0.3, 150)
+        positions[(positions > 10) | (rng.random(150) < 0.5)] = 0
+        positions[0] = 10
+        facts = {"kind": Kind.RANKS, "is_first_rank_open": True}
+        sides.append(result(name, positions, **facts))
+    with refused("a, b: rank", "ranks from 0", "beyond 10", "--first-rank 1"):
+        conventions.check(*sides)
+    conventions.check(sides[0], replace(sides[1], is_first_rank_open=False))

@@ -11,6 +11,7 @@ from benchmark.data import results
 from benchmark.data.rank_keys import I2T, T2I
 from benchmark.data.results import ARCHIVES, RANKS, RESULTS, Scores
 from benchmark.scoring.rank_conventions import (
+    end_together,
     largest_may_mean_lost,
     list_with_rare_zeros,
     list_without_first,
@@ -155,3 +156,12 @@ def test_zeros_that_are_rarer_than_ones_are_found_in_one_list_of_several():
     rare = np.repeat([0, 1, 2], [10, 40, 10])
     assert list_with_rare_zeros([honest, rare]) is rare
     assert list_with_rare_zeros([honest]) is None
+
+
+def test_lists_that_end_together_at_a_usual_depth_are_found():
+    lists = [np.array([0, 0, 0, 3, 10]), np.array([0, 1, 10, 10])]
+    assert end_together(lists)
+    assert not end_together(lists[:1])  # of one alone it is chance
+    assert not end_together([*lists, np.array([0, 2, 9])])
+    assert not end_together([ranks - 1 for ranks in lists])  # no rank 0
+    assert not end_together([np.minimum(ranks, 9) for ranks in lists])

@@ -9,9 +9,15 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from benchmark.commands.result_files import SAME, Kind, Result, respelled
+from benchmark.commands.result_files import (
+    SAME,
+    ZERO_FOR_NOTHING,
+    Kind,
+    Result,
+    respelled,
+)
 from benchmark.core.errors import UserError
-from benchmark.scoring.rank_conventions import largest_may_mean_lost
+from benchmark.scoring.rank_conventions import end_together, largest_may_mean_lost
 
 FAR = 10  # a value beyond which the scale is not that of values within 1
 OPPOSITE = -0.4  # rank correlation below which one side seems to be a loss
@@ -38,6 +44,8 @@ def check(first: Result, second: Result) -> None:
     if kind is None:
         raise _unlike_kinds(first, second)
     _check_facts(first, second)
+    if first.is_first_rank_open and second.is_first_rank_open:
+        _check_ends(first, second)
     is_scaled = first.is_scaled or second.is_scaled
     if kind == Kind.VALUES and not is_scaled:
         _check_scale(first, second)
@@ -184,6 +192,23 @@ def _queries_beyond(result: Result, other: Result) -> list:
     """The queries of a result that the other one lacks, in one of its directions."""
     index = result.facts.index.difference(other.facts.index)
     return list(index.unique("query"))
+
+
+def _check_ends(first: Result, second: Result) -> None:
+    """Raise UserError where all ranks of both sides end at one usual depth, as positions
+    from 1 do beside zeros for what was not found."""
+    lists = []
+    for result in (first, second):
+        for _, ranks in result.table.stack().groupby(level=["direction", "seed"]):
+            lists.append(ranks.to_numpy())
+    if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
+        evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
+        raise UserError(
+            f"{_names(first, second)}: rank",
+            expected="ranks from 0 of all queries",
+            found=evidence,
+            do=ZERO_FOR_NOTHING,
+        )
 
 
 def _check_scale(first: Result, second: Result) -> None:

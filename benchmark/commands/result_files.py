@@ -36,6 +36,10 @@ COLUMNS += ("metric",)
 KEY = ["direction", "query"]
 VALUE, RANK = "value", "rank"
 CORRECT = "correct the file"
+ZERO_FOR_NOTHING = (
+    "if they count from 1 and 0 means 'not found', leave these empty and add "
+    "--first-rank 1; else add --first-rank 0"
+)
 BOOLEANS = {"true": "1", "false": "0"}
 
 ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
@@ -87,6 +91,7 @@ class Result:
     depth: int  # ranks below it are known, where something was not found; 0: not known
     notes: list[str] = field(default_factory=list)  # left out, or taken for granted
     is_scaled: bool = False  # an option says on which scale the values are
+    is_first_rank_open: bool = False  # nothing says where the ranks of a table begin
     items: frozenset[str] = frozenset()  # of a run: all that it lists
     lists_all: bool = False  # every query has every item
 
@@ -320,6 +325,7 @@ def result_of(
         depth=depth,
         notes=notes,
         is_scaled=reading.scale is not None,
+        is_first_rank_open=is_ranks and reading.first_rank is None and not depth,
     )
 
 
@@ -459,6 +465,5 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
 
 
 def _zero_for_nothing(name: str, evidence: str) -> UserError:
-    advice = "if they count from 1 and 0 means 'not found', leave these empty and add "
-    advice += "--first-rank 1; else add --first-rank 0"
-    return UserError(f"{name}: rank", "ranks from 0 of all queries", evidence, advice)
+    expected = "ranks from 0 of all queries"
+    return UserError(f"{name}: rank", expected, evidence, ZERO_FOR_NOTHING)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import special
 
 USUAL_DEPTHS = (5, 10, 15, 20, 25, 30, 50, 100, 200, 500, 1000)  # of lists
+ENDS = {*USUAL_DEPTHS}
 DEVIATIONS = 3  # standard ones, that no honest count differs by
 ONES = 5  # ranks of 1 from which a table without a rank 0 seems to count from 1
 RARE = 0.005  # p below which 0 is rarer than 1; failed trainings have 0.006
@@ -82,6 +83,15 @@ def zero_may_mean_lost(
     depths = {int(ranks_Q.max()) for ranks_Q in lists}
     zeros, ones = np.count_nonzero(together == 0), np.count_nonzero(together == 1)
     return len(depths) == 1 and (ones > zeros or max(depths) in USUAL_DEPTHS)
+
+
+def end_together(lists: Sequence[np.ndarray]) -> bool:
+    """Whether two lists or more have a rank 0 each, and the same largest rank, which is
+    a usual depth: whole rankings end where chance has it, and lists from 0 one rank
+    before their depth."""
+    depths = {int(ranks_Q.max()) for ranks_Q in lists}
+    have_first = all((ranks_Q == 0).any() for ranks_Q in lists)
+    return len(lists) > 1 and have_first and len(depths) == 1 and depths <= ENDS
 
 
 def largest_may_mean_lost(ranks_Q: np.ndarray) -> bool:
