@@ -45,16 +45,15 @@ def main(arguments: argparse.Namespace) -> None:
             do="name another one",
         )
     if arguments.out and arguments.out.suffix != ".parquet":
-        advice = f"name it {arguments.out.stem}.parquet"
-        raise UserError("--out", "a .parquet file", arguments.out.name, advice)
-    season = read_boards(read_declaration(arguments.season))
-    boards = {board.dataset: board for board in season}
-    both = [board for board in boards.values() if all(map(board.row, names))]
-    if arguments.dataset is None and len(both) != 1 < len(boards):
-        found = f"{len(both)} of {', '.join(boards)}"
-        raise UserError("--dataset", "one where both were run", found, "name it")
-    dataset = arguments.dataset or (both or list(boards.values()))[0].dataset
-    board = entry(boards, dataset, "dataset")
+        raise UserError(
+            "--out",
+            expected="a .parquet file",
+            found=arguments.out.name,
+            do=f"name it {arguments.out.stem}.parquet",
+        )
+    boards = read_boards(read_declaration(arguments.season))
+    board = chosen_board(boards, names, arguments.dataset)
+    dataset = board.dataset
     rows = {row.preset: row for row in board.rows}
     first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")

@@ -1,5 +1,5 @@
-"""What a season costs on this machine, from a minute of timing: hours by preset, and of
-the encodings.
+"""What a season costs on this machine, from a minute or two of timing: hours by preset,
+and of the encodings.
 
 Each kind of cell is timed once: its method, with the options that change what a step
 computes, on data of the season's sizes. Where the minute is too short for all of them,

@@ -157,7 +157,7 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
     """A table with a value or a rank for each query, in the direction of the metric.
     Raises UserError for what cannot be read, or can be read in two ways."""
     files, preset = parts_of(name)
-    ending = Path(files[0]).suffix
+    ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
         table = pd.concat(_tables(files))
         rows = _rows_of_text(name, table, preset)
@@ -169,7 +169,7 @@ def read_datasets(
 ) -> dict[str, Result]:
     """The same of a table with a column dataset: a result for each of them."""
     files, preset = parts_of(name)
-    ending = Path(files[0]).suffix
+    ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
         table = pd.concat(_tables(files))
     if DATASET not in table:

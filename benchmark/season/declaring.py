@@ -207,17 +207,18 @@ class SeasonNames:
             advice = "correct `presets`, `seeds` or `seeds_of`"
             if fold_of(dataset):
                 advice = "correct `fold_presets`"
-            raise UserError(where, expected, "no such cell", advice)
+            raise UserError(where, expected=expected, found="no such cell", do=advice)
 
     def check_key(self, cell: Declared, known: Collection[str]) -> None:
         """Raises UserError where names that have hyphens, as keys do, make two keys
         equal."""
         if cell.key in known:
-            where = f"season {self.name}: {cell.preset} on {cell.dataset}"
-            expected = "names that give each cell a key of its own"
-            found = f"{cell.key}, which another cell has, too"
-            advice = "rename one of them, without a hyphen"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                f"season {self.name}: {cell.preset} on {cell.dataset}",
+                expected="names that give each cell a key of its own",
+                found=f"{cell.key}, which another cell has, too",
+                do="rename one of them, without a hyphen",
+            )
 
 
 def _with_needs(presets: list[str], known: Known) -> list[str]:
@@ -236,8 +237,12 @@ def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:
     for dataset, settings in season.datasets.items():
         where = f"season {name}: datasets.{dataset}"
         if is_reserved(dataset):
-            expected = "a name that does not end as those of folds, in _fold1 or _folds"
-            raise UserError(where, expected, "one that does", "rename the dataset")
+            raise UserError(
+                where,
+                expected="a name that does not end as those of folds, in _fold1 or _folds",
+                found="one that does",
+                do="rename the dataset",
+            )
         of_fold = settings.model_copy(update={"reader": settings.reader or dataset})
         for fold in folds_of(dataset, settings.folds or 0):
             by_fold[checked_name(fold.name, where)] = of_fold
@@ -266,15 +271,20 @@ def _check_names(
             expected = "a known name"
             if len(named.valid) <= MOST_LISTED:
                 expected = f"one of {', '.join(sorted(named.valid))}"
-            where = f"season {season_name}: {named.where}"
-            found = suggested(named.word, named.valid)
-            advice = "correct the season file; see: rematch list presets"
-            raise UserError(where, expected, found, advice)
+            raise UserError(
+                f"season {season_name}: {named.where}",
+                expected=expected,
+                found=suggested(named.word, named.valid),
+                do="correct the season file; see: rematch list presets",
+            )
     taken = rows.intersection(season.presets)
     if taken:
-        where = f"season {season_name}: preset {min(taken)}"
-        expected = "a name that no external row has"
-        raise UserError(where, expected, "one", "rename the preset")
+        raise UserError(
+            f"season {season_name}: preset {min(taken)}",
+            expected="a name that no external row has",
+            found="one",
+            do="rename the preset",
+        )
 
 
 def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:

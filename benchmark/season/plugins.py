@@ -45,10 +45,14 @@ def method_of(name: str) -> ModuleType:
     who wrote it to correct, and its last line that the error came through is named."""
     file = method_file(name)
     if not (name.endswith(".py") and file.is_file()):
-        if name not in methods.names():
-            expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
-            found = f"unknown method {suggested(name, methods.names())}"
-            raise UserError(f"method {name!r}", expected, found, "correct its name")
+        known = methods.names()
+        if name not in known:
+            raise UserError(
+                f"method {name!r}",
+                expected=f"one of {', '.join(known)}, or the path of a .py file",
+                found=f"unknown method {suggested(name, known)}",
+                do="correct its name",
+            )
         return methods.load(name)
     try:
         module = methods.load(str(file))
