@@ -110,6 +110,10 @@ def _finite_rows(given: ArrayLike, name: str) -> np.ndarray:
     if rows.ndim != 2 or rows.dtype.kind not in "fiu" or not rows.size:
         found = f"{rows.dtype} of shape {rows.shape}"
         raise UserError(name, "numbers (rows, F)", found, "give such an array")
+    if rows.dtype.kind == "u":
+        found = f"{rows.dtype}: packed bits, or numbers that were rounded?"
+        advice = "unpack them, or make floating-point numbers of them"
+        raise UserError(name, "floating-point numbers (rows, F)", found, advice)
     if rows.dtype.kind != "f" or rows.dtype.itemsize < 4:
         rows = rows.astype(np.float32)
     if not np.isfinite(rows).all():

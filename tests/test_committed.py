@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.contracts import HOME
-from benchmark.data.committed import PROJECT, committed
+from benchmark.data.committed import committed
 
 RECORDS = Path("results/flickr8k/flickr8k/records.json")
 
@@ -20,8 +20,10 @@ def test_an_empty_folder_has_those_of_the_package():
     assert committed(RECORDS).is_file()
 
 
-def test_a_project_has_its_own_alone():
-    PROJECT.write_text("season: demo\n")
+@pytest.mark.parametrize("part", ["params.yaml", "seasons/flickr8k/season.yaml"])
+def test_a_project_has_its_own_alone(part):
+    Path(part).parent.mkdir(parents=True, exist_ok=True)
+    Path(part).touch()
     assert committed(RECORDS) == RECORDS
 
 

@@ -60,6 +60,8 @@ def test_what_does_not_fit_is_refused():
         (("--images", "b.npz", "--captions", "a.npz"), "--images", "first", "a.npz"),
         ((*pair, "--correct", "dual_softmax", "--beta", 1), "--correct", "", "token"),
         ((*pair, "--numbers", "bits"), "--numbers", "", "token"),
+        (("--images", "a.npz", "--captions", "a.npz"), "--images", "", "twice"),
+        (("--images", "a.npz", "--captions", "no.npz"), "no.npz", "a file", "nothing"),
     ):
         check(refused_score(*words), where, expected, found)
     assert not Path("results/try/open/external").exists()

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from report_seasons import enter_played_season
 
 import rematch
@@ -314,3 +315,14 @@ def test_the_leaderboard_of_a_season(tmp_path_factory, tmp_path, monkeypatch):
     assert list(ranked["rsum"]) == pytest.approx(means)
     with pytest.raises(rematch.UserError):
         rematch.leaderboard(params.season, "no_such_dataset")
+
+
+def test_packed_bits_are_no_coordinates():
+    packed = np.random.default_rng(0).integers(0, 256, (4, 8), np.uint8)
+    with refused("images", "floating-point", "packed bits"):
+        rematch.score(packed, packed, np.arange(4))
+
+
+def test_presets_of_two_seasons_are_not_compared():
+    with refused("cyclematch", "one season", "of two"):
+        rematch.judge("flickr8k:vse", "flickr8k_strong:cyclematch")

@@ -86,3 +86,12 @@ def test_items_are_chosen_with_their_tokens():
         assert np.array_equal(found, images[item])
     means = [image.mean(0) for image in images]
     np.testing.assert_allclose(matrices.means, means, rtol=1e-5, atol=1e-6)
+
+
+def test_captions_of_the_same_tokens_in_another_order_tie():
+    rng = np.random.default_rng(4)
+    images, _ = tokens()
+    caption = rng.normal(size=(30, SIZE)).astype(np.float32)
+    captions = [rng.permutation(caption) for _ in range(2 * IMAGES)]
+    scores = whole(max_sim_stream(stored(images), stored(captions)))
+    assert (scores == scores[:, :1]).all()

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from benchmark.commands.external_embeddings import PAIR, ROLES, refuse_swapped
 from benchmark.commands.external_scores import (
     SPLIT,
@@ -11,6 +13,7 @@ from benchmark.commands.external_scores import (
     names_of,
     notes_on_equal_captions,
 )
+from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 from benchmark.features.embedding_files import places
@@ -30,11 +33,16 @@ def of_tokens(
 ) -> External:
     """Judge token matrices by MaxSim. `is_row` as in `of_retrieval`. Raises UserError
     for files that do not fit the test split or each other."""
+    expected = "token matrices of images and of captions"
     for path in (images, captions):
+        if not files.is_file(path):
+            raise UserError(path, "a file", "nothing", "correct the path")
         if not are_tokens(path):
-            expected = "token matrices of images and of captions"
             raise UserError(PAIR, expected, f"other rows in {path}", SAVE)
     stored = [read_tokens(images), read_tokens(captions)]
+    if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
+        advice = f"name the file of the captions, not {captions}"
+        raise UserError(PAIR, expected, "the same numbers twice", advice)
     names, repeats = names_of(data), data.split(SPLIT).image_of_caption
     refuse_swapped([each.rows for each in stored], names)
     matrices = []

@@ -104,9 +104,14 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         if side not in METRICS:
             found = suggested(side, METRICS)
             raise UserError("--metric", "a metric", found, "correct it")
-    comparison = None
-    if board is other_board:
-        comparison = of_boards.compare(board, row, against, metric)
+    if board is not other_board:
+        raise UserError(
+            ", ".join(names),
+            expected="presets of one season, on one dataset",
+            found=f"{board.title} and {other_board.title}, of two",
+            do="choose presets of one season, or judge tables: rematch export --queries",
+        )
+    comparison = of_boards.compare(board, row, against, metric)
     if comparison is None:
         expected = f"{metric} of both on one dataset"
         advice = "choose other presets, or another metric"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from benchmark.contracts import HOME
 
-PROJECT = Path("params.yaml")  # which names the active season, in the working folder
+# what a project has in its folder: the name of its active season, or seasons
+PROJECT = (Path("params.yaml"), Path("seasons"))
 
 
 def committed(path: Path) -> Path:
     """A path of what git keeps, to be read: in the working folder or, where that is no
     project's and does not have it, in the package."""
-    is_here = path.exists() or PROJECT.is_file()
-    return path if is_here else HOME / path
+    is_project = any(part.exists() for part in PROJECT)
+    return path if path.exists() or is_project else HOME / path

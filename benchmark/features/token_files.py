@@ -51,10 +51,12 @@ def read_tokens(path: Path) -> StoredTokens:
     tokens, lengths = arrays.pop(TOKENS), arrays.pop(LENGTHS)
     if tokens.ndim != 2 or tokens.dtype.kind != "f" or not tokens.size:
         found = f"{tokens.dtype} {tokens.shape}"
-        raise UserError(f"{path}: {TOKENS}", "numbers (T, F)", found, SAVE)
+        raise UserError(
+            f"{path}: {TOKENS}", "floating-point numbers (T, F)", found, SAVE
+        )
     is_count = lengths.ndim == 1 and lengths.dtype.kind in "iu"
     if not is_count or not (lengths >= 1).all() or lengths.sum() != len(tokens):
-        expected = f"1 or more of each item, {len(tokens)} in all"
+        expected = f"whole numbers, 1 or more, {len(tokens)} in all"
         found = f"{lengths.dtype} {lengths.shape}"
         if is_count and lengths.size:
             found = f"{lengths.min()} or more, {lengths.sum()} in all"

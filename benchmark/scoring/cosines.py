@@ -14,6 +14,7 @@ from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.ranking import spans
 from benchmark.scoring.score_stream import ScoreStream
 
+DIGITS = 40  # of a cosine; the last of 52 differ by the order of the sum
 ROWS_AT_ONCE = 4096  # of embeddings in double precision
 # Rows of a product are a multiple of it: the last ones of others have kernels of their
 # own, which may add in another order.
@@ -30,8 +31,8 @@ def cosine_stream(
 
 class Cosines:
     """Cosines of unit vectors (I, F) and (C, F), each pair by itself: summed in double
-    precision and rounded to that of the vectors, so that equal cosines are equal
-    wherever their rows stand. Equal vectors stand side by side."""
+    precision and rounded, so that equal cosines are equal wherever their rows stand.
+    Equal vectors stand side by side."""
 
     parts, range = ("",), (-1.0, 1.0)
 
@@ -46,8 +47,17 @@ class Cosines:
         images, captions = self.image_order[rows], self.caption_order[columns]
         x = for_product(self.images[images], np.float64)
         y = for_product(self.captions[captions], np.float64)
-        products = x @ y.T
-        return [products[: len(images), : len(captions)].astype(self.precision)]
+        products = (x @ y.T)[: len(images), : len(captions)]
+        return [rounded(products, self.precision)]
+
+
+def rounded(cosines: np.ndarray, precision: np.dtype) -> np.ndarray:
+    """Cosines in double precision, rounded to that of their vectors; of vectors in
+    double precision to DIGITS binary places."""
+    if precision != np.float64:
+        return cosines.astype(precision)
+    np.rint(np.ldexp(cosines, DIGITS, out=cosines), out=cosines)
+    return np.ldexp(cosines, -DIGITS, out=cosines)
 
 
 def for_product(vectors: np.ndarray, precision: type[np.floating]) -> np.ndarray:

@@ -95,5 +95,7 @@ class MaxSims:
             x = for_product(self.images.of(image), np.float32)
             products = (x @ y.T)[: self.images.lengths[image], :count]
             nearest = products.max(0)
-            scores[row] = np.add.reduceat(nearest, of_captions.starts)
+            # in any order of the tokens the same, to single precision
+            starts = of_captions.starts
+            scores[row] = np.add.reduceat(nearest, starts, dtype=np.float64)
         return scores
