@@ -4,9 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_cells import OWN_METHODS
 
 from benchmark.__main__ import main
+from benchmark.commands import check
 from benchmark.contracts import methods
 from benchmark.features import text_encoders
 
@@ -163,3 +165,9 @@ def test_the_file_of_a_method_of_this_project_is_that_method(capsys):
     assert main(["check", str(methods.FOLDER / "cca.py")]) == 0
     by_path = capsys.readouterr().out.splitlines()
     assert "cca:" in by_path and by_path[-2].endswith("cca.py: keeps the contract")
+
+
+def test_scores_that_are_alike_to_rounding_are_no_broken_promise():
+    steps = torch.randn(40, 110, generator=torch.Generator().manual_seed(0))
+    assert check._are_alike(1 + 1.2e-7 * steps)
+    assert not check._are_alike(1 + 1e-5 * steps)
