@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 from tiny_cells import OWN_METHODS
 
 from benchmark.__main__ import main
@@ -168,6 +168,7 @@ def test_the_file_of_a_method_of_this_project_is_that_method(capsys):
 
 
 def test_scores_that_are_alike_to_rounding_are_no_broken_promise():
-    steps = torch.randn(40, 110, generator=torch.Generator().manual_seed(0))
+    steps = np.random.default_rng(0).normal(size=(40, 110))
+    steps[3] = np.nan
     assert check._are_alike(1 + 1.2e-7 * steps)
     assert not check._are_alike(1 + 1e-5 * steps)
