@@ -206,9 +206,9 @@ def _checked_phases(trial: Trial) -> list[Phase]:
 def _try_scores(trial: Trial) -> None:
     model = trial.model().eval()
     what = "a score follows from its image and its text alone, in any order, batch and tile"
-    with trial.promise(what):
+    with trial.promise(what) as notes:
         _check_no_seed("scoring", lambda: pairing_of(trial, model))
-        _check_again(trial, model)
+        notes += _check_again(trial, model)
         _check_no_memory(trial, model)
     if trial.takes.text not in VECTORS:
         with trial.promise(
@@ -300,8 +300,7 @@ def _try_training(trial: Trial) -> None:
             moved |= _moved_by_a_step(trial, phase)
     _try_learning(trial, phases, moved)
     with trial.promise("what it learned is in its parameters and buffers") as notes:
-        if not _check_again(trial, _trained(trial, phases, 3).model.eval()):
-            notes.append("not seen of similarities of captions: all are alike so early")
+        notes += _check_again(trial, _trained(trial, phases, 3).model.eval())
     with trial.promise("the same seed gives the same training"):
         first = _trained(trial, phases, 2)
         second = _trained(trial, phases, 2)
@@ -518,10 +517,10 @@ def _trained(trial: Trial, phases: list[Phase], steps: int) -> Training:
     return training
 
 
-def _check_again(trial: Trial, model: nn.Module) -> bool:
+def _check_again(trial: Trial, model: nn.Module) -> list[str]:
     """Score a made-up split, and again as `evaluate` does: by a model with the same
     weights, of a file that is loaded anew, in other batches and another order. Returns
-    whether similarities of captions, if there are some, tell anything."""
+    a note on what that cannot tell."""
     module = method_of(trial.module.__file__)
     other = Trial(module, trial.options, trial.row).model(seed=7)
     other.load_state_dict(model.state_dict())
@@ -551,9 +550,9 @@ def _check_again(trial: Trial, model: nn.Module) -> bool:
         for rows, scores in model_scores.sentence_scores(model, inputs):
             first.add(Tile(rows.numpy(), np.arange(CAPTIONS), {}), scores.numpy())
         if _are_alike(first.scores):
-            return False
+            return ["not seen of similarities of captions: all are alike so early"]
         score_checks.check_sentences(other.eval(), inputs, first)
-    return True
+    return []
 
 
 def _are_alike(scores: np.ndarray) -> bool:

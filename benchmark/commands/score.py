@@ -19,9 +19,9 @@ training and with --k and --alpha, or --beta, as validation chose them.
 Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or .mat:
 embeddings (N, F) of the test images and captions; token matrices of late interaction,
 an .npz with tokens (T, F) and lengths (N,) of each side; or scores (images, captions);
-of a re-ranker two matrices in one file, named i2t and t2i. Rows belong to ids where the file
-has some (a column or array image_id, caption_id or the like, the index of pandas, or
-NAME_ids.txt beside it), else they are in the test split's order. Whole numbers other
+of a re-ranker two matrices in one file, named i2t and t2i. Rows belong to ids where the
+file has some (a column or array image_id, caption_id or the like, the index of pandas,
+or NAME_ids.txt beside it), else they are in the test split's order. Whole numbers other
 than int8 of both signs need --numbers, which says what they stand for. In scores, -inf
 stands for what was not retrieved.
 

@@ -48,10 +48,10 @@ class Cosines:
         x = for_product(self.images[images], np.float64)
         y = for_product(self.captions[captions], np.float64)
         products = (x @ y.T)[: len(images), : len(captions)]
-        return [rounded(products, self.precision)]
+        return [_rounded(products, self.precision)]
 
 
-def rounded(cosines: np.ndarray, precision: np.dtype) -> np.ndarray:
+def _rounded(cosines: np.ndarray, precision: np.dtype) -> np.ndarray:
     """Cosines in double precision, rounded to that of their vectors; of vectors in
     double precision to DIGITS binary places."""
     if precision != np.float64:
