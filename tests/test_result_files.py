@@ -142,6 +142,24 @@ def test_percent_signs_are_named():
         of_values(["85.5%", "3%"])
 
 
+@pytest.mark.parametrize("stand_in", [-1, -999])
+def test_a_negative_number_that_may_stand_for_no_value_is_doubted(stand_in):
+    values = [0.25, 0.5, 0.75, stand_in] * 30
+    with refused("value", "a value of every query", f"{stand_in} in 30 of 120 rows"):
+        of_values(values)
+    found = of_values(values, Reading(scale=1))
+    assert found.table[0].min() == stand_in
+
+
+@pytest.mark.parametrize("others", [[-0.5, 0.5], [-1, -2], [-1.5, 1]])
+def test_negative_values_of_a_signed_scale_are_not_doubted(others):
+    """Of several sizes, fractions, wins and losses, or one row."""
+    found = of_values([0.25, 0.5, *others, 0.75, *others] + [1] * 20)
+    once = of_values([-1] + [0.25, 0.5] * 30)
+    wins = of_values([-1, 1] * 30)
+    assert found.kind == once.kind == wins.kind == Kind.VALUES
+
+
 # Names --------------------------------------------------------------------------------
 
 

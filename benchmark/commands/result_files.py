@@ -388,11 +388,34 @@ def _valued(
     if text.str.endswith("%").any():
         advice = "leave the % out, on both sides"
     _require(name, rows, np.isfinite(number), VALUE, "a number", advice)
-    if reading.scale is not None:
+    if reading.scale is None:
+        _check_stand_in(name, number)
+    else:
         number *= reading.scale
         if reading.scale != 1:
             notes.append(f"{name}: values times {reading.scale:g} (--scale)")
     return rows.assign(number=number)
+
+
+def _check_stand_in(name: str, number: pd.Series) -> None:
+    """Raise UserError for a negative whole number that several rows have, beside none
+    but positive ones: -1 often stands for "no value"."""
+    negative = number[number < 0]
+    others = number[number >= 0]
+    if negative.nunique() != 1 or len(negative) == 1 or others.nunique() < 2:
+        return
+    stand_in = negative.iloc[0]
+    if stand_in % 1:
+        return
+    evidence = f"{stand_in:g} in {len(negative)} of {len(number)} rows, "
+    evidence += f"{others.min():.4g} to {others.max():.4g} in the others"
+    raise UserError(
+        f"{name}: value",
+        expected="a value of every query",
+        found=evidence,
+        do=f"if {stand_in:g} means 'no value', leave these queries out on both sides; "
+        "else add --scale 1",
+    )
 
 
 def _are_hits(rows: pd.DataFrame) -> bool:

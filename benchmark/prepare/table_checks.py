@@ -24,8 +24,8 @@ def check_tables(tables: Tables, card: Card) -> None:
                 f"split {name}",
                 expected="at least one image (score needs train and val, too)",
                 found="none",
-                do=f"name {name} as the split of some images; "
-                "for score alone use: rematch score --annotations FILE",
+                do=f"name {name} as the split of some images "
+                "(for score alone: rematch score --annotations FILE)",
             )
     split_of = images.set_index("image_id")["split"]
     _check_counts("images", card.expected_images, images["split"])
