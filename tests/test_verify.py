@@ -8,6 +8,7 @@ import numpy as np
 from benchmark.commands import verify
 from benchmark.commands.tasks import Failure
 from benchmark.commands.verify import Compared
+from benchmark.core.devices import fingerprint
 from benchmark.data import results
 from benchmark.data.rank_keys import I2T
 from benchmark.data.results import CellResult, Ranks, Scores
@@ -65,3 +66,15 @@ def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
     everything = verify.tasks_of(params, list(params.everything))
     assert {f"evaluate@{key}" for key in params.everything} < everything.keys()
     assert "report" not in everything and "cells" not in everything
+
+
+def test_verify_counts_the_cells_of_other_fingerprints(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    record = results.read_kept("demo", "shapes")["cca/0"].record
+    here = record.model_copy(update={"numerics": {"fingerprint": fingerprint()}})
+    other = record.model_copy(update={"numerics": {"fingerprint": "0123"}})
+    verify.warn_of_other_fingerprints([here, here])
+    assert capsys.readouterr().out == ""
+    verify.warn_of_other_fingerprints([here, other, here])
+    told = capsys.readouterr().out
+    assert "1 of 3 cells" in told and "0123," in told

@@ -102,12 +102,14 @@ def committed_results(
 
 def warn_of_other_fingerprints(committed: list[Record]) -> None:
     """Say before hours of work that bits cannot be equal here."""
-    prints = {str(record.numerics.get("fingerprint")) for record in committed}
-    others = sorted(prints - {fingerprint()})
+    here = fingerprint()
+    prints = [str(record.numerics.get("fingerprint")) for record in committed]
+    others = sorted(set(prints) - {here})
     if others:
+        count = len(prints) - prints.count(here)
         print(
-            f"Bits cannot be equal: the results were committed with fingerprint "
-            f"{', '.join(others)}, this machine has {fingerprint()}; see "
+            f"Bits cannot be equal in {count} of {len(prints)} cells: they were committed "
+            f"with fingerprint {', '.join(others)}, this machine has {here}; see "
             f"docs/reproducibility.md.",
             flush=True,
         )
