@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Board, PrintedVerdict, Recalls, Verdict
+from rematch.arrays import array_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,12 +243,12 @@ def _frame(
             advice = "name the column cluster"
             raise UserError("clusters", "arrays", f"{side} as a DataFrame", advice)
         return given
-    values = np.asarray(given)
+    expected = "numbers (queries,) or (queries, seeds)"
+    values = array_of(given, side, expected)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.dtype.kind not in "biuf" or not values.size:
         found = f"{values.dtype} of shape {values.shape}"
-        expected = "numbers (queries,) or (queries, seeds)"
         raise UserError(side, expected, found, "give an array of them")
     values = values.astype(float)
     count, seeds = values.shape
@@ -257,9 +258,9 @@ def _frame(
         "rank" if ranks else "value": values.T.ravel(),
     }
     if clusters is not None:
-        of_query = np.asarray(clusters)
+        expected = f"one for each of {count} queries"
+        of_query = array_of(clusters, "clusters", expected)
         if of_query.shape != (count,):
-            expected = f"one for each of {count} queries"
             found = f"shape {of_query.shape}"
             raise UserError("clusters", expected, found, "give so many")
         columns["cluster"] = np.tile(of_query, seeds)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Recalls
+from rematch.arrays import array_of
 
 if TYPE_CHECKING:
     from benchmark.scoring.max_sims import TokenMatrices
@@ -34,7 +35,11 @@ def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
     """
     from benchmark.scoring.ranking import Matrices
 
-    scores = np.asarray(matrix)
+    expected = "numbers (images, captions)"
+    scores = array_of(matrix, "matrix", expected)
+    if scores.dtype.kind not in "fiub":
+        found = f"{scores.dtype} of shape {scores.shape}"
+        raise UserError("matrix", expected, found, "give such an array")
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
     owner_of = _owner(scores.shape, owner)
@@ -87,7 +92,7 @@ def score(images: "Embeddings", captions: "Embeddings", owner: ArrayLike) -> Rec
 def _are_token_matrices(given: "Embeddings") -> bool:
     """Whether each item has several vectors."""
     if isinstance(given, list | tuple) and given:
-        return np.ndim(given[0]) == 2
+        return array_of(given[0], "item 0", "numbers").ndim == 2
     return getattr(given, "ndim", 0) == 3
 
 
@@ -106,10 +111,11 @@ def _token_matrices(given: "Embeddings", name: str) -> "TokenMatrices":
 
 def _finite_rows(given: ArrayLike, name: str) -> np.ndarray:
     """Rows of single or double precision. Raises UserError for anything else."""
-    rows = np.asarray(given)
+    expected = "numbers (rows, F)"
+    rows = array_of(given, name, expected)
     if rows.ndim != 2 or rows.dtype.kind not in "fiu" or not rows.size:
         found = f"{rows.dtype} of shape {rows.shape}"
-        raise UserError(name, "numbers (rows, F)", found, "give such an array")
+        raise UserError(name, expected, found, "give such an array")
     if rows.dtype.kind == "u":
         found = f"{rows.dtype}: packed bits, or numbers that were rounded?"
         advice = "unpack them, or make floating-point numbers of them"
@@ -166,10 +172,10 @@ def _owner(shape: tuple[int, ...], owner: ArrayLike) -> np.ndarray:
     """(C,) whole numbers. Raises UserError for what does not fit the matrix."""
     if len(shape) != 2 or 0 in shape:
         raise UserError("matrix", "(images, captions)", shape, "give such an array")
-    owner_of = np.asarray(owner)
     images, captions = shape
+    expected = f"a whole number for each of {captions} captions"
+    owner_of = array_of(owner, "owner", expected)
     if owner_of.shape != (captions,) or owner_of.dtype.kind not in "iu":
-        expected = f"a whole number for each of {captions} captions"
         found = f"{owner_of.dtype} of shape {owner_of.shape}"
         raise UserError(
             "owner", expected, found, "give the row of each caption's image"

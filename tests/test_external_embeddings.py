@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused():
         "short.npy": ("24 captions", "23"),
         "a.npy": ("24 captions", "12"),
         "wide.npy": ("5 numbers", "6"),
-        "zero.npy": ("", "'c3', item 3 of test (1 such"),
+        "zero.npy": ("", "'c3' (1 such"),
         "none.npy": (".npy", "nothing"),
         "a.h5": (".npz, .parquet, .csv", ".h5"),
     }

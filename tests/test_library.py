@@ -323,6 +323,23 @@ def test_packed_bits_are_no_coordinates():
         rematch.score(packed, packed, np.arange(4))
 
 
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        (lambda: rematch.recalls([[1, 2], [3]], [0, 1]), "matrix"),
+        (lambda: rematch.recalls([["a", "b"], ["c", "d"]], [0, 1]), "matrix"),
+        (lambda: rematch.recalls([[1, 2], [3, 4]], [0, [1]]), "owner"),
+        (lambda: rematch.score([[1, 2], [3]], [[1, 2], [3, 4]], [0, 1]), "images"),
+        (lambda: rematch.score([[[1], [2, 3]]], [[[1]]], [0]), "item 0"),
+        (lambda: rematch.judge([1, 2, [3]], [1, 2, 3]), "A"),
+        (lambda: rematch.judge([1, 2], [2, 1], clusters=["a", ["b"]]), "clusters"),
+    ],
+)
+def test_what_is_no_array_is_refused_by_name(call, where):
+    with refused(where):
+        call()
+
+
 def test_presets_of_two_seasons_are_not_compared():
     with refused("cyclematch", "one season", "of two"):
         rematch.judge("flickr8k:vse", "flickr8k_strong:cyclematch")

@@ -132,7 +132,8 @@ def _one_vector_each(
         return replace(rows, values=rows.values.reshape(count, shape[2]))
     if len(shape) != 2:
         advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
-        advice += f"order: {reading.order}"
+        advice += f"order: {reading.order}; of several vectors per item, save "
+        advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
         raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
     if not rows.ids and shape[0] != count == shape[1]:
         expected = f"one row for each of {count} items"

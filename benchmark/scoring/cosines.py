@@ -102,7 +102,6 @@ def units(vectors: np.ndarray, where: object, ids: Sequence[str]) -> np.ndarray:
         divided[rows] = scaled / np.where(is_zero, 1, lengths[rows])[:, None]
     if not lengths.all():
         first, count = int(lengths.argmin()), int((lengths == 0).sum())
-        zeros = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such "
-        zeros += "vectors)"
+        zeros = f"zeros alone for {ids[first]!r} ({count} such vectors)"
         raise UserError(where, "vectors that have a direction", zeros, "correct them")
     return divided

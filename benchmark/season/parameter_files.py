@@ -121,7 +121,7 @@ def read_params(season: str | None = None, only: str | None = None) -> Params:
 
 def resolved(season: str | None = None, only: str | None = None) -> Params:
     """The same without folders of this machine, as pipelines know it."""
-    name = checked_name(season, "--season") if season else active_season()
+    name = _name_of_season(season) if season else active_season()
     return resolve(
         name,
         read_season(name),
@@ -134,9 +134,21 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
 def read_declaration(season: str | None = None) -> Declaration:
     """A season by name, by default the active one, with its cells by name: for what
     reads results, and needs no method file."""
-    name = checked_name(season, "--season") if season else active_season()
+    name = _name_of_season(season) if season else active_season()
     declared = declare(name, read_season(name), brought=read_brought(name))
     return _with_sources(declared, read_local())
+
+
+def _name_of_season(season: str) -> str:
+    """The name itself. Raises UserError for what is none, such as a season file."""
+    if season.endswith(".yaml"):
+        raise UserError(
+            f"season {season}",
+            expected="its name",
+            found="a file",
+            do=f"run: rematch season {season}; then name it: {season_name(season)}",
+        )
+    return checked_name(season, "--season")
 
 
 def read_remembered() -> dict[str, dict]:
