@@ -81,6 +81,8 @@ class FlagKind:
     remedy: str = ""
     of_row: Callable[[Board, Row], str] = _nothing
     blocks_row: bool = False  # whether it is shown among what blocks
+    # the rows that nothing is concluded against; "": it only warns
+    no_verdict_against: str = ""
     # why nothing can be concluded from a comparison, whatever its numbers
     obstacle: Callable[[Compared], str] = _nothing
     # whether no test here can decide what it stands in the way of
@@ -162,6 +164,7 @@ NEAR_CHANCE = FlagKind(
     remedy="a row above chance",
     of_row=_near_chance,
     blocks_row=True,
+    no_verdict_against="any row (near chance)",
     bias=_barely_trained,
     warns_of_verdicts=True,
 )
@@ -194,6 +197,7 @@ BELOW_ITS_START = FlagKind(
     name="below its start",
     remedy="fine-tuning that improves on its start",
     of_row=_below_its_start,
+    no_verdict_against="any row (below its start)",
     obstacle=_fine_tuning_lost,
     is_out_of_reach=True,
     warns_of_verdicts=True,
@@ -227,6 +231,7 @@ FEW_SEEDS = FlagKind(
     name=f"fewer than {ENOUGH} seeds",
     remedy=f"{ENOUGH} seeds",
     of_row=_few_seeds,
+    no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
     obstacle=_spread_unknown,
     needs_trainings=True,
 )
@@ -256,6 +261,7 @@ OTHER_TEXT_ENCODER = FlagKind(
     name="other text encoder",
     remedy="the paper's text encoder",
     of_row=_other_text_encoder,
+    no_verdict_against="rows with the paper's text encoder",
     obstacle=_one_has_another_encoder,
     is_out_of_reach=True,
     warns_of_verdicts=True,
@@ -787,9 +793,15 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
 BIASES = [kind for kind in FLAGS if kind.bias is not _no_bias]
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
 CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
+BY_LETTER = {kind.letter: kind for kind in FLAGS}
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
+
+
+def kind_of(flag: Flag) -> FlagKind:
+    """The kind that a flag is of."""
+    return BY_LETTER[flag.letter]
 
 
 def said(flag: Flag) -> str:

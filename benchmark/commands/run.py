@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
@@ -276,7 +277,16 @@ def is_encoded(feature_set: FeatureSet) -> bool:
     tables = prepared_tables.read(feature_set.dataset).sha256
     if written.get("prepared_sha256") != tables:
         return False
-    return written["settings"] == settings.model_dump()
+    return _are_same(written["settings"], settings)
+
+
+def _are_same(written: object, settings: BaseModel) -> bool:
+    """Whether settings that a card has are these: an option that is younger than the
+    card had its default."""
+    try:
+        return type(settings).model_validate(written) == settings
+    except ValidationError:
+        return False
 
 
 def needs_drawn_cnn(params: Params) -> bool:

@@ -48,10 +48,10 @@ def encode(params: Params, feature_set: FeatureSet) -> None:
     data = prepared_tables.read(feature_set.dataset)
     if feature_set.is_taken:
         folds.take(feature_set, data)
-    elif feature_set.kind in ("pictures", "proposals"):
+    elif feature_set.kind in IMAGES:
         # the images that were prepared
         check_manifest(raw_dataset(params, feature_set.dataset))
-        getattr(images, feature_set.kind)(params, feature_set, data)
+        IMAGES[feature_set.kind](params, feature_set, data)
     else:
         TEXTS[feature_set.kind](feature_set, data)
 
@@ -122,6 +122,7 @@ def vectors(feature_set: FeatureSet, data: Prepared) -> None:
         write_card(folder, card)
 
 
+IMAGES = {"pictures": images.pictures, "proposals": images.proposals}
 TEXTS = {"words": words, "contexts": contexts, "sentences": vectors, "phrases": vectors}
 
 

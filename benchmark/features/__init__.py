@@ -1,5 +1,5 @@
-"""Fixed feature extractors, one module per family, loaded by file name: a new one is
-one new file.
+"""Fixed feature extractors, one module per family, loaded by file name. A new encoder of
+texts is one new file; `module_of` in season/parameters.py knows those of images.
 
 A module that encodes images has
 

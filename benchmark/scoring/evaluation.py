@@ -136,7 +136,7 @@ def of_retrieval(
         scores = tile.of(I2T).astype(matched_M.dtype, copy=False)
         distributions.add(scores)
         if bootstrap:
-            matched = i2t.places(tile.rows, tile.columns)
+            matched = i2t.nth_of(tile.rows, tile.columns)
             bootstrap.add(tile.rows, tile.columns, scores, (matched.row, matched.col))
         for observe in observers:
             observe(tile, tile.of(I2T))

@@ -109,12 +109,12 @@ class LayerRanks:
         )
         self.is_there_QR = np.arange(self.counts.max(initial=0)) < self.counts[:, None]
         self.score_QR = np.full(self.is_there_QR.shape, -np.inf)
-        # items that score as much
+        # items, other right ones too, that a right item does not stand before
         self.reached_QR = np.zeros(self.is_there_QR.shape, np.int64)
         # The rank of the best right item if ties counted for the query.
         self.optimistic = np.zeros(len(self.counts), np.int64)
 
-    def places(
+    def nth_of(
         self, queries: np.ndarray, items: np.ndarray
     ) -> "scipy.sparse.coo_array":
         """`nth` of some queries and items."""
@@ -131,7 +131,7 @@ class LayerRanks:
         """The first pass finds the scores of the right pairs."""
         scores = tile.of(self.key)
         queries, items, scores_QG = of_direction(self.key.direction, tile, scores)
-        right = self.places(queries, items)
+        right = self.nth_of(queries, items)
         places = queries[right.row], right.data - 1
         self.score_QR[places] = scores_QG[right.row, right.col]
 
@@ -167,6 +167,7 @@ class LayerRanks:
     def ranks(self) -> Ranks:
         """After all tiles."""
         others_QR = np.where(self.is_there_QR, self.reached_QR, NO_ITEM)
+        # what was counted has right items, too, itself among them: they are taken away
         for score_Q in self.score_QR.T:
             others_QR -= stands_before(score_Q[:, None], self.score_QR)
         others_QR.sort(1)  # the best first
@@ -321,18 +322,7 @@ class BestItems:
         self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray
     ) -> None:
         """Scores of some queries with some items, one row a query."""
-        count = self.scores.shape[1]
-        least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
-        if np.isneginf(least_Q).any() and len(items) > count:
-            of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
-            least_Q = np.maximum(least_Q, of_tile_Q)
-        every_Q = np.ones(len(queries), bool)
-        some = _compared(every_Q, scores_QG.max(1) >= least_Q)
-        queries, least_Q, scores_QG = (
-            queries[some],
-            least_Q[some],
-            _rows(scores_QG, some),
-        )
+        queries, least_Q, scores_QG = self._reached(queries, scores_QG)
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
@@ -358,9 +348,23 @@ class BestItems:
             order = np.lexsort((item + NO_ITEM * is_own, -score, short_place))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
-        first = nth < count
+        first = nth < self.scores.shape[1]
         places = queries[touched[place[first]]], nth[first]
         self.scores[places], self.kept[places] = score[first], item[first]
+
+    def _reached(
+        self, queries: np.ndarray, scores_QG: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The queries of which a score of the tile may be kept, the least one that can
+        be, and their scores."""
+        count = self.scores.shape[1]
+        least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
+        if np.isneginf(least_Q).any() and scores_QG.shape[1] > count:
+            of_tile_Q = np.partition(scores_QG, -count, axis=1)[:, -count]
+            least_Q = np.maximum(least_Q, of_tile_Q)
+        every_Q = np.ones(len(queries), bool)
+        some = _compared(every_Q, scores_QG.max(1) >= least_Q)
+        return queries[some], least_Q[some], _rows(scores_QG, some)
 
 
 def of_direction(

@@ -15,7 +15,6 @@ from benchmark.scoring import METRICS
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.verdicts import Verdict
 
-NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
 CUT_SHORT = Look(title="not converged", colour=GREY, face="white")
 WHOLE = (float("-inf"), float("inf"))  # of an axis
@@ -55,7 +54,8 @@ def leaderboard_lines(board: Board) -> list[Line]:
     lines = []
     for rank, row in enumerate(board.ranked, 1):
         letters = flags.letters(flags.row_flags(board, row))
-        look = CUT_SHORT if NOT_CONVERGED in letters else CONVERGED
+        is_cut_short = flags.has_flag(board, row, flags.NOT_CONVERGED)
+        look = CUT_SHORT if is_cut_short else CONVERGED
         line = Line(
             label=row.title,
             marks=[row_mark(board, row, metric, look)],

@@ -163,14 +163,14 @@ def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
 def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
     """Why the paper's numbers at `place` and the measured ones cannot be compared;
     empty if they can."""
-    letters = flags.letters(flags.row_flags(board, row))
+    is_random = flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER)
     is_dataset = claims.is_dataset(board, place)
     differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not claims.is_same(paper, board, place),
         "other features": bool(row.record.departures),
         "other budget": bool(row.record.scaled),
-        "random text encoder": "T" in letters,
-        "extra input": "X" in letters,
+        "random text encoder": is_random,
+        "extra input": flags.has_flag(board, row, flags.EXTRA_INPUT),
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]

@@ -42,7 +42,13 @@ BESIDE = {  # task -> metrics of the leaderboard beside that which ranks
     "localisation": ("p2r_r5", "p2r_r10"),
 }
 SHOWN = 5  # rows on the first page of a season, without external ones
-IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
+# flags whose sentences the other remarks have, too
+IN_OTHER_ROWS = (
+    flags.OTHER_FEATURES,
+    flags.OTHER_TEXT_ENCODER,
+    flags.TWINS_WITHIN,
+    flags.FEW_SEEDS,
+)
 
 
 def leaderboard(board: Board) -> Table:
@@ -302,20 +308,17 @@ def of_each_row(board: Board) -> Table:
     other_encoder = flags.OTHER_TEXT_ENCODER
     are_mixed = any(flags.has_flag(board, row, other_encoder) for row in board.ranked)
     for row in sorted(board.ranked, key=lambda row: row.title):
-        letters = _letters(board, row)
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
-        obstacles = {}  # letter of a flag -> rows that it keeps from a verdict
-        for letter in "ND" if is_known else "NDS":
-            obstacles[letter] = f"any row ({flags.NAMES[letter]})"
-        obstacles["G"] = "rows with the paper's text encoder"
         blocking = []
         warnings = []
-        for letter in letters:
-            if letter in obstacles:
-                blocking.append(obstacles[letter])
-            elif letter not in of_all:
-                warnings.append(flags.NAMES[letter])
-        if are_mixed and row.has_paper and "G" not in letters:
+        for kind in map(flags.kind_of, flags.row_flags(board, row)):
+            is_harmless = kind is flags.FEW_SEEDS and is_known
+            if kind.no_verdict_against and not is_harmless:
+                blocking.append(kind.no_verdict_against)
+            elif kind.letter not in of_all:
+                warnings.append(kind.name)
+        has_other_encoder = flags.has_flag(board, row, other_encoder)
+        if are_mixed and row.has_paper and not has_other_encoder:
             blocking.append("rows with another text encoder")
         line = {
             "row": row.title,
@@ -393,7 +396,7 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
         given = record.options["given"]
         pairs.append(("external", f"{given}, not trained here: {', '.join(files)}"))
     for flag in flags.row_flags(board, row):
-        if flag.letter not in IN_OTHER_ROWS:
+        if flags.kind_of(flag) not in IN_OTHER_ROWS:
             pairs.append((flags.NAMES[flag.letter], flag.sentence))
     if declared.note:
         pairs.append(("note", declared.note))
