@@ -1,6 +1,8 @@
 """What set-ups amount to: cases by hand, and how often made-up experiments are graded
 wrongly."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_ledger import compared, judged
@@ -92,6 +94,15 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
     (part,) = of_claim.parts
     assert part.verdict.difference == pytest.approx(np.mean(differences))
     assert len(part.set_ups) == len(differences)
+
+
+def test_a_finding_tells_why_it_decides_for_itself_what_its_season_leaves_open():
+    finding = on_set_up({"difference": 7.0})
+    of_season = f"undecided among all claims of the season, where {finding.entry.reason}"
+    assert finding.reason == f"the interval lies above zero; {of_season}"
+    undecided = on_set_up({"difference": 1.0, "error": 4.0})
+    assert undecided.reason == undecided.entry.reason
+    assert replace(finding, is_drawn=True).reason == finding.entry.reason
 
 
 def test_set_ups_that_are_each_undecided_may_together_be_seen_once():

@@ -91,6 +91,19 @@ class Finding:
         (judged,) = rules.judge([self.verdicts])
         return {verdict.part: verdict for verdict in judged}
 
+    @property
+    def reason(self) -> str:
+        """Why it says what it does for itself, and what it says among the claims of its
+        season where that is something else; on drawings as its season has it."""
+        itself = rules.decisive(list(self.alone.values()))
+        if self.is_drawn or itself.conclusion == self.entry.conclusion:
+            return self.entry.reason
+        reason = itself.reason
+        if len(self.verdicts) > 1:
+            reason = f"{itself.comparison.names}: {reason}"
+        of_season = f"{self.entry.conclusion} among all claims of the season"
+        return f"{reason}; {of_season}, where {self.entry.reason}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PooledPart:

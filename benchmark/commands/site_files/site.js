@@ -151,7 +151,7 @@ function leaderboard() {
   chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
   const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
   const words = [["rsum", "the recalls R@1, R@5 and R@10 of all directions, added up"], ["R@K", "percent of queries with a right answer among the first K"], ["i2t, t2i, p2r", "images search captions, captions search images, phrases search boxes"],
-    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S"], ["training (s)", "seconds of one training, mean over the seeds"]];
+    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S. Of a row with corrected scores it is that of these, and cannot be compared with others"], ["training (s)", "seconds of one training, mean over the seeds"]];
   $("page").append(folded("What the columns and the letters of flags mean", table("A flag says what to know of a row before it is trusted", ["column or flag", "meaning"], [...words, ...kinds.map((kind) => [season.letters[kind] ?? DASH, kind])])));
   if (trainings) $("page").append(make("p", {}, `What it cost: ${trainings} trainings took ${number(hours)} hours, one after the other, on ${settings.join("; or ")}. `, make("code", {}, "rematch doctor"), " says what is left to do on your machine."));
   const lost = board.rows.filter((each) => each.status !== "ok");
@@ -215,7 +215,7 @@ function claimRecord(claim) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What became here of every claim of the papers. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own."
+  start("Claims", make("p", {}, "What became here of the season's own claims and of every claim of the papers, judged together, with Holm's adjustment over all of them; the front page judges each for itself, so that what is undecided here may be decided there. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
   const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
