@@ -13,6 +13,7 @@ SEASONS = (  # the ready-made ones: others that lie in seasons/ are their user's
     "all",
     "demo",
     "flickr8k",
+    "flickr8k_glove",
     "flickr8k_strong",
     "localisation",
     "papers",

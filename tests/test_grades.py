@@ -98,8 +98,8 @@ def test_a_grade_follows_from_the_pooled_verdict_and_from_each_set_up(
 
 def test_a_finding_tells_why_it_decides_for_itself_what_its_season_leaves_open():
     finding = on_set_up({"difference": 7.0})
-    of_season = f"undecided among all claims of the season, where {finding.entry.reason}"
-    assert finding.reason == f"the interval lies above zero; {of_season}"
+    for text in ("above zero", "undecided", finding.entry.reason):
+        assert text in finding.reason
     undecided = on_set_up({"difference": 1.0, "error": 4.0})
     assert undecided.reason == undecided.entry.reason
     assert replace(finding, is_drawn=True).reason == finding.entry.reason

@@ -145,7 +145,7 @@ def test_percent_signs_are_named():
 @pytest.mark.parametrize("stand_in", [-1, -999])
 def test_a_negative_number_that_may_stand_for_no_value_is_doubted(stand_in):
     values = [0.25, 0.5, 0.75, stand_in] * 30
-    with refused("value", "a value of every query", f"{stand_in} in 30 of 120 rows"):
+    with refused("value", "every query", f"{stand_in} in 30 of 120 rows"):
         of_values(values)
     found = of_values(values, Reading(scale=1))
     assert found.table[0].min() == stand_in
