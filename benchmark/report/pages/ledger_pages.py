@@ -263,7 +263,8 @@ def anchor(row: LedgerRow) -> str:
 
 
 def gains(seasons: Sequence[SeasonClaims]) -> Table:
-    """What rows gain that were run on two sets of features of the same photographs."""
+    """What rows gain from the weakest to the strongest set of features of the same
+    photographs."""
     boards: dict[str, list[Leader]] = {}  # title of a dataset -> its leaders
     for season in seasons:
         for data in season.datasets:
@@ -274,7 +275,7 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
     for of_dataset in boards.values():
         if len(of_dataset) < 2:
             continue
-        *_, weaker, stronger = sorted(of_dataset, key=lambda leader: leader.best.mean)
+        weaker, *_, stronger = sorted(of_dataset, key=lambda leader: leader.best.mean)
         means = {place.title: place.mean for place in weaker.places}
         for place in stronger.places:
             if place.title in means:
