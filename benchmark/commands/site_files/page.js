@@ -80,8 +80,18 @@ function setTheme(dark) {
   $("theme").textContent = dark ? "Light" : "Dark";
 }
 
+// The choice is kept for the other pages, where a browser lets pages on disk keep something.
+function keptTheme() {
+  try { return localStorage.getItem("theme"); } catch { return null; }
+}
+
+function keepTheme(dark) {
+  try { localStorage.setItem("theme", dark ? "dark" : "light"); } catch { /* it is not kept */ }
+}
+
 function followTheme(redraw) {
-  $("theme").addEventListener("click", () => { setTheme(!isDark()); redraw(); });
+  $("theme").addEventListener("click", () => { setTheme(!isDark()); keepTheme(isDark()); redraw(); });
   prefersDark.addEventListener("change", () => { setTheme(prefersDark.matches); redraw(); });
-  setTheme(prefersDark.matches);
+  const kept = keptTheme();
+  setTheme(kept ? kept === "dark" : prefersDark.matches);
 }
