@@ -173,7 +173,7 @@ function cellPage(preset) {
   if (!each) return missing(preset);
   start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)), standingOf(each));
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
-  const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
+  const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll cards" }, ...elements));
   const notes = flagsOf(each);
   if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["flag", "why"], notes));
   const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
@@ -382,7 +382,7 @@ async function compare(first, second) {
     return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), " ", ends)];
   });
   const caption = `Means over the seeds, with ${season.level} intervals; the difference is the first less the second, query by query; * over test images, of these trainings only`;
-  $("page").append(make("div", { class: "scroll" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), DASH]])));
+  $("page").append(make("div", { class: "scroll cards" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), DASH]])));
   const alike = one.place?.rivals.includes(names.indexOf(second) + 1);
   $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
@@ -401,7 +401,7 @@ async function moved(first, second, at) {
     $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
       make("p", {}, won + lost ? `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.` : `All ${steps.length} queries: identical.`));
     if (won + lost) $("page").append(
-      make("div", { class: "scroll" }, table("Largest rank changes: positions, of the first seed with a result", ["query", first, second], rows)));
+      make("div", { class: "scroll cards" }, table("Largest rank changes: positions, of the first seed with a result", ["query", first, second], rows)));
   }
 }
 
