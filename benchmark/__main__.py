@@ -1,9 +1,9 @@
 """Rematch runs published image-text matching methods under one protocol.
 
-Choose a season, let DVC run it, read reports/<season>/README.md:
+Choose a season, run it, read reports/<season>/README.md:
 
     rematch season demo
-    dvc repro
+    rematch play
 
 `python -m benchmark VERB` is the same as `rematch VERB`.
 """

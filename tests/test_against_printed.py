@@ -143,7 +143,9 @@ def test_a_preset_of_a_season_has_the_interval_of_its_report(
     (board, *_) = read_boards(params)
     row = board.ranked[0]
     words = (f"{params.season}:{row.preset}", "--dataset", board.dataset)
-    facts = found(capsys, *words, "--printed", "12.0")
+    assert main(["judge", *words, "--printed", "12.0"]) == 2
+    assert "no --metric" in capsys.readouterr().err
+    facts = found(capsys, *words, "--printed", "12.0", "--metric", "rsum")
     low, high = comparisons.interval(board, row, "rsum")
     assert (facts["low"], facts["high"]) == pytest.approx((low, high), rel=1e-4)
     assert facts["level"] == pytest.approx(row.mean("rsum"), rel=1e-4)

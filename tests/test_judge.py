@@ -606,7 +606,7 @@ MISTAKES = [  # words, and what the fields of the error hold
         ("a.csv", "b.csv", "--metric", "r1"),
         {"where": "--metric", "expected": "value", "found": "r1", "do": "column rank"},
     ),
-    (("c.csv", "d.csv", "--metric", "r11"), {"where": "--metric", "found": "r1?"}),
+    (("c.csv", "d.csv", "--metric", "r11"), {"where": "metric", "found": "r1?"}),
     (
         ("c.csv", "d.csv", "--metric", "medr"),
         {"where": "c.csv: medr", "expected": "mean"},

@@ -186,6 +186,8 @@ NINE = ("--difference", "9")
             "--difference, alike",
             "less",
         ),
+        ((*SPREAD, "--difference", "-5"), "--difference, ordered", "more"),
+        ((*SPREAD, "--difference", "5000"), "--difference", "600"),
         ((*SPREAD, "--kind", "far", *NINE), "--margin", ""),
         ((*SPREAD, *NINE, "--seeds", "3", "0"), "--seeds", "1 or more"),
         ((*SPREAD, *NINE, "--images", "99"), "--images", "100 or more"),

@@ -19,7 +19,7 @@ def test_one_kind_of_file_and_a_name_of_its_own_are_needed():
     ranks = ("--ranks", "r.csv")
     for words, fields in (
         ((), ("score", "--images", "none of them")),
-        (("--images", "a.npy"), ("score", "--captions", "1 of them")),
+        (("--images", "a.npy"), ("score", "--captions", "--images alone")),
         (("--matrix", "a.npy", *ranks), ("score", "--matrix", "several kinds")),
         ((*pair, "--depth", "5"), ("--depth", "--ranks or --matrix", "--images")),
         ((*pair, "--first-rank", "1"), ("--first-rank", "--ranks", "--images")),

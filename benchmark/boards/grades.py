@@ -92,6 +92,14 @@ class Finding:
         return {verdict.part: verdict for verdict in judged}
 
     @property
+    def conclusion(self) -> Conclusion:
+        """What it says of the whole claim: on photographs for itself, on drawings as its
+        season has it."""
+        if self.is_drawn:
+            return self.entry.conclusion
+        return rules.decisive(list(self.alone.values())).conclusion
+
+    @property
     def reason(self) -> str:
         """Why it says what it does for itself, and what it says among the claims of its
         season where that is something else; on drawings as its season has it."""

@@ -19,6 +19,7 @@ from benchmark.boards import comparisons as of_boards
 from benchmark.boards.boards import RANKED_BY
 from benchmark.commands.judged_results import (
     NO_SCALE,
+    R1,
     THESE_TRAININGS,
     BoardAndRow,
     Measure,
@@ -27,12 +28,13 @@ from benchmark.commands.judged_results import (
     interval_of_level,
     margin_for,
     measured_together,
+    no_metric,
     reach_of,
     too_few,
     unit_of,
 )
 from benchmark.commands.result_files import Kind, Result
-from benchmark.core.errors import UserError, suggested
+from benchmark.core.errors import UserError
 from benchmark.papers.rounded import Rounded
 from benchmark.scoring.metrics import METRICS
 from benchmark.stats import comparisons
@@ -139,10 +141,11 @@ def against_of_season(
     """A preset of a season, with its interval as the report has it. Raises UserError
     for a metric without an interval."""
     board, row = preset
+    if question.metric is None and len(board.ways) > 1 and row.task == "retrieval":
+        raise _unnamed_metric(list(board.ways))
     metric = question.metric or RANKED_BY[row.task]
     if metric not in METRICS:
-        found = suggested(metric, METRICS)
-        raise UserError("--metric", "a metric", found, "correct it")
+        raise no_metric(metric, list(board.ways))
     comparison = of_boards.compare(board, row, None, metric)
     interval = of_boards.interval(board, row, metric)
     interval = interval or of_boards.interval_over_images(board, row, metric)
@@ -167,6 +170,16 @@ def against_of_season(
     )
 
 
+def _unnamed_metric(ways: Sequence[str]) -> UserError:
+    """For ranks of several directions, of which a printed number may be any metric."""
+    return UserError(
+        "--printed",
+        expected=f"a number of rsum, {', '.join(f'{way}_{R1}' for way in ways)}, ...",
+        found="no --metric",
+        do="name it, as in: --metric i2t_r1",
+    )
+
+
 def _notes(comparison: Comparison) -> list[str]:
     """What a reader must know."""
     return [THESE_TRAININGS, UNKNOWN] if comparison.is_of_these_trainings else [UNKNOWN]
@@ -178,6 +191,9 @@ def against_of_file(
     """A result from anywhere. The seeds of `others` on the same queries tell with its
     own how far trainings lie apart. Raises UserError for a metric that it does not
     have, and for a number of another scale."""
+    ways = list(result.table.index.unique("direction"))
+    if question.metric is None and result.kind == Kind.RANKS and len(ways) > 1:
+        raise _unnamed_metric(ways)
     measured = measured_together([result], others, question.metric)
     measure, sample = measured.measure, measured.samples[result.name]
     comparison = comparisons.compare(

@@ -36,6 +36,7 @@ from benchmark.commands.result_files import (
     OWN,
     Reading,
     Result,
+    is_table,
     read_datasets,
     read_table,
     table_of,
@@ -88,6 +89,10 @@ def main(arguments: argparse.Namespace) -> None:
     names = list(dict.fromkeys(arguments.results))
     if len(names) < 2:
         raise UserError("board", "two results or more", "one", "name another")
+    for name in names:
+        if not is_table(name):
+            advice = "rematch export --queries writes one of a season's rows"
+            raise UserError(name, "a table of results", "no file of one", advice)
     table_of.cache_clear()  # files may have changed
     given: dict[str, dict[str, Result]] = {}
     for name in names:

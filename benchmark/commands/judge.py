@@ -5,7 +5,7 @@
     rematch judge a.run b0.run,b1.run,b2.run --qrels FILE --metric r10
     rematch judge flickr8k:vse flickr8k:cca --pair flickr8k:scan_t2i_avg flickr8k:vse
     rematch judge new.csv old.csv --claim "A = B" --check
-    rematch judge mine.parquet --printed 77.82
+    rematch judge mine.parquet --printed 77.82 --metric i2t_r1
     rematch judge --claims claims.yaml --check
 
 A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value
@@ -68,6 +68,7 @@ from benchmark.commands.result_files import (
     Order,
     Reading,
     Result,
+    is_table,
     parts_of,
     read_table,
     table_of,
@@ -85,7 +86,7 @@ from benchmark.core.command_line import CHECK, add_season
 from benchmark.core.errors import UserError, entry, short
 from benchmark.core.files import is_file, json_text, write_json, write_text
 from benchmark.features.embedding_files import TABLES
-from benchmark.season.parameter_files import read_declaration
+from benchmark.season.parameter_files import read_declaration, season_names
 from benchmark.stats.claim_kinds import ALIKE, SIGNS
 
 SIGN = "|".join(map(re.escape, SIGNS))
@@ -428,12 +429,15 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
         raise UserError(
             "--layer", "a table that has it", "--qrels, which are one", "choose"
         )
-    if Path(name).suffix.lower() in TABLES or parts_of(name)[1]:
+    if is_table(name):
         return read_table(name, source.layer, source.metric, reading)
     if is_file(name):
         raise unreadable(name)
     reading.refuse_all_but(name)
     season, _, preset = name.rpartition(":")
+    if not season and preset in season_names():
+        advice = f"name a row of it: {preset}:PRESET"
+        raise UserError(name, "a table, or SEASON:PRESET", "a season alone", advice)
     boards = {b.dataset: b for b in boards_of(season or source.season, source.layer)}
     if not boards:
         do = "choose another with --layer"

@@ -102,8 +102,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
     metric = question.metric or RANKED_BY[row.task]
     for side in sides(metric):
         if side not in METRICS:
-            found = suggested(side, METRICS)
-            raise UserError("--metric", "a metric", found, "correct it")
+            raise no_metric(side, list(board.ways))
     if board is not other_board:
         raise UserError(
             ", ".join(names),
@@ -129,6 +128,22 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         unit="images",
         queries=board.test_queries(row.task),
         notes=[flags.said(flag) for flag in cautions],
+    )
+
+
+def no_metric(name: str, ways: Sequence[str]) -> UserError:
+    """For a name that is no metric of these directions."""
+    known = ["rsum", *(f"{way}_{R1}" for way in ways), "..."]
+    near = suggested(name, {*METRICS, *DECLARED} if len(ways) == 1 else METRICS)
+    for way in ways:
+        if f"{way}_{name}" in METRICS:
+            near = f"{name!r}, of which direction is not said"
+            break
+    return UserError(
+        "metric",
+        expected=f"one of {', '.join(known)}",
+        found=near,
+        do="name one with --metric, or after 'by' in the claim",
     )
 
 
@@ -207,8 +222,7 @@ def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
     shown = asked or (R1 if is_one_way else "rsum")
     metric = f"{ways[0]}_{shown}" if shown in DECLARED and is_one_way else shown
     if metric not in METRICS:
-        evidence = suggested(shown, {*DECLARED, *METRICS})
-        raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
+        raise no_metric(shown, ways)
     recalls = [f"{RankKey.read(way).direction}_{R1}" for way in ways]
     terms = query_terms(metric, recalls)
     is_known = {term.ranks.column for term in terms} <= set(ways)

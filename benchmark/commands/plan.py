@@ -206,9 +206,13 @@ def shown(facts: Mapping) -> str:
         for enough, row in zip(facts["enough_images"], rows, strict=True):
             row.append(f"{enough:,}" if enough else "no number")
         enough = facts["enough_seeds"]
-        needed = f"takes {enough}" if enough else f"needs more than {MOST_SEEDS}"
+        needed = (
+            f"takes {enough} seeds" if enough else f"needs more than {MOST_SEEDS} seeds"
+        )
+        if enough == 1:
+            needed = "takes 1 seed"
         sentence = (
-            f"On {facts['image_count']:,} images it {needed} seeds of each row with a "
+            f"On {facts['image_count']:,} images it {needed} of each row with a "
             f"power of {goal} {claim}: true difference {difference:g}, margin "
             f"{facts['margin']:.3g})."
         )
@@ -362,7 +366,8 @@ def rule_of(
             do="give it",
         )
     if margin is None:
-        printed = None if kind.denies else (difference or 0.0, 0.0)
+        is_gain = difference is not None and difference > 0
+        printed = (difference, 0.0) if is_gain and not kind.denies else None
         margin = margin_of(Part(kind=kind.name, metric=metric), printed)
     is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
     if not is_finite or not 0 < goal < 1:
@@ -370,6 +375,14 @@ def rule_of(
             "plan",
             expected="finite numbers, a margin of 0 or more and a power between 0 and 1",
             found=f"{difference}, {margin:g} and {goal:g}",
+        )
+    least, most = METRICS[metric].range
+    if difference is not None and abs(difference) > most - least:
+        raise UserError(
+            "--difference",
+            expected=f"a difference of {metric}, up to {most - least:g}",
+            found=f"{difference:g}",
+            do="correct it",
         )
     if difference is not None and not kind.is_true_of(difference, margin):
         than = "less" if kind.denies else "more"

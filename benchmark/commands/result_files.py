@@ -153,6 +153,11 @@ def parts_of(name: str) -> tuple[list[str], str]:
     return [file] if is_file(file) else file.split(","), preset
 
 
+def is_table(name: str) -> bool:
+    """Whether a name is that of tables, or of a preset in one."""
+    return Path(name).suffix.lower() in TABLES or bool(parts_of(name)[1])
+
+
 def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> Result:
     """A table with a value or a rank for each query, in the direction of the metric.
     Raises UserError for what cannot be read, or can be read in two ways."""

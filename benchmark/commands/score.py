@@ -237,7 +237,9 @@ def kind_of(arguments: argparse.Namespace) -> str:
     kinds = [kind for kind, files in given.items() if files]
     if len(kinds) == 1 and len(pair) != 1:
         return kinds[0]
-    actual = f"{len(pair) or 'none'} of them"
+    actual = "none of them"
+    if pair:
+        actual = "--images alone" if arguments.images else "--captions alone"
     if len(kinds) > 1:
         actual = "several kinds"
     expected = ", or ".join(KINDS.values())

@@ -121,8 +121,7 @@ def lines(facts: dict) -> list[str]:
         scope = f"for other trainings on these {unit}"
         sentences.append(f"{scope}: {facts['on_test_set']}")
     if facts["decides"]:
-        decides = f"{facts['decides']} would decide it, if the difference stays"
-        sentences.append(decides)
+        sentences.append(f"to decide it, if the difference stays: {facts['decides']}")
     seeds = " and ".join(map(str, facts["seeds"]))
     counts = f"{facts['queries']} queries, {facts['units']} {unit}, seeds: {seeds}"
     sentences.append(counts)

@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+MOST_NAMES = 12  # that a message lists
 LONGEST = 200  # characters of a value or name in a message
 LONGEST_PART, KEPT = 600, 400  # characters of a part of the line; of a longer one
 EXPECTED = {  # pydantic's kind of an error -> what should be there, from its context
@@ -125,13 +126,17 @@ def suggested(name: object, known: Iterable[str]) -> str:
 
 
 def entry(group: Mapping[str, T], key: str, what: str) -> T:
-    """`group[key]`. Raises UserError that lists what a season has."""
+    """`group[key]`. Raises UserError that lists what a season has, of many the
+    first."""
     if key not in group:
-        near = suggested(key, group)
+        names = list(group)
+        known = ", ".join(names[:MOST_NAMES]) or "(none)"
+        if len(names) > MOST_NAMES:
+            known += f" and {len(names) - MOST_NAMES} more"
         raise UserError(
             f"{what} {key!r}",
-            expected=f"one of {', '.join(group) or '(none)'}",
-            found=f"no such key: {near}",
+            expected=f"one of {known}",
+            found=f"no such key: {suggested(key, group)}",
             do="see the season, or choose another: rematch season NAME",
         )
     return group[key]

@@ -44,7 +44,14 @@ def method_of(name: str) -> ModuleType:
     for a file that cannot be imported or is no method: whatever the file raises is for
     who wrote it to correct, and its last line that the error came through is named."""
     file = method_file(name)
-    if not (name.endswith(".py") and file.is_file()):
+    if name.endswith(".py") and not file.is_file():
+        raise UserError(
+            f"method {name!r}",
+            expected="the path of a .py file",
+            found="no such file",
+            do="correct the path",
+        )
+    if not name.endswith(".py"):
         known = methods.names()
         if name not in known:
             raise UserError(

@@ -202,7 +202,7 @@ def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
     if verdict.size not in (None, Size.AS_PRINTED):
         remarks.append(f"the difference is {verdict.size}")
     if verdict.limit:
-        remarks.append(f"{limited(verdict.limit)} would decide it")
+        remarks.append(f"to decide it: {limited(verdict.limit)}")
     remarks += map(flags.said, claim_test.flags)
     return "; ".join(dict.fromkeys(remarks))
 
@@ -221,6 +221,6 @@ def limited(limit: Limit, fold: str = FOLD) -> str:
         folds = "folds" if limit.folds > 1 else "fold"
         ways.append(f"{limit.folds} {fold.format(folds=folds)}")
     if not ways:
-        most = f"{MOST_SEEDS} more seeds nor {MOST_FOLDS} more folds"
-        return f"neither {most}: the difference lies too near to a bound"
+        most = f"{MOST_SEEDS} more seeds or {MOST_FOLDS} more folds"
+        return f"no number up to {most}: the difference lies too near to a bound"
     return " or ".join(ways)

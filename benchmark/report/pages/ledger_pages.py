@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.boards import flags
+from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claim_ledger import LedgerRow, untested_for
 from benchmark.boards.claims_file import (
     ClaimEntry,
@@ -39,7 +40,6 @@ from benchmark.stats.claim_kinds import FAILED, Conclusion
 from benchmark.stats.verdicts import (
     MOST_FOLDS,
     MOST_SEEDS,
-    WORST_FIRST,
     Limit,
     Verdict,
 )
@@ -108,10 +108,15 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
                 grades.setdefault(row.grade, []).append(row)
             of_papers[paper.paper.cited] = grades
     fair = [best for best in best_rows(seasons) if best.place == best.leader.fair]
+    on_photographs = []
+    for best in fair:
+        is_large = best.data.images >= MIN_TEST_QUERIES
+        if is_large and not best.data.is_drawn and best.leader.metric == "rsum":
+            on_photographs.append(best)
     return filled(
         "readme_findings.md.j2",
         findings=of_papers,
-        best=[b for b in fair if not b.data.is_drawn and b.leader.metric == "rsum"],
+        best=on_photographs,
         numbers=numbers(rows),
         papers=papers(),
         anchor=anchor,
@@ -243,12 +248,12 @@ def _most(limits: Sequence[Limit], what: str) -> int | None:
 
 
 def _cells(row: LedgerRow, findings: Iterable[Finding]) -> str:
-    """The mark and the effect of each test, by the part that decides over all set-ups;
-    and whether parts are missing."""
+    """The mark of each test, whether parts are missing, and the effect by the part that
+    decides over all set-ups."""
     cells = []
     for finding in findings:
         verdict = row.deciding(finding)
-        cell = MARKS[verdict.conclusion if verdict else UNDECIDED]
+        cell = MARKS[finding.conclusion]
         if finding.is_in_part:
             cell += IN_PART
         if verdict:
@@ -427,9 +432,7 @@ def _finding_lines(finding: Finding) -> list[dict]:
     else:
         verdicts = list(finding.alone.values())
     only = verdicts[0] if len(verdicts) == 1 else None
-    conclusions = [verdict.conclusion for verdict in verdicts]
-    worst = min(conclusions, key=WORST_FIRST.index)
-    head = {"test": finding.place, "verdict": worst} | measured(only)
+    head = {"test": finding.place, "verdict": finding.conclusion} | measured(only)
     lines = [head | {OPEN: open_by}]
     if only:
         return lines
