@@ -173,7 +173,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line():
         (("--items", "items", *pair[:2]), ("--items", "alone", "--images")),
         (("--season", "x", *pair), ("--season", "no --annotations")),
         (("--name", "x", "--ranks", "r.csv"), ("--name", "no --annotations")),
-        (("--images", "a.npy"), ("score", "--captions", "1 of them")),
+        (("--images", "a.npy"), ("score", "--captions", "--images alone")),
         ((*pair, "--out", "r.csv"), ("--out", ".parquet", "r.csv")),
         (("--images", "b.npy", *pair[2:]), ("b.npy", "40 images", "200")),
     ):

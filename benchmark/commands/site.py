@@ -121,6 +121,7 @@ def write_front(
     each season's page is told."""
     rows = ledger.read_ledger(seasons, ledger.ROOT)
     text = ledger.page(seasons, rows, folder)
+    text = text.replace('<a id="seasons"></a>', "")  # the heading has this name here
     text = re.sub(r"^#", "##", text, flags=re.MULTILINE)  # below the page's own heading
     text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
     text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
