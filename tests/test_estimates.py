@@ -50,7 +50,7 @@ def test_an_evaluation_encodes_twice():
 def test_days_are_named_where_they_are():
     assert estimates.hours(47 * 3600) == "47.0 hours"
     assert estimates.hours(60 * 3600) == "60.0 hours (2.5 days)"
-    assert estimates.hours(36) == "0.01 hours"
+    assert estimates.hours(36) == "0.6 minutes"
 
 
 def kind(method: str = "scan", batch: int = 8, **options: object) -> Kind:

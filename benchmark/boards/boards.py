@@ -7,7 +7,7 @@ board      one dataset, with the rows of all presets that are run on it
 `season_boards` reads them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
@@ -370,6 +370,12 @@ class Board:
         counted = self.card["counts"]["test"]
         directions = ("p2r",) if task == "localisation" else self.ways
         return min(counted.get(QUERIES[direction], 0) for direction in directions)
+
+    def queries_in(self, directions: Iterable[str]) -> int:
+        """Number of test queries of these directions together; of folds, of one of
+        them."""
+        counted = self.card["counts"]["test"]
+        return sum(counted.get(QUERIES[direction], 0) for direction in directions)
 
     def is_small(self, task: str) -> bool:
         """Whether a task has too few test queries for any conclusion."""

@@ -598,7 +598,9 @@ def lines(found: Estimate, device: str) -> list[str]:
 
 
 def hours(seconds: float) -> str:
-    """Seconds as hours, and as days where they are."""
+    """Seconds as hours, as days where they are, and as minutes where they are fewer."""
     spent = seconds / 3600
-    told = f"{spent:,.1f} hours" if spent >= 1 else f"{spent:.2f} hours"
+    if spent < 1:
+        return f"{seconds / 60:.1f} minutes"
+    told = f"{spent:,.1f} hours"
     return f"{told} ({spent / 24:.1f} days)" if spent >= DAYS else told

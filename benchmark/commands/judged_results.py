@@ -126,7 +126,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
     return Judged(
         verdict=verdict,
         unit="images",
-        queries=board.test_queries(row.task),
+        queries=board.queries_in(_directions_of(metric, board.ways)),
         notes=[flags.said(flag) for flag in cautions],
     )
 
@@ -295,9 +295,26 @@ def of_files(
     return Judged(
         verdict=verdict,
         unit=unit_of(first),
-        queries=fewest_queries(first),
+        queries=_queries_of(first, measure),
         notes=notes,
     )
+
+
+def _directions_of(metric: str, ways: Sequence[str]) -> set[str]:
+    """The directions of the queries that a metric, or a difference of two, is of."""
+    directions = set()
+    for side in sides(metric):
+        terms = query_terms(side, [f"{way}_{R1}" for way in ways])
+        directions |= {term.direction for term in terms}
+    return directions or set(ways)
+
+
+def _queries_of(result: Result, measure: Measure) -> int:
+    """How many queries a result is measured on."""
+    ways = result.table.index.get_level_values("direction")
+    if not measure.terms:
+        return len(ways)
+    return int(ways.isin({term.direction for term in measure.terms}).sum())
 
 
 def _compared(first: Result, second: Result, measured: MeasuredResults) -> Comparison:

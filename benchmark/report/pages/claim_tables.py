@@ -153,8 +153,11 @@ def tally(claim_tests: Sequence[ClaimTest]) -> str:
         sentences.append(f"The season's own claims: {counted(own)}")
     if others:
         number = sum(claim_test.is_counted for claim_test in others)
-        head = f"Of the papers' claims {number} count here"
-        sentences.append(f"{head}: {counted(others)}")
+        numbers = counts(others)
+        head = f"Of the papers' claims {number} count here: {counted(others)}"
+        if numbers[Conclusion.NOT_RUN] == number:
+            head = f"None of the {number} claims of papers that count was run"
+        sentences.append(head)
     return ". ".join(sentences)
 
 
