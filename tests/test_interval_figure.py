@@ -42,3 +42,10 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
     assert (
         lower.get_title(loc="left") == "q" and points_of_marker(lower, "o")[0][0] == 2
     )
+
+
+def test_nothing_to_draw_is_said_in_an_empty_panel():
+    figure = intervals([])
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left") == "nothing was measured"
+    assert not axes.lines and not figure.legends

@@ -126,8 +126,10 @@ class Inputs:
     attention: bool = False
 
     def __post_init__(self) -> None:
-        fed = (self.image == "proposals", self.text == "phrase")
-        if fed != (self.task == "localisation",) * 2:
+        localises = self.task == "localisation"
+        takes_proposals = self.image == "proposals"
+        takes_phrases = self.text == "phrase"
+        if takes_proposals != localises or takes_phrases != localises:
             raise ValueError(
                 f"inputs: expected proposals and phrases for localisation and for nothing else, "
                 f"found {self.image} and {self.text} for {self.task}"

@@ -108,9 +108,11 @@ def intervals(
     are arrows. `ticks` are texts at places of the axes, `verticals` places of vertical
     lines, and `legend` the looks that are explained, by default those of all marks.
     """
-    panels: dict[str, list[Line]] = {} if lines else {"nothing was measured": []}
+    panels: dict[str, list[Line]] = {}
     for line in lines:
         panels.setdefault(line.panel, []).append(line)
+    if not lines:
+        panels["nothing was measured"] = []
     heights = [_panel_height(of_panel) for of_panel in panels.values()]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -123,7 +125,8 @@ def intervals(
         if ticks:
             axes.set_xticks(list(ticks), list(ticks.values()))
     handles = _handles(lines, band, legend)
-    legend_below(figure, list(handles.values()), list(handles))
+    if handles:
+        legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
@@ -176,10 +179,12 @@ def _draw_panel(axes: Axes, lines: Sequence[Line]) -> None:
             points.setdefault((mark.look, marker), []).append((x, y))
     for (colour, dash), of_look in spans.items():
         span = {"color": colour, "linestyle": dash, "linewidth": 1.8}
-        axes.hlines(*zip(*of_look, strict=True), **span)
+        heights_of_look, starts, ends = zip(*of_look, strict=True)
+        axes.hlines(heights_of_look, starts, ends, **span)
     for (look, marker), of_look in points.items():
         at_top = {"clip_on": False, "zorder": 3}
-        axes.plot(*zip(*of_look, strict=True), **at_top, **look.points(marker))
+        values, heights_of_look = zip(*of_look, strict=True)
+        axes.plot(values, heights_of_look, **at_top, **look.points(marker))
     axes.set_yticks(middles, [shown(line.label, LABEL) for line in lines])
     axes.set_ylim(max(heights.sum(), GAP), 0)
     axes.set_xlim(low, high)
@@ -199,6 +204,8 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
         for mark in line.marks:
             low, high = mark.ends or (mark.value, mark.value)
             ends.append((mark.value, low, high))
+    if not ends:
+        return -1.0, 1.0
     most = FAR * np.median(np.abs(ends).max(1))
     inner = np.clip(ends, -most, most)
     room = 0.05 * np.ptp(inner) or 1.0

@@ -130,7 +130,10 @@ class _Resolver:
         else:
             cell = Cell(**facts, **self._trained(dataset, preset, seed))
         self.names.check_key(cell, {**self.cells, **self.fusions})
-        (self.fusions if row.fuse else self.cells)[cell.key] = cell
+        if row.fuse:
+            self.fusions[cell.key] = cell
+        else:
+            self.cells[cell.key] = cell
 
     def _trained(self, dataset: str, preset: str, seed: int) -> dict:
         """What is a cell's own."""
@@ -210,6 +213,7 @@ class _Resolver:
         changed: dict[str, object] = {"network": network}
         if kind != "proposals":
             kind = "pictures"
+            # features of `image` are of its own network; of others, see `features`
             own = settings.features if network == settings.network else None
             changed["features"] = chosen.features.get(network, own)
             if changed["features"]:

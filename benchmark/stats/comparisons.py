@@ -113,7 +113,10 @@ class Spread:
         known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
-        if self.pooled is None or trainings == 1 and self.pooled.freedom < CARRIES:
+        if self.pooled is None:
+            return None
+        # one training alone rests on what the others tell of the spread
+        if trainings == 1 and self.pooled.freedom < CARRIES:
             return None
         if np.isinf(self.prior.freedom):
             return SeedPart((trainings,), *self.pooled, is_own=False)
