@@ -13,7 +13,7 @@ import resource
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import product
@@ -25,6 +25,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
+from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
@@ -281,17 +283,45 @@ def _decompositions() -> list[Tensor]:
 
 
 def _optimisers() -> list[Tensor]:
-    """Weights after two steps, fused: sqrt, which other optimisers take, is MKL's."""
+    """Weights after two steps of Adam and two of SGD, fused: sqrt, which other
+    optimisers take, is MKL's. By torch's functions: its classes load its compiler,
+    which takes longer than all of the rest."""
     x = _tensor(37, 101)
-    results = []
-    for optimiser in (torch.optim.Adam, partial(torch.optim.SGD, lr=0.1, momentum=0.9)):
-        weights = nn.Parameter(_tensor(37, 101))
-        step = optimiser([weights], fused=True)
-        for power in (2, 3):
-            weights.grad = x**power
-            step.step()
-        results.append(weights)
-    return results
+    gradients = [x**2, x**3]
+    by_adam, by_momentum = _tensor(37, 101), _tensor(37, 101)
+    mean, square, step = torch.zeros_like(x), torch.zeros_like(x), torch.zeros(())
+    for gradient in gradients:
+        adam(
+            [by_adam],
+            [gradient],
+            exp_avgs=[mean],
+            exp_avg_sqs=[square],
+            max_exp_avg_sqs=[],
+            state_steps=[step],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=0.001,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )
+    momentum: list[Tensor | None] = [None]
+    for gradient in gradients:
+        sgd(
+            [by_momentum],
+            [gradient],
+            momentum,
+            fused=True,
+            weight_decay=0.0,
+            momentum=0.9,
+            lr=0.1,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+        )
+    return [by_adam, by_momentum]
 
 
 def _resized() -> list[Tensor]:
