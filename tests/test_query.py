@@ -21,6 +21,7 @@ from benchmark.encode import images
 from benchmark.evaluate.trained_cells import model_on_split, trained_cell
 from benchmark.scoring import model_scores
 from benchmark.season.parameters import (
+    Cell,
     FeatureSet,
     ImageEncoder,
     Params,
@@ -175,3 +176,10 @@ def test_what_cannot_be_asked_is_refused(scan):
     ):
         assert found in refused_by(*words).found
     assert "scan?" in refusal(query, "scam", "a dog").found
+
+
+def test_a_model_that_is_not_here_is_named_with_what_trains_it(scan, monkeypatch):
+    monkeypatch.setattr(Cell, "checkpoint", property(lambda cell: "none.pt"))
+    error = refused_by("a dog")
+    assert "none" in error.found and "rematch play" in error.do
+    assert "--only" in error.do

@@ -76,6 +76,13 @@ def main(arguments: argparse.Namespace) -> None:
     make_deterministic()
     params = read_params(arguments.season)
     cell = chosen(params, arguments)
+    if not Path(cell.checkpoint).is_file():
+        raise UserError(
+            f"{cell.key} of {params.season}",
+            expected="its trained model, which git does not keep",
+            found="none here",
+            do=f"train it: rematch play {params.season} --only '{cell.key}'",
+        )
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
         raise UserError(
