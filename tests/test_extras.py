@@ -88,7 +88,7 @@ def test_the_library_and_some_verbs_need_no_library_of_the_extra():
 @pytest.mark.parametrize(
     "words, said",
     [
-        ("judge flickr8k:vse flickr8k:cca", "limited by images"),
+        ("judge flickr8k:vse flickr8k:cca", "from images"),
         ("compare vse cca --season flickr8k", "of 5000 queries"),
         ("export flickr8k/leaderboard --season flickr8k --format json", '"preset"'),
         ("printed 58.6", "Rematch, season flickr8k"),

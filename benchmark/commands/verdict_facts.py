@@ -126,8 +126,8 @@ def lines(facts: dict) -> list[str]:
     counts = f"{facts['queries']} queries, {facts['units']} {unit}, seeds: {seeds}"
     sentences.append(counts)
     if share is not None and not facts["is_of_these_trainings"]:
-        of_units = f"limited by {unit} to {1 - share:.0%}"
-        sentences.append(f"{of_units}, by trainings to {share:.0%}")
+        of_units = f"uncertainty: {1 - share:.0%} from {unit}"
+        sentences.append(f"{of_units}, {share:.0%} from trainings")
     return [*sentences, *facts["notes"]]
 
 

@@ -89,7 +89,7 @@ def _direction_findings(row: Audited, way: str) -> Iterator[Finding]:
     for smaller, larger in pairwise(recalls):
         if recalls[smaller].value > recalls[larger].value:
             names = [f"{way}_r{smaller}", f"{way}_r{larger}"]
-            because = "the first items are among the first of a longer list"
+            because = f"R@{larger} counts every hit of R@{smaller}"
             yield _finding(Rule.ORDER, row, names, because)
     yield from _median_findings(row, way, recalls)
     if len(recalls) == len(CUTS):
