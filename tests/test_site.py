@@ -407,3 +407,10 @@ def test_the_search_over_seasons_is_kept_in_the_address(
     assert browser.current_url.endswith("#find=scan")
     browser.find_element("css selector", "#found a[href^=try]").click()
     assert "try/index.html#cell/" in browser.current_url
+
+
+def test_the_front_has_the_correlation_of_s_and_rsum_of_boards_that_have_one():
+    known = {"count": 31, "groups": 8, "value": -0.6, "low": -0.9, "high": -0.3}
+    boards = [{"overlap_and_rsum": known}, {"overlap_and_rsum": None}]
+    written = [{"season": name, "boards": boards} for name in ("shown", "other")]
+    assert site.correlations(written, ["shown"]) == [known | {"season": "shown"}]

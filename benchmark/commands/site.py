@@ -16,6 +16,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -49,6 +50,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
+from benchmark.report.pages.dataset_page import overlap_and_rsum
 from benchmark.report.pages.ledger_pages import (
     BestRow,
     anchor,
@@ -143,10 +145,22 @@ def write_front(
         "best": best,
         "links": links,
         "plots": plots_of(best[0]) if best else "",
+        "correlations": correlations(written, [each.season.season for each in best]),
     }
     write_text(folder / "index.html", front.render(**facts))
     for name in ("site.css", "page.js", "front.js"):
         shutil.copy(FILES / name, folder)
+
+
+def correlations(written: Sequence[dict], names: Sequence[str]) -> list[dict]:
+    """How rsum depends on S over the rows of a board, for each board of these seasons
+    that has enough of them."""
+    listed = []
+    for season in written:
+        for board in season["boards"]:
+            if season["season"] in names and board["overlap_and_rsum"]:
+                listed.append(board["overlap_and_rsum"] | {"season": season["season"]})
+    return listed
 
 
 def plots_of(best: BestRow) -> str:
@@ -376,9 +390,13 @@ def board_data(board: Board, layer: str) -> dict:
     places = {place.title: place for place in leader.places} if leader else {}
     rows = [row_data(board, row, metrics, places[row.title]) for row in board.ranked]
     rows += [row_data(board, row, metrics) for row in board.rows if not row.played]
+    correlation = None
+    if task == "retrieval" and not layer:
+        correlation = overlap_and_rsum(board)
     return {
         "dataset": board.dataset,
         "task": task,
+        "overlap_and_rsum": correlation and asdict(correlation),
         "layer": layer,
         "title": board.title,
         "split": board.card["split"],
