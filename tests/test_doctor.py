@@ -143,7 +143,7 @@ def test_hours_are_told_before_what_is_missing(folder, monkeypatch, capsys):
     monkeypatch.setattr(estimates, "estimate", lambda params: Estimate([], []))
     assert main(["doctor", "--estimate"]) == 2
     told = capsys.readouterr()
-    assert "in all         0.00 hours" in told.out and "missing" in told.err
+    assert "in all         0.0 minutes" in told.out and "missing" in told.err
 
 
 def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):
