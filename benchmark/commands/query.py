@@ -52,27 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    if (arguments.text is None) == (arguments.image is None):
-        raise UserError(
-            "query",
-            expected="a text or --image",
-            found="neither" if arguments.text is None else "both",
-            do='run: rematch query PRESET "TEXT"',
-        )
-    if arguments.top < 1:
-        raise UserError(
-            "--top",
-            expected="1 or more",
-            found=arguments.top,
-            do="correct it",
-        )
-    if arguments.image and not arguments.image.is_file():
-        raise UserError(
-            arguments.image,
-            expected="an image",
-            found="no such file",
-            do="correct --image",
-        )
+    check_query(arguments)
     make_deterministic()
     params = read_params(arguments.season)
     cell = chosen(params, arguments)
@@ -112,6 +92,31 @@ def main(arguments: argparse.Namespace) -> None:
         image = printable(hit.file or hit.image_id)
         text = printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
+
+
+def check_query(arguments: argparse.Namespace) -> None:
+    """Raise UserError unless one thing is asked, and some answers are wanted."""
+    if (arguments.text is None) == (arguments.image is None):
+        raise UserError(
+            "query",
+            expected="a text or --image",
+            found="neither" if arguments.text is None else "both",
+            do='run: rematch query PRESET "TEXT"',
+        )
+    if arguments.top < 1:
+        raise UserError(
+            "--top",
+            expected="1 or more",
+            found=arguments.top,
+            do="correct it",
+        )
+    if arguments.image and not arguments.image.is_file():
+        raise UserError(
+            arguments.image,
+            expected="an image",
+            found="no such file",
+            do="correct --image",
+        )
 
 
 def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
