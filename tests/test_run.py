@@ -12,6 +12,7 @@ from benchmark.__main__ import main
 from benchmark.commands import run
 from benchmark.core.records import Costs
 from benchmark.encode import drawn_pretraining
+from benchmark.season.parameters import ImageEncoder
 from seasons import ROOT
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
@@ -103,3 +104,12 @@ def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     record = json.loads(path.read_text(encoding="utf-8"))
     assert (record["preset"], record["seed"], record["status"]) == ("mine", 3, "ok")
     assert record["options"]["hidden_size"] == 8
+
+
+def test_an_option_that_a_card_does_not_have_yet_is_at_its_default():
+    settings = ImageEncoder(grid=7)
+    written = settings.model_dump(exclude={"features", "pixels"})
+    assert run._are_same(written, settings)
+    assert not run._are_same(written, ImageEncoder(grid=7, pixels=128))
+    assert not run._are_same(written | {"grid": 6}, settings)
+    assert not run._are_same(written | {"of_another_version": 1}, settings)

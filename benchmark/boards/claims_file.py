@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from benchmark.boards import flags
 from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
+from benchmark.core.folds import is_reserved
 from benchmark.core.names import Name
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
@@ -244,6 +245,11 @@ class Measured(Strict):
     def is_drawn(self) -> bool:
         """Whether its images are no photographs."""
         return self.split == DRAWN
+
+    @property
+    def is_of_folds(self) -> bool:
+        """Whether it is the further folds of a dataset."""
+        return is_reserved(self.dataset)
 
     @property
     def level(self) -> float:

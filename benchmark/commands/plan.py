@@ -206,11 +206,12 @@ def shown(facts: Mapping) -> str:
         for enough, row in zip(facts["enough_images"], rows, strict=True):
             row.append(f"{enough:,}" if enough else "no number")
         enough = facts["enough_seeds"]
-        needed = (
-            f"takes {enough} seeds" if enough else f"needs more than {MOST_SEEDS} seeds"
-        )
         if enough == 1:
             needed = "takes 1 seed"
+        elif enough:
+            needed = f"takes {enough} seeds"
+        else:
+            needed = f"needs more than {MOST_SEEDS} seeds"
         sentence = (
             f"On {facts['image_count']:,} images it {needed} of each row with a "
             f"power of {goal} {claim}: true difference {difference:g}, margin "

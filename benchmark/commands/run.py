@@ -281,8 +281,8 @@ def is_encoded(feature_set: FeatureSet) -> bool:
 
 
 def _are_same(written: object, settings: BaseModel) -> bool:
-    """Whether settings that a card has are these: an option that is younger than the
-    card had its default."""
+    """Whether a card was written with these settings. An option that the card does not
+    have yet counts as left at its default."""
     try:
         return type(settings).model_validate(written) == settings
     except ValidationError:

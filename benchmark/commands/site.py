@@ -50,6 +50,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
+from benchmark.report.pages import ENVIRONMENT
 from benchmark.report.pages.dataset_page import overlap_and_rsum
 from benchmark.report.pages.ledger_pages import (
     BestRow,
@@ -136,7 +137,8 @@ def write_front(
         links.setdefault((row["season"], row["title"]), row["href"])
     best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
     best = [each for each in best if not each.data.is_drawn] or best
-    front = Environment(autoescape=True).from_string(FRONT.read_text(encoding="utf-8"))
+    templates = Environment(autoescape=True, loader=ENVIRONMENT.loader)
+    front = templates.from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
         "ledger": html_of(text),
