@@ -170,5 +170,5 @@ def test_the_file_of_a_method_of_this_project_is_that_method(capsys):
 def test_scores_that_are_alike_to_rounding_are_no_broken_promise():
     steps = np.random.default_rng(0).normal(size=(40, 110))
     steps[3] = np.nan
-    assert check._are_alike(1 + 1.2e-7 * steps)
-    assert not check._are_alike(1 + 1e-5 * steps)
+    assert check._are_alike(1 + 2.6e-6 * steps)  # texts of dual-path
+    assert not check._are_alike(1 + 1e-2 * steps)

@@ -12,6 +12,8 @@ from scipy import stats
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.comparisons import compare, interval, sample_of
 from benchmark.boards.fold_boards import levels, resampled_t
+from benchmark.stats import comparisons
+from benchmark.stats.comparisons import Sample, Spread
 
 COUNT = 6
 QUALITIES = {"better": 2.0, "worse": 1.4}
@@ -120,3 +122,47 @@ def test_the_corrected_resampled_t_allows_for_common_training_images():
     expected = np.sqrt((1 / COUNT + 1 / 5) * variance(gaps))
     assert (found.value, found.error) == pytest.approx((fmean(gaps), expected))
     assert found.freedom == COUNT - 1
+
+
+# noise of an image for both rows, of a training with an image, of a training alone;
+# and how often intervals may cover: where trainings add nothing to what images do, the
+# variance between folds is still not known better than from six of them
+NOISES = {
+    "images alone": (2.0, 2.0, 0.0, 0.98),
+    "trainings matter little": (2.0, 2.0, 0.1, 0.975),
+    "as much as images": (2.0, 2.0, 0.2, 0.97),
+    "trainings dominate": (0.3, 0.3, 1.0, 0.97),
+}
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", NOISES)
+def test_intervals_of_folds_cover_a_difference_of_nothing(name):
+    """Seven folds, of which the first is the official split: six further ones."""
+    *noises, most = NOISES[name]
+    rng, experiments, covered = np.random.default_rng(3), 4000, 0
+    for _ in range(experiments):
+        low, high = interval_of_made_up_folds(rng, *noises)
+        covered += low <= 0.0 <= high
+    print(f"{name}: {100 * covered / experiments:.1f}% of {experiments}")
+    assert 0.93 <= covered / experiments <= most
+
+
+def interval_of_made_up_folds(
+    rng: np.random.Generator, hardness: float, luck: float, of_training: float
+) -> tuple[float, float]:
+    """Of the difference of two rows of the same true level; the second is half as
+    sensitive to what makes an image hard."""
+    images = 200
+    hard = rng.normal(0, hardness, (COUNT, images))
+    samples = []
+    for share in (1.0, 0.5):
+        folds = {}
+        for number in range(COUNT):
+            values = share * hard[number] + rng.normal(0, luck, images)
+            mean = values.mean() + rng.normal(0, of_training)
+            left = (values - values.mean()) / np.sqrt(images * (images - 1))
+            folds[number] = Sample({0: float(mean)}, {0: left}, images)
+        samples.append(comparisons.sample_of_folds(folds))
+    alone = Spread(pooled=None, own={})
+    return comparisons.compare("ab", samples, alone, is_shared=True).interval

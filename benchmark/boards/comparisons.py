@@ -203,23 +203,12 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
 
 
 def _sample_over_folds(board: Board, row: Row, metric: str) -> Sample:
-    """The mean of each fold by its number. Its images are in no other, so each fold has
-    terms of its own in the noise."""
-    known = {}
+    by_fold = {}
     for number, fold in enumerate(board.fold_boards, start=1):
         sample = sample_of(fold, fold.row(row.preset), metric)
         if sample.values:
-            known[number] = sample
-    values = {number: sample.mean for number, sample in known.items()}
-    if not known or any(sample.noise is None for sample in known.values()):
-        return Sample(values, None)
-    sizes = [len(sample.mean_noise) for sample in known.values()]
-    noise, end = {}, 0
-    for (number, sample), size in zip(known.items(), sizes, strict=True):
-        noise[number] = np.zeros(sum(sizes))
-        noise[number][end : end + size] = sample.mean_noise
-        end += size
-    return Sample(values, noise, sum(sample.units for sample in known.values()))
+            by_fold[number] = sample
+    return comparisons.sample_of_folds(by_fold)
 
 
 @lru_cache(maxsize=4096)

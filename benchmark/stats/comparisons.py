@@ -176,6 +176,22 @@ def sample_of_queries(
     return Sample(values, noise, len(np.unique(np.concatenate(clusters_M))))
 
 
+def sample_of_folds(folds: Mapping[int, Sample]) -> Sample:
+    """The mean of each fold, by its number, as if it were one training. The images of a
+    fold are in no other, so each has terms of its own in the noise."""
+    values = {number: fold.mean for number, fold in folds.items()}
+    if not folds or any(fold.noise is None for fold in folds.values()):
+        return Sample(values, None)
+    sizes = [len(fold.mean_noise) for fold in folds.values()]
+    noise = {}
+    end = 0
+    for (number, fold), size in zip(folds.items(), sizes, strict=True):
+        noise[number] = np.zeros(sum(sizes))
+        noise[number][end : end + size] = fold.mean_noise
+        end += size
+    return Sample(values, noise, sum(fold.units for fold in folds.values()))
+
+
 def variance_of(sample: Sample) -> Variance:
     """Of two trainings or more."""
     freedom = len(sample.values) - 1
