@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import board
+from builders import board, outcome, standing
 
 from benchmark.boards import claim_entries
 from benchmark.boards.claims import ClaimTest
@@ -47,3 +47,17 @@ def test_evidence_has_a_column_for_each_part_that_counts_and_has_known_images(te
     assert list(table) == ["dataset", "p/known/1"]
     assert table["p/known/1"].tolist() == NOISE.tolist()
     assert set(table["dataset"]) == {photographs.dataset}
+
+
+def features_of(**read: object) -> str:
+    rows = [standing(preset, [outcome(preset, **read)]) for preset in "ab"]
+    (verdict,) = claim_test("known", NOISE).verdicts
+    return claim_entries._features(board(*rows), verdict.comparison)
+
+
+def test_rows_that_read_other_features_are_told_apart():
+    texts = {"text_features": {"weights": "x"}}
+    pictures = {"image_features": {"encoder": "x"}}
+    assert features_of(**texts) == features_of(**texts, seed=1)
+    different = [features_of(), features_of(**texts), features_of(**pictures)]
+    assert len(set(different)) == 3

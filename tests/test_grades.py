@@ -196,6 +196,30 @@ def test_an_image_that_two_set_ups_share_counts_once():
     assert errors == pytest.approx([1.0, 1 / np.sqrt(2)])
 
 
+def with_trainings(count: int, **facts: object) -> dict:
+    seeds = (SeedPart((count, count), 0.0, 0.0, 40, is_own=False),)
+    doubt = Doubt(images=0.5, interaction=0.0, image_count=10**6, seeds=seeds)
+    return {"difference": 7.0, "doubt": doubt} | facts
+
+
+def test_a_season_that_repeats_images_and_features_is_no_set_up_more():
+    few = on_set_up(with_trainings(2, features="a", difference=9.0))
+    many = on_set_up(with_trainings(3, features="a"))
+    others = {
+        "features": on_set_up(with_trainings(1, features="b")),
+        "images": on_set_up(with_trainings(1, features="a"), images="y"),
+        "unknown": on_set_up(with_trainings(1, features="")),
+    }
+    (alone,) = graded([[few, many]])
+    assert alone.grade == Grade.SEEN_ONCE and alone.agreeing == 1
+    assert alone.decisive.set_ups == (many,)
+    assert alone.decisive.alone_in(few) == Conclusion.HOLDS
+    for name, other in others.items():
+        (both,) = graded([[few, many, other]])
+        assert both.grade == Grade.CONFIRMED, name
+        assert both.decisive.set_ups == (many, other)
+
+
 def test_claims_of_a_paper_are_adjusted_for_each_other():
     wide = {"difference": 7.0, "error": 3.3}  # p 0.034
     assert graded([[on_set_up(wide)]])[0].grade == Grade.SEEN_ONCE

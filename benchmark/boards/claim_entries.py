@@ -21,9 +21,11 @@ from benchmark.boards.claims_file import (
     column,
 )
 from benchmark.boards.timing import settings_of
+from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Declaration
 from benchmark.stats.claim_kinds import Conclusion
+from benchmark.stats.comparisons import Comparison
 
 
 def season_claims(
@@ -49,7 +51,7 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
-        claims=[_claim_entry(test, layers) for test in claim_tests_on(board)],
+        claims=[_claim_entry(board, test, layers) for test in claim_tests_on(board)],
     )
 
 
@@ -87,10 +89,13 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
+def _claim_entry(board: Board, test: ClaimTest, layers: Sequence) -> ClaimEntry:
     decisive = None
     if test.verdicts:
         decisive = test.verdicts.index(test.decisive)
+    parts = []
+    for verdict in test.verdicts:
+        parts.append(VerdictEntry.of(verdict, _features(board, verdict.comparison)))
     return ClaimEntry(
         paper=test.paper,
         id=test.claim.id,
@@ -99,10 +104,19 @@ def _claim_entry(test: ClaimTest, layers: Sequence) -> ClaimEntry:
         reason=test.reason,
         is_elsewhere=test.is_elsewhere,
         cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
-        parts=[VerdictEntry.of(verdict) for verdict in test.verdicts],
+        parts=parts,
         decisive=decisive,
         layers=_by_layers(test, layers),
     )
+
+
+def _features(board: Board, comparison: Comparison) -> str:
+    """A digest of the features, with their weights, that both rows read."""
+    read = []
+    for preset in filter(None, (comparison.first, comparison.second)):
+        record = board.row(preset).record
+        read.append([record.image_features, record.text_features])
+    return hashlib.sha256(json_text(read).encode()).hexdigest()[:16]
 
 
 def _by_layers(

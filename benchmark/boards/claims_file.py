@@ -77,9 +77,11 @@ class VerdictEntry(Strict):
     favours: Side | None = None  # the side that all biases favour
     is_blocked: bool = False  # whether nothing can be concluded, whatever the numbers
     is_out_of_reach: bool = False
+    # a digest of the features that both read; "": not known
+    features: str = ""
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Self:
+    def of(cls, verdict: Verdict, features: str = "") -> Self:
         comparison = verdict.comparison
         low, high = comparison.interval or (None, None)
         limit = verdict.limit or Limit(None, None)
@@ -109,6 +111,7 @@ class VerdictEntry(Strict):
             favours=favoured(verdict.biases),
             is_blocked=verdict.blocked is not None and verdict.blocked.favours is None,
             is_out_of_reach=verdict.is_out_of_reach,
+            features=features,
         )
 
     def verdict(self, kind: ClaimKind, reason: str, **evidence: object) -> Verdict:

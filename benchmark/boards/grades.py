@@ -1,6 +1,7 @@
 """The grade of a claim: what its tests in several set-ups amount to.
 
-A set-up is a season on a dataset of photographs. Each part of a claim is pooled over the
+A set-up is a season on a dataset of photographs; a season that repeats the test images
+and features of another is none of its own. Each part of a claim is pooled over the
 set-ups that could judge it (stats.pooling), and the pooled differences are judged like
 those of one season, with Holm's adjustment over the claims of the paper: that is the
 headline. Each set-up has a verdict of its own, without the adjustment: it repeats a test
@@ -84,6 +85,12 @@ class Finding:
         """The verdict on a part of the claim; None where it was not run."""
         return next((each for each in self.verdicts if each.part == part), None)
 
+    def inputs(self, part: int) -> tuple[str, str]:
+        """Digests of the test images and of the features of a part that was run; ""
+        where one is not known."""
+        (entry,) = [each for each in self.entry.parts if each.part == part]
+        return self.on(part).comparison.images, entry.features
+
     @cached_property
     def alone(self) -> dict[int, Verdict]:
         """What it says of each part for itself, by part, without an adjustment for other
@@ -133,10 +140,12 @@ class PooledPart:
         return list(map(_answer, self.alone)).count(answer)
 
     def alone_in(self, finding: Finding) -> Conclusion:
-        """What a set-up says of it; undecided where it is not pooled."""
-        if finding not in self.set_ups:
+        """What a finding says of it for itself, which may repeat a set-up; undecided
+        where it cannot judge it."""
+        part = self.verdict.part
+        if finding.on(part).blocked:
             return Conclusion.UNDECIDED
-        return finding.alone[self.verdict.part].conclusion
+        return finding.alone[part].conclusion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +202,29 @@ def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
         if is_time(declared.metric):  # machines differ
             usable = usable[:1]
         if usable:
-            parts.append(_over_set_ups(index, usable))
+            parts.append(_over_set_ups(index, _unlike(index, usable)))
         elif run:
             parts.append(_blocked([finding.on(index) for finding in run]))
     return parts
+
+
+def _unlike(index: int, findings: Sequence[Finding]) -> list[Finding]:
+    """Those on other images or other features; of several on the same ones the one with
+    the most trainings, the first on ties."""
+    best: dict[tuple[str, ...], Finding] = {}
+    for number, finding in enumerate(findings):
+        inputs: tuple[str, ...] = finding.inputs(index)
+        if not all(inputs):  # like no other
+            inputs = (*inputs, str(number))
+        known = best.setdefault(inputs, finding)
+        if _trainings(finding, index) > _trainings(known, index):
+            best[inputs] = finding
+    return list(best.values())
+
+
+def _trainings(finding: Finding, part: int) -> int:
+    seeds = finding.on(part).comparison.doubt.seeds
+    return sum(count for known in seeds for count in known.counts)
 
 
 def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:

@@ -154,14 +154,15 @@ def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
 
 def ledger_line(row: LedgerRow, markers: Mapping[str, str]) -> Line:
     """A claim with all its findings, in no panel yet; those of several set-ups below
-    what they say together."""
+    what they say together. They stand at the difference of the part that decides, in
+    the colour of what they say of the whole claim."""
     index = row.decisive.part if row.graded else 0
     kind, groups = KINDS[row.claim.parts[index].kind], []
     if row.graded and len(row.graded.decisive.set_ups) > 1:
         groups.append(pooled_marks(row.decisive))
     for finding in row.findings:
         verdict = row.deciding(finding) or finding.decisive
-        look = replace(LOOKS[verdict.conclusion], marker=markers[finding.place])
+        look = replace(LOOKS[finding.conclusion], marker=markers[finding.place])
         groups.append(finding_marks(verdict, look, kind))
     marks = []
     for number, group in enumerate(groups):
