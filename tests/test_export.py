@@ -1,4 +1,5 @@
-"""`export`: tables in every format, ranks of every query, TREC, Every Eval Ever."""
+"""`export`: tables in every format, ranks of every query, TREC, Every Eval Ever, and
+results for the Hugging Face Hub."""
 
 import json
 import re
@@ -264,6 +265,37 @@ def test_logs_fit_the_schema_and_have_the_numbers_of_the_records(played, capsys)
         error = refusal(export, "--season", "try", "--format", "eee", *words)
         check(error, where="export", expected="--out FOLDER", do="--out FOLDER")
     assert not Path("x").exists()
+
+
+def test_samples_are_judged_as_their_season_judges_them(played, capsys):
+    exported(capsys, "--format", "eee", "--samples", "--out", "eee")
+    assert len([*Path("eee").rglob("*_samples.jsonl")]) == len(PRESETS) * len(DATASETS)
+    names = []
+    for preset in (FUSION, "two_branch_bidirectional"):
+        for path in Path("eee/data/rematch-try/rematch", preset).glob(
+            "*_samples.jsonl"
+        ):
+            if "open.i2t_r1" in path.read_text():
+                names.append(f"{path}:open.i2t_r1")
+    main(["judge", *names, "--out", "samples.json"])
+    presets = [f"try:{FUSION}", "try:two_branch_bidirectional", "--dataset", "open"]
+    main(["judge", *presets, "--metric", "i2t_r1", "--out", "season.json"])
+    (samples,) = read_json(Path("samples.json"))
+    (season,) = read_json(Path("season.json"))
+    for key in ("difference", "seeds"):
+        assert samples[key] == pytest.approx(season[key])
+    error = refusal(export, "--season", "try", "--samples")
+    check(error, where="--samples", expected="--format eee", found="--format csv")
+
+
+def test_every_preset_has_a_file_of_evaluation_results(played, capsys):
+    folder = "results-of-hub"
+    words = ("--format", "eval_results", "--out", folder)
+    assert exported(capsys, *words) == f"{folder}: {len(PRESETS)} files\n"
+    names = {path.name for path in Path(folder).iterdir()}
+    assert names == {f"{preset}.yaml" for preset in PRESETS}
+    error = refusal(export, "--season", "try", "--format", "eval_results")
+    check(error, where="export", expected="--out FOLDER", do="eval_results")
 
 
 def test_datasets_of_one_title_are_told_apart_by_their_names(played):

@@ -2,6 +2,7 @@
 of its seeds.
 
     data/rematch-<season>/rematch/<preset>/<uuid>.json
+    data/rematch-<season>/rematch/<preset>/<uuid>_samples.jsonl    its single queries, if asked
 
 The name is made of the content, so that equal results give one name.
 `score_details.details` has the value of every seed, `uncertainty.confidence_interval`
@@ -12,19 +13,23 @@ not bound is "Infinity", as the schema has it.
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
 from uuid import UUID
 
+import pandas as pd
+
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.eee_instances import SCHEMA, lines_of
 from benchmark.core.departures import sentence
-from benchmark.core.files import json_text, write_json
+from benchmark.core.files import json_text, write_bytes, write_json
+from benchmark.data.rank_keys import RankKey
 from benchmark.scoring.metrics import METRICS, Metric
 from benchmark.stats.significance import LEVEL
 
-SCHEMA = "0.3.0"
 NAME = "rematch"  # of the library, and of who trained; no organisation is behind it
 UNITS = {"%": "percent", "share": "proportion"}
 OF_CARD = ("source", "licence", "split", "manifest")
@@ -32,17 +37,59 @@ FOR_BOTH = "for other test images and other trainings"
 FOR_IMAGES = "for other test images, of these trainings alone"
 
 
-def write_eee(board: Board, season: str, folder: Path) -> list[Path]:
-    """Write a file for each row with a result; returns their paths."""
+def write_eee(
+    board: Board,
+    season: str,
+    folder: Path,
+    queries: Mapping[RankKey, pd.DataFrame] | None = None,
+) -> list[Path]:
+    """Write a file for each row with a result, and with `queries` (query and cluster,
+    (Q,) in the order of the ranks) one of its samples; returns their paths."""
     paths = []
     for row in board.ranked:
         log = _log(board, row, season)
         digest = hashlib.sha256(json_text(log).encode()).digest()
-        name = f"{UUID(bytes=digest[:16], version=4)}.json"
-        path = folder / "data" / f"{NAME}-{season}" / NAME / row.preset / name
+        uuid = UUID(bytes=digest[:16], version=4)
+        place = Path("data", f"{NAME}-{season}", NAME, row.preset)
+        if queries is not None:
+            samples = place / f"{uuid}_samples.jsonl"
+            detailed = _write_samples(board, row, log, queries, folder / samples)
+            detailed["file_path"] = samples.as_posix()
+            log["detailed_evaluation_results"] = detailed
+            paths.append(folder / samples)
+        path = folder / place / f"{uuid}.json"
         write_json(path, log | {"retrieved_timestamp": str(int(time.time()))})
         paths.append(path)
     return paths
+
+
+def _write_samples(
+    board: Board,
+    row: Row,
+    log: dict,
+    queries: Mapping[RankKey, pd.DataFrame],
+    path: Path,
+) -> dict:
+    """Write the single queries of a row; returns what the aggregate file says of
+    them."""
+    of_evaluation = {
+        "evaluation_id": log["evaluation_id"],
+        "model_id": log["model_info"]["id"],
+        "evaluation_name": _evaluation_name(board, row),
+    }
+    lines = list(lines_of(row, board.dataset, of_evaluation, queries))
+    content = "".join(f"{line}\n" for line in lines).encode()
+    write_bytes(path, content)
+    return {
+        "format": "jsonl",
+        "hash_algorithm": "sha256",
+        "checksum": hashlib.sha256(content).hexdigest(),
+        "total_rows": len(lines),
+    }
+
+
+def _evaluation_name(board: Board, row: Row) -> str:
+    return f"{board.dataset}.{row.record.task}"
 
 
 def _log(board: Board, row: Row, season: str) -> dict:
@@ -77,7 +124,7 @@ def _log(board: Board, row: Row, season: str) -> dict:
         if name in METRICS and METRICS[name].in_tables and isfinite(mean):
             result = {
                 "evaluation_result_id": f"{board.dataset}.{name}",
-                "evaluation_name": f"{board.dataset}.{record.task}",
+                "evaluation_name": _evaluation_name(board, row),
                 "source_data": source,
                 "metric_config": _config(METRICS[name]),
                 "score_details": _score(board, row, name),

@@ -1,5 +1,5 @@
-"""Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, TREC
-files.
+"""Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, and
+files of TREC, Every Eval Ever and the Hugging Face Hub.
 
 rematch export                                       the names of all tables
 rematch export flickr8k/leaderboard --format latex   one table
@@ -7,7 +7,10 @@ rematch export --queries ranks.parquet               season, dataset, preset, se
                                                      relevance, direction, query, cluster (its
                                                      image or person), rank (from 0) of the best
 rematch export --trec FOLDER                         runs and qrels of images and captions
-rematch export --format eee --out FOLDER             files of Every Eval Ever, with intervals
+rematch export --format eee --out FOLDER             files of Every Eval Ever, with intervals;
+                                                     --samples: its single queries, too
+rematch export --format eval_results --out FOLDER    a file per preset for .eval_results of its
+                                                     model repository on the Hugging Face Hub
 """
 
 import argparse
@@ -18,6 +21,7 @@ import pandas as pd
 
 from benchmark.boards.boards import Board
 from benchmark.boards.eee_export import write_eee
+from benchmark.boards.eval_results_export import write_eval_results
 from benchmark.boards.season_boards import read_boards
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
@@ -40,14 +44,22 @@ COLUMNS = [
     "cluster",
     "rank",
 ]
-EEE = "eee"
+EEE, EVAL_RESULTS = "eee", "eval_results"
+IN_FOLDERS = (EEE, EVAL_RESULTS)  # formats that are several files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="default: list their names")
-    parser.add_argument("--format", choices=(*FORMATS, EEE), default="csv")
+    formats = (*FORMATS, *IN_FOLDERS)
+    parser.add_argument("--format", choices=formats, default="csv")
     parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help=f"for --format {EEE}"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help=f"for --format {' or '.join(IN_FOLDERS)}",
+    )
+    parser.add_argument(
+        "--samples", action="store_true", help=f"with --format {EEE}: single queries"
     )
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help="write all ranks, as .parquet"
@@ -57,35 +69,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params, is_eee = read_declaration(arguments.season), arguments.format == EEE
-    others = arguments.table or arguments.queries or arguments.trec
-    if is_eee != bool(arguments.out) or is_eee and others:
-        actual = "--out alone" if arguments.out else f"--format {EEE} alone"
-        if others and is_eee:
-            actual = "a table, --queries or --trec beside it"
-        raise UserError(
-            "export",
-            expected=f"--format {EEE} with --out FOLDER, and nothing else",
-            found=actual,
-            do=f"run: rematch export --format {EEE} --out FOLDER",
-        )
-    if arguments.queries and arguments.queries.suffix != ".parquet":
-        raise UserError(
-            "--queries",
-            expected="a .parquet file",
-            found=arguments.queries.name,
-            do=f"run: rematch export --queries {arguments.queries.stem}.parquet",
-        )
+    check_options(arguments)
+    params = read_declaration(arguments.season)
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:
             data = prepared_tables.read(board.dataset)
             write_trec(board.outcomes, data, arguments.trec)
         print(arguments.trec)
-    elif is_eee:
+    elif arguments.format == EEE:
         files = []
         for board in boards:
-            files += write_eee(board, params.season, arguments.out)
+            queries = None
+            if arguments.samples:
+                queries = queries_of(prepared_tables.read(board.dataset))
+            files += write_eee(board, params.season, arguments.out, queries)
+        print(f"{arguments.out}: {len(files)} files")
+    elif arguments.format == EVAL_RESULTS:
+        files = write_eval_results(boards, arguments.out)
         print(f"{arguments.out}: {len(files)} files")
     elif arguments.queries:
         rows = every_rank(boards)
@@ -97,6 +98,37 @@ def main(arguments: argparse.Namespace) -> None:
         print("\n".join(map(FORMATS[arguments.format], chosen)))
     else:
         print("\n".join(tables_of(params, boards)))
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Raises UserError for options that do not go together."""
+    in_folder = arguments.format in IN_FOLDERS
+    name = arguments.format if in_folder else EEE
+    others = arguments.table or arguments.queries or arguments.trec
+    if in_folder != bool(arguments.out) or in_folder and others:
+        actual = "--out alone" if arguments.out else f"--format {name} alone"
+        if others and in_folder:
+            actual = "a table, --queries or --trec beside it"
+        raise UserError(
+            "export",
+            expected=f"--format {name} with --out FOLDER, and nothing else",
+            found=actual,
+            do=f"run: rematch export --format {name} --out FOLDER",
+        )
+    if arguments.samples and arguments.format != EEE:
+        raise UserError(
+            "--samples",
+            expected=f"--format {EEE}",
+            found=f"--format {arguments.format}",
+            do="leave it out; --queries writes all ranks",
+        )
+    if arguments.queries and arguments.queries.suffix != ".parquet":
+        raise UserError(
+            "--queries",
+            expected="a .parquet file",
+            found=arguments.queries.name,
+            do=f"run: rematch export --queries {arguments.queries.stem}.parquet",
+        )
 
 
 def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:

@@ -12,10 +12,11 @@ A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and 
 (hits, 0 and 1 or 0 and 100, or any number), or query and rank (of the best relevant
 item, from 0; empty or -1: not found). It may have direction (i2t, t2i, ...), cluster
 (what is drawn anew, such as the image of a caption; default: the query), seed (default:
-0), layer, dataset and gallery. With --qrels it is a TREC run. Either is one file, or
-one per seed with commas between; FILE:PRESET is a row of a table that `export
---queries` wrote, whose other rows tell how far trainings lie apart. Else it is
-SEASON:PRESET, with all its seeds.
+0), layer, dataset and gallery. Samples that lm_eval, Inspect (.eval, .json) or Every
+Eval Ever log are tables, too; FILE:METRIC is one of their metrics. With --qrels it is a
+TREC run. Either is one file, or one per seed with commas between; FILE:PRESET is a row
+of a table that `export --queries` wrote, whose other rows tell how far trainings lie
+apart. Else it is SEASON:PRESET, with all its seeds.
 
 Claims are "A > B", the default, "A = B", and "A not better than B", and may end with
 "by METRIC"; where less is better, claim "B > A". Every further --pair is asked the
@@ -50,7 +51,7 @@ from typing import Any
 
 from benchmark.boards.boards import Board
 from benchmark.boards.season_boards import read_boards
-from benchmark.commands import conventions
+from benchmark.commands import conventions, inspect_logs
 from benchmark.commands.against_printed import (
     against_of_file,
     against_of_season,
@@ -459,14 +460,10 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
 def unreadable(name: str) -> UserError:
     """Why a file is none that can be judged, by its ending."""
     ending = Path(name).suffix.lower()
-    expected = f"a row per query ({', '.join(TABLES)}), or a TREC run with --qrels"
+    expected = f"a row per query ({', '.join(TABLES)}), a log of Inspect "
+    expected += f"({', '.join(inspect_logs.ENDINGS)}), or a TREC run with --qrels"
     advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
     advice += "add --qrels to a TREC run"
-    if ending == ".json":
-        advice = (
-            "means, as in results of MTEB, cannot be judged: write query and value of "
-        )
-        advice += "each query in a .csv, or one object per line in a .jsonl"
     return UserError(
         name, expected, f"a {ending} file" if ending else "no ending", advice
     )
@@ -477,8 +474,9 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     trainings lie apart: those with trainings of their own."""
     files = {}
     for name, reading in readings.items():
-        if parts_of(name)[1]:
-            files.setdefault(name.rpartition(":")[0], reading)
+        preset = parts_of(name)[1]
+        if preset:
+            files.setdefault(name.removesuffix(f":{preset}"), reading)
     others = {}
     for file, reading in files.items():
         table = table_of(Path(parts_of(file)[0][0]))

@@ -15,7 +15,7 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 
-from benchmark.commands import lm_eval_samples
+from benchmark.commands import eee_samples, inspect_logs, lm_eval_samples
 from benchmark.core.errors import LONGEST, UserError
 from benchmark.core.files import is_file, readable
 from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
@@ -31,10 +31,12 @@ SAME = {"layer": OWN, DATASET: "", "gallery": ""}  # in which two results must a
 COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
 COLUMNS += ("depth", *SAME)
 # columns by which FILE:NAME chooses rows: of a table of several presets, or metrics
-CHOSEN_BY = ("preset", "metric")
-COLUMNS += ("metric",)
+METRIC = "metric"
+CHOSEN_BY = ("preset", METRIC)
+COLUMNS += (METRIC,)
 KEY = ["direction", "query"]
 VALUE, RANK = "value", "rank"
+RESULTS = (*TABLES, *inspect_logs.ENDINGS)  # endings of files of results
 CORRECT = "correct the file"
 ZERO_FOR_NOTHING = (
     "if they count from 1 and 0 means 'not found', leave these empty and add "
@@ -138,7 +140,11 @@ def respelled(
 
 @cache
 def table_of(path: Path) -> pd.DataFrame:
-    """A table of results; of samples that lm_eval logs, their metrics."""
+    """A table of results; of samples that other tools log, their metrics."""
+    if path.suffix.lower() in inspect_logs.ENDINGS:
+        return inspect_logs.as_results(path)
+    if eee_samples.are_samples(path):
+        return eee_samples.as_results(path)
     table = embedding_files.table_of(path)
     if lm_eval_samples.are_samples(table):
         return lm_eval_samples.as_results(table, str(path))
@@ -147,15 +153,18 @@ def table_of(path: Path) -> pd.DataFrame:
 
 def parts_of(name: str) -> tuple[list[str], str]:
     """The files of a name, one per seed, and the preset of FILE:PRESET, or ""."""
-    file, _, preset = name.rpartition(":")
-    if Path(file).suffix.lower() not in TABLES:
-        file, preset = name, ""
+    file, preset = name, ""
+    for colon in re.finditer(":", name):  # a metric may have one, too
+        start = name[: colon.start()]
+        if Path(start).suffix.lower() in RESULTS:
+            file, preset = start, name[colon.end() :]
+            break
     return [file] if is_file(file) else file.split(","), preset
 
 
 def is_table(name: str) -> bool:
     """Whether a name is that of tables, or of a preset in one."""
-    return Path(name).suffix.lower() in TABLES or bool(parts_of(name)[1])
+    return Path(name).suffix.lower() in RESULTS or bool(parts_of(name)[1])
 
 
 def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> Result:
@@ -211,6 +220,9 @@ def _rows_of_text(name: str, table: pd.DataFrame, preset: str = "") -> pd.DataFr
     _number_column(name, columns)
     if preset:
         table = rows_chosen(name, table, preset)
+    elif METRIC in columns and table[METRIC].nunique() > 1:
+        found = ", ".join(map(str, table[METRIC].unique()))
+        raise UserError(name, "one metric, as FILE:METRIC", found, "name one")
     known = [column for column in COLUMNS if column in columns]
     return table[known].astype(object).map(embedding_files.text_of)
 

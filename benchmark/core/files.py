@@ -160,12 +160,13 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
 # Formats ------------------------------------------------------------------------------
 
 
-def parse_json(text: str, where: object, do: str) -> Any:
+def parse_json(text: str, where: object, do: str, *, with_nan: bool = False) -> Any:
     """The value of a JSON text. Raises UserError for anything else, for nesting that is
-    too deep, for NaN and infinity, and for a key that occurs twice in an object, where
-    other readers would take other values."""
+    too deep, for NaN and infinity unless `with_nan`, and for a key that occurs twice in
+    an object, where other readers would take other values."""
+    decoder = JSON_WITH_NAN if with_nan else JSON
     try:
-        return JSON.decode(text)
+        return decoder.decode(text)
     except RecursionError as error:
         raise UserError(
             where,
@@ -200,6 +201,7 @@ def _no_number(name: str) -> float:
 
 
 JSON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+JSON_WITH_NAN = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def read_json(path: Path) -> Any:

@@ -1,0 +1,104 @@
+"""Samples of Every Eval Ever (instance-level records, schema 0.3.0), as results of
+queries.
+
+A .jsonl file has an object for each sample and result of an evaluation. A sample is a
+query, `evaluation.score` its value. `evaluation_result_id`, or `evaluation_name` where
+that is missing, is the metric: FILE:METRIC names one of several. A query has the mean of
+its lines. In what `rematch export --format eee --samples` writes, `metadata` has the
+training, the cluster and the direction of a query, too.
+
+Source: https://github.com/evaleval/every_eval_ever.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from pydantic import BaseModel, FiniteFloat
+
+from benchmark.boards.eee_instances import PREFIX
+from benchmark.core import files
+from benchmark.core.errors import UserError, checked
+from benchmark.features.embedding_files import MOST
+
+ENDING = ".jsonl"
+KEYS = {"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
+CORRECT = "correct the file"
+OF_QUERY = ("seed", "cluster", "direction")  # in metadata, with PREFIX
+
+
+class Evaluation(BaseModel):
+    score: FiniteFloat
+
+
+class Sample(BaseModel):
+    evaluation_id: str
+    model_id: str
+    evaluation_name: str
+    evaluation_result_id: str | None = None
+    sample_id: str
+    evaluation: Evaluation
+    metadata: dict[str, str] | None = None
+
+    @property
+    def metric(self) -> str:
+        return self.evaluation_result_id or self.evaluation_name
+
+
+def are_samples(path: Path) -> bool:
+    """Whether the first line of a file is such a sample. Raises as files.opened."""
+    if path.suffix.lower() != ENDING:
+        return False
+    with files.opened(path) as file:
+        line = file.readline(MOST)
+    try:
+        row = files.parse_json(line.decode("utf-8-sig"), path, CORRECT)
+    except (UserError, UnicodeDecodeError):
+        return False  # the reader of other tables says what is wrong
+    return isinstance(row, dict) and row.keys() >= KEYS
+
+
+def as_results(path: Path) -> pd.DataFrame:
+    """A row for each query, metric and, where they are known, seed: query, value,
+    metric, and what `metadata` has of OF_QUERY. Raises UserError for a line that is no
+    sample, and for samples of several evaluations."""
+    samples = _read(path)
+    _check_one_evaluation(path, samples)
+    known = [name for name in OF_QUERY if _is_known(samples, name)]
+    rows = []
+    for sample in samples:
+        of_query = {}
+        for name in known:
+            of_query[name] = (sample.metadata or {}).get(PREFIX + name, "")
+        value = {"query": sample.sample_id, "value": sample.evaluation.score}
+        rows.append(value | {"metric": sample.metric} | of_query)
+    columns = ["query", "metric", *known]
+    table = pd.DataFrame(rows)
+    return table.groupby(columns, sort=False, as_index=False)["value"].mean()
+
+
+def _read(path: Path) -> list[Sample]:
+    samples = []
+    lines = files.content(path, MOST).decode("utf-8-sig").split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path}: row {number}"
+            row = files.parse_json(line, where, CORRECT)
+            samples.append(checked(Sample, row, where))
+    return samples
+
+
+def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:
+    named = dict.fromkeys(sample.evaluation_id for sample in samples)
+    if len(named) > 1:
+        raise UserError(
+            f"{path}: evaluation_id",
+            expected="samples of one evaluation",
+            found=", ".join(named),
+            do="write each into a file of its own",
+        )
+
+
+def _is_known(samples: Sequence[Sample], name: str) -> bool:
+    """Whether any sample has it in its metadata."""
+    return any(PREFIX + name in (sample.metadata or {}) for sample in samples)
