@@ -23,16 +23,15 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.claims import ClaimTest
-from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import Claim, quantity, sides
 from benchmark.scoring.metrics import METRICS, query_terms
 from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
+from benchmark.stats.rank_correlation import kendall
 from benchmark.stats.verdicts import Verdict
 
 R1 = ("i2t_r1", "t2i_r1")  # what a record by a layer has, of one direction or both
@@ -171,16 +170,15 @@ class BoardLayer:
     def agreement(self, way: str) -> float:
         """Kendall's tau-b of the rows by R@1."""
         recalls = self.recalls(way)
-        own = [recall.own for recall in recalls]
-        here = [recall.here for recall in recalls]
-        return float(kendalltau(own, here).statistic)
+        own = np.array([recall.own for recall in recalls])
+        here = np.array([recall.here for recall in recalls])
+        return kendall(own, here)
 
     def other_cuts(self, way: str) -> list[Cut]:
         """The layer by the other least scores of its card."""
         cuts = []
         for least in self.card["cuts"]:
-            layers = layers_of(prepared_tables.read(self.board.dataset), least)
-            pairs = layers[self.name]
+            pairs = layers_of(self.board.data, least)[self.name]
             board = self.board.judged(pairs, lambda outcome, pairs: outcome.by(pairs))
             cuts.append(Cut(least, len(pairs[way].right), board))
         return cuts

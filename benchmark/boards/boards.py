@@ -17,6 +17,7 @@ import pandas as pd
 
 from benchmark.core.records import Provenance, Record
 from benchmark.data import prepared_tables
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import (
     RETRIEVED,
@@ -156,7 +157,7 @@ class Row:
         """Of the first seed."""
         return self.outcomes[0].record
 
-    @property
+    @cached_property
     def played(self) -> list[Outcome]:
         """The outcomes with a result."""
         return [outcome for outcome in self.outcomes if outcome.is_ok]
@@ -316,13 +317,14 @@ class Board:
         return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
+    def data(self) -> Prepared:
+        """The prepared dataset. Raises UserError where this machine lacks it."""
+        return prepared_tables.read(self.dataset)
+
+    @cached_property
     def layers(self) -> dict[str, dict[str, LayerPairs]]:
         """The layers of relevance beside `own`, by name and direction."""
-        return (
-            layers_of(prepared_tables.read(self.dataset))
-            if self.card.get("layers")
-            else {}
-        )
+        return layers_of(self.data) if self.card.get("layers") else {}
 
     def under(self, name: str) -> "Board":
         """The rows of retrieval by a layer of relevance: its queries, their ranks, and

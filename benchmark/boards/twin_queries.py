@@ -6,7 +6,6 @@ from statistics import fmean
 import numpy as np
 
 from benchmark.boards.boards import Board, Row
-from benchmark.data import prepared_tables
 from benchmark.scoring.metrics import query_terms
 
 TEST = "test: "  # how cards begin the name of a test image
@@ -54,6 +53,6 @@ def without_twins(board: Board, row: Row, metric: str) -> float | None:
 @lru_cache(maxsize=8)
 def _without_twin(board: Board) -> np.ndarray:
     """(I,) which test images have no named twin."""
-    images = prepared_tables.read(board.dataset).images
+    images = board.data.images
     files = images.loc[images["split"] == "test", "file"].to_numpy()
     return ~np.isin(files, list(named_twins(board.card)))

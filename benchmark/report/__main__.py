@@ -8,7 +8,6 @@ committed. `rematch export` prints single tables.
 """
 
 import argparse
-import atexit
 import gc
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from benchmark.season.parameter_files import read_declaration
 from benchmark.season.parameters import Declaration
 
 CURVES = ["epoch", "loss", "val_rsum"]
+OBJECTS = 50_000  # new ones, after which garbage is looked for: a figure has some
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    gc.set_threshold(OBJECTS)
     print(write_report(read_declaration(arguments.season)) / "README.md")
 
 
@@ -45,10 +46,6 @@ def write_report(params: Declaration) -> Path:
     folder."""
     boards = read_boards(params)
     folds = read_fold_boards(params)
-    # what was read stays: no need to search it for garbage after each figure
-    gc.freeze()
-    # else triton, which torch imports, would list it as leaked
-    atexit.register(gc.unfreeze)
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures, folds)

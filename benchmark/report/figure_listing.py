@@ -13,6 +13,7 @@ import posixpath
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from benchmark.boards.boards import Board
 from benchmark.boards.claims import ClaimTest
 from benchmark.contracts.datasets import OpenPicture
 from benchmark.core.errors import UserError
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style
 from benchmark.report import figures as folder
@@ -49,6 +50,11 @@ class FigureInputs:
     data: Prepared | None = None  # sections examples and phrases: the prepared dataset
     # the same sections: opens an image by its file
     open_image: OpenPicture | None = None
+
+    @cached_property
+    def split(self) -> Split:
+        """The test split of `data`."""
+        return self.data.split("test")
 
 
 @dataclass(frozen=True, kw_only=True)

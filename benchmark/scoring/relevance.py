@@ -115,10 +115,16 @@ class LayerPairs:
         """(M, 2) query and item, by query, then by item."""
         return np.transpose((self.said > 0).nonzero())
 
+    @cached_property
+    def said_of_queries(self) -> np.ndarray:
+        """(Q, G) of `queries` and all items: many rankings look at it."""
+        return self.said[self.queries].toarray()
+
     def judged(self, items_SK: np.ndarray) -> np.ndarray:
         """What was said of the first items of each query of the split, (Q, K), for
         `queries`."""
-        return self.said[self.queries[:, None], items_SK[self.queries]].toarray()
+        items_QK = items_SK[self.queries]
+        return np.take_along_axis(self.said_of_queries, items_QK, axis=1)
 
     def first_right(self, items_SK: np.ndarray) -> Ranks:
         """Of the best right item of each query among its first K; K where none of them

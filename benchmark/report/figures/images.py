@@ -69,7 +69,7 @@ def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def _attended(inputs: FigureInputs, row: Row) -> Iterator[ReportFigure]:
     """Where the words of a few captions look, a figure per caption."""
     captions = row.samples["attention_captions"][:ATTENDED]
-    split = inputs.data.split("test")
+    split = inputs.split
     images = split.image_rows[split.image_of_caption[captions]]
     files = inputs.data.images["file"].iloc[images]
     texts = _texts(inputs, captions)
@@ -91,7 +91,7 @@ def _opened(inputs: FigureInputs, file: str) -> Image.Image:
 
 
 def _texts(inputs: FigureInputs, captions: np.ndarray) -> list[str]:
-    rows = inputs.data.split("test").caption_rows
+    rows = inputs.split.caption_rows
     return inputs.data.captions["text"].iloc[rows[captions]].tolist()
 
 
@@ -168,7 +168,7 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     rows = rows[:1] + (baselines[:1] or rows[1:][-1:])
     if not rows:
         return
-    regions = data.regions.iloc[data.split("test").region_rows]
+    regions = data.regions.iloc[inputs.split.region_rows]
     truths = regions[CORNERS].to_numpy(np.float64)
     chosen = [row.samples["p2r_boxes"] for row in rows]
     boxes = np.stack([truths, *chosen], axis=1)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from scipy.spatial.distance import cdist
 
 from benchmark.boards.boards import Row
 from benchmark.papers.printed_tables import papers
@@ -228,8 +227,8 @@ def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
 def nearness(points: np.ndarray) -> float:
     """Of a map (2N, 2), images first: the median distance of matched pairs, divided by
     that of unmatched ones."""
-    images, captions = np.split(points, 2)
-    distances = cdist(images, captions)
+    images, captions = np.split(points.astype(np.float64), 2)
+    distances = np.linalg.norm(images[:, None] - captions, axis=2)
     is_matched = np.eye(len(images), dtype=bool)
     matched = np.median(distances[is_matched])
     unmatched = np.median(distances[~is_matched])

@@ -16,7 +16,6 @@ from PIL import Image, ImageOps
 from benchmark.boards.boards import Board, Outcome
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, write_text
-from benchmark.data import prepared_tables
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
@@ -76,7 +75,7 @@ class ExamplePlace:
 
 
 def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str, str]:
-    data = prepared_tables.read(board.dataset)
+    data = board.data
     rows = data.split("test").image_rows
     files = data.images["file"].iloc[rows]
     if (files == "").any():
@@ -110,9 +109,8 @@ def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str
 
 def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
     """Markdown of a cell's hits and misses; saves its thumbnails."""
-    split = inputs.data.split("test")
-    texts_C = inputs.data.captions["text"].iloc[split.caption_rows].map(escaped)
-    texts_C = texts_C.to_numpy()
+    split = inputs.split
+    texts_C = inputs.data.captions["text"].iloc[split.caption_rows].to_numpy()
     retrieved = outcome.retrieved
     preset = outcome.record.preset
     name = f"{preset}-found"
@@ -125,7 +123,7 @@ def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
         listed = []
         for number, caption in enumerate(captions):
             mark = "**" if is_own[number] else ""
-            listed.append(f"{number + 1}. {mark}{texts_C[caption]}{mark}")
+            listed.append(f"{number + 1}. {mark}{escaped(texts_C[caption])}{mark}")
         file = f"{split.image_rows[query]:06d}"
         image = _thumbnails(inputs, place, Thumbnails(file, name, [query], [False]))
         by_image.append([image, result, "<br>".join(listed)])
@@ -134,7 +132,7 @@ def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
         is_own = split.group_of_image[images] == split.group_of_caption[query]
         file = f"{split.caption_rows[query]:06d}-{name}"
         shown = _thumbnails(inputs, place, Thumbnails(file, name, images, is_own))
-        by_caption.append([f"{texts_C[query]}<br>{result}", shown])
+        by_caption.append([f"{escaped(texts_C[query])}<br>{result}", shown])
     whose = "The caption's own image has" if by_image else "Images of its person have"
     parts = []
     if by_image:
@@ -160,7 +158,7 @@ def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) ->
     """Markdown of thumbnails, with the first caption of each image as alternative
     text; saves the file unless another gallery did."""
     data = inputs.data
-    split = inputs.data.split("test")
+    split = inputs.split
     path = place.figures.folder / place.thumbnails / f"{shown.file}.png"
     if path not in place.figures.written:
         framed = []
