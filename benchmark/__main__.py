@@ -9,7 +9,6 @@ Choose a season, run it, read reports/<season>/README.md:
 """
 
 import argparse
-import gc
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -41,15 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only the verb that is asked for is imported, and what all verbs need with it:
     # --help needs no library at all.
     if argv and argv[0] in VERBS:
-        gc.disable()  # what is imported stays: nothing to search for garbage
         try:
             from benchmark.core.command_line import run_stage
 
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
             sys.exit(f"rematch {argv[0]}: {advice_on(error)}")
-        finally:
-            gc.enable()
         program = f"rematch {argv[0]}"
         return run_stage(verb.__doc__, verb.configure, verb.main, argv[1:], program)
     parser = argparse.ArgumentParser(

@@ -31,7 +31,6 @@ from benchmark.papers.printed_tables import Claim, quantity, sides
 from benchmark.scoring.metrics import METRICS, query_terms
 from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
-from benchmark.stats.rank_correlation import kendall
 from benchmark.stats.verdicts import Verdict
 
 R1 = ("i2t_r1", "t2i_r1")  # what a record by a layer has, of one direction or both
@@ -170,9 +169,11 @@ class BoardLayer:
     def agreement(self, way: str) -> float:
         """Kendall's tau-b of the rows by R@1."""
         recalls = self.recalls(way)
-        own = np.array([recall.own for recall in recalls])
-        here = np.array([recall.here for recall in recalls])
-        return kendall(own, here)
+        own = [recall.own for recall in recalls]
+        here = [recall.here for recall in recalls]
+        from scipy.stats import kendalltau  # takes a second to import
+
+        return float(kendalltau(own, here).statistic)
 
     def other_cuts(self, way: str) -> list[Cut]:
         """The layer by the other least scores of its card."""

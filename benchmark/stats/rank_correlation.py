@@ -1,10 +1,11 @@
 """Whether one quantity falls or rises with another over rows: Spearman's rank
-correlation with an interval, and Kendall's."""
+correlation with an interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from benchmark.core.confidence import LEVEL
 
@@ -50,21 +51,11 @@ def rank_correlation(
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """0 where nothing varies."""
-    x, y = (ranks - ranks.mean() for ranks in map(ranks_of, (first, second)))
+    x, y = (ranks - ranks.mean() for ranks in map(_ranks, (first, second)))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else 0.0
 
 
-def ranks_of(values: np.ndarray) -> np.ndarray:
-    """From 1, of rising values; equal ones share the mean of their ranks."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[places]
-
-
-def kendall(first: np.ndarray, second: np.ndarray) -> float:
-    """Tau-b: of pairs that are in the same order in both, less those that are not. NaN
-    where nothing varies."""
-    x, y = (np.sign(np.subtract.outer(values, values)) for values in (first, second))
-    spread = float(np.sqrt((x * x).sum() * (y * y).sum()))
-    return float((x * y).sum()) / spread if spread else np.nan
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """From 1; equal values share the mean of their ranks."""
+    return pd.Series(values).rank().to_numpy()
