@@ -19,7 +19,7 @@ from benchmark.boards.boards import Board
 from benchmark.boards.claims import ClaimTest, claim_tests, metric_at
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
-from benchmark.core.departures import Aspect, Departure
+from benchmark.core.records import Aspect, Departure
 from benchmark.papers.printed_tables import (
     OWN,
     RECALLS,

@@ -12,7 +12,7 @@ from benchmark.boards.encoders import (
     other_encoder,
     reads_other_words,
 )
-from benchmark.core.departures import Aspect, Departure
+from benchmark.core.records import Aspect, Departure
 
 WORDS = Departure(aspect=Aspect.WORD_VECTORS, here="trained")
 FROM_WORDS = Departure(

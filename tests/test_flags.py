@@ -9,7 +9,7 @@ from facts import holds
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
-from benchmark.core.departures import Aspect, Departure, sentence
+from benchmark.core.records import Aspect, Departure, sentence
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
 

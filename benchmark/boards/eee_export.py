@@ -19,8 +19,8 @@ from uuid import UUID
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.core.departures import sentence
 from benchmark.core.files import json_text, write_json
+from benchmark.core.records import sentence
 from benchmark.scoring.metrics import METRICS, Metric
 from benchmark.stats.significance import LEVEL
 

@@ -4,8 +4,7 @@ encoders have read the captions of test before."""
 from dataclasses import dataclass
 
 from benchmark.boards.boards import Board, Row
-from benchmark.core.departures import Aspect, Departure
-from benchmark.core.records import Record
+from benchmark.core.records import Aspect, Departure, Record
 from benchmark.papers.training_data import ENCODERS, SEASON, TextEncoder, holders
 
 

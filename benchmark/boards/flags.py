@@ -20,7 +20,7 @@ from benchmark.boards.encoders import captions_seen, is_of_features, other_encod
 from benchmark.boards.timing import TimeSetting, time_settings
 from benchmark.boards.training_curves import is_early, is_rising
 from benchmark.boards.twin_queries import twins_in_all
-from benchmark.core.departures import Aspect, sentence
+from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.season.tuning import Trial

@@ -14,8 +14,7 @@ from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.timing import settings_of, time_settings
 from benchmark.core.confidence import PERCENT
-from benchmark.core.departures import sentence
-from benchmark.core.records import Record
+from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
     DAGGER,
