@@ -1,7 +1,7 @@
 """Where each table and figure of the papers is, from contents made by hand."""
 
+from benchmark.boards.claims_file import PageContents, SeasonClaims
 from benchmark.papers.printed_tables import papers
-from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages.fidelity_page import drawn_table
 
 
@@ -18,8 +18,8 @@ def test_tables_and_figures_stand_with_the_pages_that_show_them():
     ]
     gallery = PageContents(path="datasets/d.md", figures=["cyclematch_adaptive-found"])
     seasons = [
-        SeasonContents(season="a", pages=pages),
-        SeasonContents(season="b", pages=[gallery]),
+        SeasonClaims(season="a", title="A", datasets=[], pages=pages),
+        SeasonClaims(season="b", title="B", datasets=[], pages=[gallery]),
     ]
     table = drawn_table(seasons).splitlines()[2:]
     lines = [line.strip("| ").split(" | ") for line in table]

@@ -62,7 +62,7 @@ class TestPages:
 
 def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for kind in ("claims.json", "papers/shown.json", "papers/evidence.parquet"):
+    for kind in ("claims.json", "papers/evidence.parquet"):
         for path in COMMITTED.glob(f"*/{kind}"):
             target = ROOT / path.relative_to(COMMITTED)
             target.parent.mkdir(parents=True, exist_ok=True)

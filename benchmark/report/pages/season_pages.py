@@ -13,10 +13,10 @@ from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims_file import PageContents
 from benchmark.core.folds import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.folds_page import folds_page
@@ -38,7 +38,7 @@ class SeasonPages:
     """The Markdown of the pages by their paths, and what they show of the papers."""
 
     texts: dict[str, str]
-    contents: SeasonContents
+    contents: list[PageContents]
 
 
 def season_pages(
@@ -78,7 +78,7 @@ def season_pages(
         shown = {"tables": tables.get(page, {}), "figures": figures.shown.get(page, [])}
         if page not in FRONT and any(shown.values()):
             pages.append(PageContents(path=page, **shown))
-    return SeasonPages(texts, SeasonContents(season=params.season, pages=pages))
+    return SeasonPages(texts, pages)
 
 
 def _readme(
