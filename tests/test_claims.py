@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import board, outcome, standing
-from facts import holds
 from made_ranks import played as mapped
 from made_ranks import prepare
+from refusals import holds
 from scipy import stats
 
 from benchmark.boards import boards, claims, comparisons

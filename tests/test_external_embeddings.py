@@ -1,4 +1,5 @@
-"""Embeddings from elsewhere, against loops over their cosines."""
+"""Embeddings and token matrices from elsewhere, against loops over their cosines and
+over MaxSim."""
 
 import re
 from pathlib import Path
@@ -17,7 +18,7 @@ from external_files import (
     score,
     three_pairs,
 )
-from oracles import corrections as naive
+from oracles import rescoring as naive
 from refusals import check, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS
 
@@ -284,3 +285,64 @@ def test_int8_of_both_signs_is_read_as_coordinates_and_told(capsys):
     assert score(*pair, "--numbers", "bfloat16") == 2
     error = refused_score(*save_pair(images, captions), "--numbers", "integers")
     check(error, "--numbers", "whole numbers")
+
+
+# Token matrices -----------------------------------------------------------------------
+
+
+def token_matrices() -> tuple[list[np.ndarray], list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    images = [rng.normal(size=(rng.integers(2, 7), 5)) for _ in range(IMAGES)]
+    captions = []
+    for owner in OWNERS:
+        near = images[owner][rng.integers(2, size=rng.integers(1, 4))]
+        captions.append(near + 0.8 * rng.normal(size=near.shape))
+    return images, captions
+
+
+def save_tokens(name: str, matrices: list[np.ndarray], **ids: object) -> str:
+    lengths = [len(matrix) for matrix in matrices]
+    vectors = np.concatenate(matrices).astype(np.float32)
+    np.savez(name, tokens=vectors, lengths=lengths, **ids)
+    return name
+
+
+def test_token_matrices_are_ranked_as_loops_do(capsys):
+    images, captions = token_matrices()
+    scores = np.empty((IMAGES, CAPTIONS))
+    for i, image in enumerate(images):
+        for c, caption in enumerate(captions):
+            scores[i, c] = sum(max(word @ patch for patch in image) for word in caption)
+    right = np.equal.outer(np.arange(IMAGES), OWNERS)
+    turned = save_tokens("a.npz", images[::-1], image_id=IMAGE_IDS[::-1])
+    for name in (save_tokens("c.npz", images), turned):
+        assert (
+            score("--images", name, "--captions", save_tokens("b.npz", captions)) == 0
+        )
+        assert "MaxSim" in capsys.readouterr().out
+        kept = result().scores
+        assert kept.best("i2t").tolist() == ranked(scores, right)
+        t2i = kept.best("t2i").tolist()
+        assert t2i == ranked(scores.T, right.T) and 0 < t2i.count(0) < CAPTIONS
+
+
+def test_token_matrices_that_do_not_fit_are_refused():
+    images, captions = token_matrices()
+    save_tokens("a.npz", images)
+    save_tokens("b.npz", captions)
+    save_tokens("short.npz", captions[:-1])
+    save_tokens("wide.npz", [np.ones((2, 6))] * CAPTIONS)
+    np.save("b.npy", [caption[0] for caption in captions])
+    pair = ("--images", "a.npz", "--captions", "b.npz")
+    for words, where, expected, found in (
+        (("--images", "a.npz", "--captions", "b.npy"), "--images", "token", "b.npy"),
+        (("--images", "a.npz", "--captions", "short.npz"), "short", CAPTIONS, "23"),
+        (("--images", "a.npz", "--captions", "wide.npz"), "wide", "5 numbers", "6"),
+        (("--images", "b.npz", "--captions", "a.npz"), "--images", "first", "a.npz"),
+        ((*pair, "--correct", "dual_softmax", "--beta", 1), "--correct", "", "token"),
+        ((*pair, "--numbers", "bits"), "--numbers", "", "token"),
+        (("--images", "a.npz", "--captions", "a.npz"), "--images", "", "twice"),
+        (("--images", "a.npz", "--captions", "no.npz"), "no.npz", "a file", "nothing"),
+    ):
+        check(refused_score(*words), where, expected, found)
+    assert not Path("results/try/open/external").exists()

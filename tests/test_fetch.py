@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from builders import record
-from facts import holds
 from layouts import draw
-from refusals import check, refusal, refused
+from refusals import check, holds, refusal, refused
 
 from benchmark.__main__ import main
 from benchmark.commands import verify

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import board, outcome, standing
-from facts import holds
+from refusals import holds
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row

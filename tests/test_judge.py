@@ -14,8 +14,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from facts import holds
-from refusals import check, refusal
+from refusals import check, holds, refusal
 from scipy import stats
 from simulated_results import SETTINGS, judged
 

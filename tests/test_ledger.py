@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from facts import holds
 from made_ledger import judged, season
-from refusals import refused
+from refusals import holds, refused
 from report_readers import assert_hostile_text_is_text
 from report_seasons import contents
 

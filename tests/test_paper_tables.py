@@ -7,7 +7,7 @@ import builders
 import numpy as np
 import pytest
 import yaml
-from facts import holds
+from refusals import holds
 
 from benchmark.boards.boards import Board
 from benchmark.core.records import Aspect, Departure

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from facts import holds
 from matplotlib.figure import Figure
 from PIL import Image
-from refusals import refused
+from refusals import holds, refused
 from report_readers import (
     OF_REPOSITORY,
     assert_hostile_text_is_text,

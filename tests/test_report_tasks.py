@@ -30,6 +30,7 @@ from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
 from benchmark.boards import claims, flags
 from benchmark.boards.boards import Board, Outcome, Row
+from benchmark.commands.export import tables_of
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
 from benchmark.data.prepared_tables import read_card
@@ -37,7 +38,6 @@ from benchmark.data.results import RETRIEVED, SAMPLES, Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
-from benchmark.report.all_tables import tables_of
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import dataset_page, result_tables
 from benchmark.report.pages.paper_tables import paper_table

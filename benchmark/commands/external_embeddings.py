@@ -1,4 +1,5 @@
-"""Embeddings that were made elsewhere, judged by their cosines."""
+"""Embeddings that were made elsewhere, judged by their cosines, and token matrices,
+judged by MaxSim."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,16 @@ from benchmark.commands.external_scores import (
     note_on_whole_numbers,
     notes_on_equal_captions,
 )
+from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
 from benchmark.features.embedding_files import Rows, places, read_embeddings
+from benchmark.features.token_files import SAVE, are_tokens, read_tokens
 from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.cosines import cosine_stream, units
 from benchmark.scoring.evaluation import of_test_split
+from benchmark.scoring.max_sims import max_sim_stream
 from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
@@ -214,3 +218,50 @@ def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
     drawn = np.random.default_rng(seed).permutation(len(rows.values))[:BANK]
     ids = [str(row) for row in drawn]
     return units(rows.values[drawn], rows.path, ids)
+
+
+# Token matrices -----------------------------------------------------------------------
+
+
+def of_tokens(
+    images: Path,
+    captions: Path,
+    data: Prepared,
+    reading: ReadingOptions = AS_IT_IS,
+    is_row: bool = True,
+) -> External:
+    """Judge token matrices by MaxSim. `is_row` as in `of_retrieval`. Raises UserError
+    for files that do not fit the test split or each other."""
+    expected = "token matrices of images and of captions"
+    for path in (images, captions):
+        if not files.is_file(path):
+            raise UserError(path, "a file", "nothing", "correct the path")
+        if not are_tokens(path):
+            raise UserError(PAIR, expected, f"other rows in {path}", SAVE)
+    stored = [read_tokens(images), read_tokens(captions)]
+    if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
+        advice = f"name the file of the captions, not {captions}"
+        raise UserError(PAIR, expected, "the same numbers twice", advice)
+    names, repeats = names_of(data), data.split(SPLIT).image_of_caption
+    refuse_swapped([each.rows for each in stored], names)
+    matrices = []
+    for each, role in zip(stored, ROLES, strict=True):
+        order = places(each.rows, names[role], role, repeats=repeats, do=reading.order)
+        matrices.append(each.matrices.chosen(order))
+    of_images, of_captions = matrices
+    size = of_images.tokens.shape[1]
+    if of_captions.tokens.shape[1] != size:
+        expected = f"vectors of {size} numbers, as of the images"
+        found = of_captions.tokens.shape[1]
+        raise UserError(captions, expected, found, "take both from the same model")
+    notes = ["token matrices: MaxSim, of dot products as they are"]
+    notes += notes_on_equal_captions(data, of_captions.means, captions)
+    stream = max_sim_stream(of_images, of_captions)
+    result = of_test_split(stream, data, is_row=is_row)
+    return External(
+        given=Given.EMBEDDINGS,
+        files=[images, captions],
+        result=result,
+        seconds=stream.members[0].seconds,
+        notes=notes,
+    )

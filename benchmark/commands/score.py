@@ -38,12 +38,15 @@ from pathlib import Path
 
 from benchmark import scoring
 from benchmark.commands.annotated_split import annotated
-from benchmark.commands.external_embeddings import CorrectionOptions, of_embeddings
+from benchmark.commands.external_embeddings import (
+    CorrectionOptions,
+    of_embeddings,
+    of_tokens,
+)
 from benchmark.commands.external_matrices import of_matrix
 from benchmark.commands.external_ranks import ALL_ITEMS, NO_VALUE, of_ranks
 from benchmark.commands.external_rows import row_of, write_row
 from benchmark.commands.external_scores import External, ReadingOptions
-from benchmark.commands.external_tokens import of_tokens
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
 from benchmark.core.errors import UserError, entry

@@ -1,13 +1,19 @@
 """Hostile text in exports: LaTeX, CSV, Markdown, JSON and TREC show it, and nothing
-runs."""
+runs. Hostile names, which become folders, shell words and links, and options outside of
+their ranges are refused."""
 
 import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
+from benchmark.__main__ import main
+from benchmark.core.errors import UserError
+from benchmark.core.names import LONGEST, checked_name
 from benchmark.report.markdown import code, escaped, inside
 from benchmark.report.tables import (
     Number,
@@ -44,6 +50,46 @@ HOSTILE = {
 }
 RUNS = re.compile(r"[=+@\t\r\uff0b\uff1d\uff0d\uff20-]")
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|-")
+NAMES = [
+    *(
+        "a; touch x #",
+        "a b",
+        "$(touch x)",
+        "`touch x`",
+        "a|b",
+        "a&b",
+        "a>b",
+        "a'b",
+        'a"b',
+        "a\nb",
+    ),
+    *(
+        "/tmp/x",
+        "../x",
+        "..",
+        ".",
+        "",
+        "~",
+        "-rf",
+        "--help",
+        "_drawing",
+        "a/b",
+        "a\\b",
+        "a:b",
+    ),
+    *(
+        "a.b",
+        "${x}",
+        "%s",
+        "ä",
+        "a\0b",
+        "\ud800",
+        "x" * (LONGEST + 1),
+        "x" * 5000,
+        "a](http://b)",
+    ),
+]
+SEASON = {"title": "T", "datasets": {"shapes": {}}, "presets": ["cca"], "seeds": [0]}
 
 
 def table_of(*texts: str) -> Table:
@@ -99,3 +145,61 @@ def test_markdown_is_one_line_without_a_construct(render, name):
         assert not re.search(
             r"(?<!\\)(?:\\\\)*[<>|`\[\]]", re.sub(r"\\[^\w\s]", "", shown)
         )
+
+
+# Names and options --------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+def refused_line(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    """The line of the error; nothing but the season file is written."""
+    before = everything()
+    assert main(list(arguments)) == 2
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1 and said.err.startswith("rematch: "), (
+        said.err
+    )
+    assert "expected" in said.err and len(said.err) < 2000
+    assert everything() == before
+    return said.err
+
+
+def everything() -> list[str]:
+    return sorted(str(path) for path in Path.cwd().parent.rglob("*"))
+
+
+def write(name: str = "mine.yaml", **changes: object) -> str:
+    Path(name).write_text(yaml.safe_dump(SEASON | changes))
+    return name
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_a_name_is_no_path_and_no_command(name, capsys):
+    line = refused_line(
+        capsys, "season", write(datasets={name: {"reader": "shapes"}}, presets=[name])
+    )
+    assert "mine.yaml" in line
+    with pytest.raises(UserError):
+        checked_name(name, "x")
+    settings = {"image": {"network": name}, "sentence": {name: {}}}
+    refused_line(capsys, "season", write(datasets={"shapes": settings}))
+
+
+@pytest.mark.parametrize(
+    "name", ["...yaml", "..yaml", "a b.yaml", "shared.yaml", "run.yaml"]
+)
+def test_a_season_file_gives_no_other_folder(name, capsys):
+    refused_line(capsys, "season", write(name))
+
+
+@pytest.mark.parametrize("verb", ["report", "verify"])
+@pytest.mark.parametrize("name", ["../x", "/tmp", "a;b", ".."])
+def test_a_season_on_the_command_line_is_a_name(verb, name, capsys):
+    refused_line(
+        capsys, *([verb, "--season", name] if verb == "report" else [verb, name])
+    )
