@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Recalls
-from rematch.arrays import array_of
 
 if TYPE_CHECKING:
     from benchmark.scoring.max_sims import TokenMatrices
@@ -187,3 +186,20 @@ def _owner(shape: tuple[int, ...], owner: ArrayLike) -> np.ndarray:
         )
         raise UserError("owner", expected, found, "leave out images without captions")
     return owner_of.astype(np.int64)
+
+
+# Arrays -------------------------------------------------------------------------------
+
+
+def array_of(given: ArrayLike, name: str, expected: str) -> np.ndarray:
+    """What was given as `name`, as an array. Raises UserError for rows of several
+    lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise UserError(
+            name,
+            expected=expected,
+            found="rows of several lengths",
+            do="give such an array",
+        ) from error

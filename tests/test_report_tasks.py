@@ -44,7 +44,7 @@ from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.stats.rank_correlation import RankCorrelation
+from benchmark.stats.significance import RankCorrelation
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from benchmark.core.folds import FOLDER
+from benchmark.core.names import FOLDS
 
 ROOT = Path(__file__).parent.parent
 BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
@@ -162,7 +162,7 @@ def test_the_container_has_cards_and_queries_of_each_dataset_with_results(tracke
         if not path.endswith("records.json"):
             continue
         dataset = path.split("/")[2]
-        manifest = dataset.removesuffix(FOLDER)  # folds are of the same raw files
+        manifest = dataset.removesuffix(FOLDS)  # folds are of the same raw files
         assert f"data/cards/{dataset}/card.json" in content
         assert f"data/cards/{dataset}/queries.npz" in content
         assert f"data/manifests/{manifest}.json" in content

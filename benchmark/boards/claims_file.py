@@ -16,8 +16,7 @@ from pydantic import AfterValidator
 from benchmark.boards import flags
 from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
-from benchmark.core.folds import is_reserved
-from benchmark.core.names import Name
+from benchmark.core.names import Name, is_reserved
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt

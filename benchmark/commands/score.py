@@ -45,8 +45,12 @@ from benchmark.commands.external_embeddings import (
 )
 from benchmark.commands.external_matrices import of_matrix
 from benchmark.commands.external_ranks import ALL_ITEMS, NO_VALUE, of_ranks
-from benchmark.commands.external_rows import row_of, write_row
-from benchmark.commands.external_scores import External, ReadingOptions
+from benchmark.commands.external_scores import (
+    External,
+    ReadingOptions,
+    row_of,
+    write_row,
+)
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
 from benchmark.core.errors import UserError, entry

@@ -21,7 +21,7 @@ import numpy as np
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
 from benchmark.core.errors import UserError, entry
-from benchmark.core.folds import Fold, fold_of, folder_of, folder_of_folds, prefix_of
+from benchmark.core.names import Fold, fold_of, folder_of, folder_of_folds, prefix_of
 from benchmark.data.committed import committed
 
 if TYPE_CHECKING:

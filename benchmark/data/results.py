@@ -48,7 +48,7 @@ from benchmark.core.files import (
     write_json,
     write_text,
 )
-from benchmark.core.folds import folder_of, prefix_of
+from benchmark.core.names import folder_of, prefix_of
 from benchmark.core.records import (
     RECORD,
     Costs,

@@ -17,8 +17,7 @@ import pandas as pd
 from benchmark.boards import claim_entries, claims, claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
-from benchmark.boards.fold_boards import read_fold_boards
-from benchmark.boards.season_boards import read_boards
+from benchmark.boards.season_boards import read_boards, read_fold_boards
 from benchmark.core.command_line import add_season_first, run_stage
 from benchmark.core.files import atomic, write_json, write_text
 from benchmark.report import ROOT

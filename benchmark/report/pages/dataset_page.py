@@ -15,7 +15,7 @@ from benchmark.report.tables import Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Declaration
 from benchmark.stats.comparisons import CARRIES
-from benchmark.stats.rank_correlation import RankCorrelation, rank_correlation
+from benchmark.stats.significance import RankCorrelation, rank_correlation
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
 

@@ -14,7 +14,7 @@ from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
-from benchmark.core.folds import folder_of_folds
+from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
