@@ -18,9 +18,9 @@ from functools import cache
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
+from benchmark.contracts import committed
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
-from benchmark.data.committed import committed
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
 from benchmark.papers.rounded import Rounded
 from benchmark.report import ROOT

@@ -10,9 +10,8 @@ import numpy as np
 
 from benchmark.core.errors import UserError
 from benchmark.scoring import fusion
-from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.ranking import spans
-from benchmark.scoring.score_stream import ScoreStream
+from benchmark.scoring.score_stream import ScoreStream, first_equal
 
 DIGITS = 40  # of a cosine; the last of 52 differ by the order of the sum
 ROWS_AT_ONCE = 4096  # of embeddings in double precision

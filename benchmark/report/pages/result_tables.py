@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
-from benchmark.boards.timing import settings_of, time_settings
+from benchmark.boards.row_settings import settings_of, time_settings
 from benchmark.core.confidence import PERCENT
 from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey

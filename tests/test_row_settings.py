@@ -1,16 +1,20 @@
-"""Which text encoders and word vectors a row read, beside those of its paper, and which
-encoders have read the captions of test before."""
+"""What a row was run with: text encoders and word vectors, options beside those of
+another row, and settings of its times."""
 
 from dataclasses import replace
 
 import pytest
-from builders import board, outcome, record, standing
+from builders import board, cost, outcome, record, standing
 
-from benchmark.boards.encoders import (
+from benchmark.boards.row_settings import (
+    Unequal,
     captions_seen,
     is_of_features,
     other_encoder,
     reads_other_words,
+    settings_of,
+    settings_of_pair,
+    time_settings,
 )
 from benchmark.core.records import Aspect, Departure
 
@@ -20,6 +24,7 @@ FROM_WORDS = Departure(
 )
 TOKENS = Departure(aspect=Aspect.TEXT_VECTORS, texts="contextual", reads_words=True)
 NETWORK = Departure(aspect=Aspect.IMAGE_NETWORK, here="drawn")
+RATE = {"options": {"rate": 1.0, "epochs": 3}, "scaled": ["rate", "epochs"]}
 
 
 @pytest.mark.parametrize(
@@ -86,3 +91,58 @@ def test_an_external_row_goes_by_its_own_name():
     assert captions_seen(on, row) is None
     on = replace(on, trained_on={"clip": ["flickr30k"]})
     assert captions_seen(on, row).corpus == "flickr30k"
+
+
+# Options of two rows ------------------------------------------------------------------
+
+
+def row_at(name: str, rate: float, in_paper: float = 0.1, **facts: object):
+    options = {"options": {"rate": rate, "epochs": 3}, "scaled": ["rate", "epochs"]}
+    cell = outcome(name, 0, **options, **facts)
+    return standing(name, [cell], options={"rate": in_paper})
+
+
+def test_what_is_scaled_to_two_values_is_unequal():
+    settings = settings_of_pair(row_at("a", 1.0), row_at("b", 2.0))
+    assert settings.unequal == [Unequal("rate", 1.0, 2.0)] and settings.evened == []
+    assert str(settings.unequal[0]) == "rate 1.0 and 2.0"
+
+
+def test_what_the_paper_has_different_and_the_season_has_not_is_evened():
+    settings = settings_of_pair(row_at("a", 1.0, 0.1), row_at("b", 1.0, 0.2))
+    assert settings.unequal == [] and settings.evened == ["rate"]
+    assert settings_of_pair(row_at("a", 1.0), row_at("b", 1.0)) == ([], [])
+
+
+def test_rows_that_are_not_trained_alike_have_no_settings_in_common():
+    other = row_at("b", 2.0, method="vse")
+    assert settings_of_pair(row_at("a", 1.0), other) == ([], [])
+
+
+# Times --------------------------------------------------------------------------------
+
+
+def test_settings_are_those_of_trainings_and_scorings():
+    row = standing("a", [outcome("a", 0), outcome("a", 1)])
+    (setting,) = time_settings(row)
+    assert (setting.machine, setting.threads, setting.stages_at_once) == ("m", 1, 1)
+    elsewhere = cost(machine="n", training=9.0)
+    object.__setattr__(row.outcomes[1], "trainings", (elsewhere,))
+    assert [setting.machine for setting in time_settings(row)] == ["m", "n"]
+
+
+def test_stages_at_once_and_devices_make_settings_of_their_own():
+    row = standing("a", [outcome("a", 0)])
+    beside = cost(training=9.0).model_copy(update={"jobs": 2, "device": "cuda"})
+    object.__setattr__(row.outcomes[0], "trainings", (beside,))
+    alone, both = time_settings(row)
+    if alone.stages_at_once > 1:
+        alone, both = both, alone
+    assert both.stages_at_once == 2 and "2 stages at once" in str(both)
+    assert (both.threads, both.fingerprint) == (None, "")  # of a GPU
+
+
+def test_external_rows_have_no_times():
+    row = standing("a", [outcome("a", 0)])
+    external = standing("b", [outcome("b", 0, family="brought")])
+    assert settings_of(board(row, external)) == time_settings(row)
