@@ -15,7 +15,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands.against_printed import Place, against_of_file, placed
 from benchmark.commands.judged_results import Question
-from benchmark.papers.rounded import Rounded
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.stats.claim_kinds import ALIKE
 
 COUNT = 400

@@ -1,5 +1,16 @@
-"""Embeddings that were made elsewhere, judged by their cosines, and token matrices,
-judged by MaxSim."""
+"""Embeddings that were made elsewhere, judged by their cosines; and token matrices, the
+vectors of the tokens of each item, judged by MaxSim.
+
+A file of token matrices:
+
+    .npz    tokens   (T, F), those of all items, one item after the other
+            lengths  (N,), how many tokens each item has
+
+    numpy.savez("images.npz", tokens=numpy.concatenate(matrices),
+                lengths=[len(matrix) for matrix in matrices])
+
+Ids may stand beside, as an array (N,) or in <name>_ids.txt, as those of embeddings.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,17 +31,19 @@ from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
-from benchmark.features.embedding_files import Rows, places, read_embeddings
-from benchmark.features.token_files import SAVE, are_tokens, read_tokens
+from benchmark.features.embedding_files import Rows, ids_beside, places, read_embeddings
+from benchmark.readers import archives, npy_files
 from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.cosines import cosine_stream, units
 from benchmark.scoring.evaluation import of_test_split
-from benchmark.scoring.max_sims import max_sim_stream
+from benchmark.scoring.max_sims import TokenMatrices, max_sim_stream
 from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
 PAIR = "--images, --captions"
 AS_IT_IS = ReadingOptions()
+TOKENS, LENGTHS = "tokens", "lengths"
+SAVE = "numpy.savez(file, tokens=numpy.concatenate(x), lengths=[len(m) for m in x])"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,3 +278,61 @@ def of_tokens(
         seconds=stream.members[0].seconds,
         notes=notes,
     )
+
+
+# Files of token matrices --------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTokens:
+    """Token matrices, and what they belong to."""
+
+    matrices: TokenMatrices
+    rows: Rows  # the mean token of each item, with the ids of the items
+
+
+def are_tokens(path: Path) -> bool:
+    """Whether a file has token matrices."""
+    if path.suffix.lower() != ".npz" or not files.is_file(path):
+        return False
+    with files.readable(path, "an .npz file", "save it again"):
+        with archives.unzipped(path) as zipped:
+            names = {name.removesuffix(".npy") for name in zipped.namelist()}
+    return {TOKENS, LENGTHS} <= names
+
+
+def read_tokens(path: Path) -> StoredTokens:
+    """The token matrices of a file. Raises UserError for other arrays than these."""
+    with files.readable(path, "an .npz file", "save it again"):
+        arrays = npy_files.arrays_of(path)
+        ids = ids_beside(path)
+    tokens, lengths = arrays.pop(TOKENS), arrays.pop(LENGTHS)
+    if tokens.ndim != 2 or tokens.dtype.kind != "f" or not tokens.size:
+        found = f"{tokens.dtype} {tokens.shape}"
+        raise UserError(
+            f"{path}: {TOKENS}", "floating-point numbers (T, F)", found, SAVE
+        )
+    is_count = lengths.ndim == 1 and lengths.dtype.kind in "iu"
+    if not is_count or not (lengths >= 1).all() or lengths.sum() != len(tokens):
+        expected = f"whole numbers, 1 or more, {len(tokens)} in all"
+        found = f"{lengths.dtype} {lengths.shape}"
+        if is_count and lengths.size:
+            found = f"{lengths.min()} or more, {lengths.sum()} in all"
+        raise UserError(f"{path}: {LENGTHS}", expected, found, SAVE)
+    for name, array in arrays.items():
+        if array.shape != lengths.shape or array.dtype.kind not in "USiu":
+            expected = f"{TOKENS}, {LENGTHS} and ids ({len(lengths)},)"
+            found = f"{name!r}, {array.dtype} {array.shape}"
+            raise UserError(path, expected, found, "leave it out")
+        texts = np.strings.decode(array) if array.dtype.kind == "S" else array
+        ids[name] = texts.astype(str).tolist()
+    for name, names in ids.items():
+        if len(names) != len(lengths):
+            expected = f"an id for each of {len(lengths)} items"
+            raise UserError(f"{path}: {name}", expected, len(names), "correct the ids")
+    matrices = TokenMatrices(tokens, lengths.astype(np.int64))
+    is_bad = ~np.isfinite(matrices.means).all(1)
+    if is_bad.any():
+        found = f"NaN or infinity in item {is_bad.argmax()} ({is_bad.sum()} such items)"
+        raise UserError(path, "finite numbers", found, "compute it again")
+    return StoredTokens(matrices, Rows(path, matrices.means, ids))

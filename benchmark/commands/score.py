@@ -40,6 +40,7 @@ from benchmark import scoring
 from benchmark.commands.annotated_split import annotated
 from benchmark.commands.external_embeddings import (
     CorrectionOptions,
+    are_tokens,
     of_embeddings,
     of_tokens,
 )
@@ -58,7 +59,6 @@ from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import number_formats
-from benchmark.features.token_files import are_tokens
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 

@@ -8,7 +8,7 @@ from benchmark.commands.against_printed import Against, Place
 from benchmark.commands.judged_results import Judged, concluded
 from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import printable
-from benchmark.papers.rounded import Rounded
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import limited
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion

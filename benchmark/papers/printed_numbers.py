@@ -1,4 +1,5 @@
-"""Numbers of a table of recalls that no ranks of so many queries can give.
+"""A number as a paper prints it, to so many decimals; and numbers of a table of recalls
+that no ranks of so many queries can give.
 
 What is checked needs no knowledge of the method: the number of queries, and how many
 decimals are printed. A printed number may be rounded or cut off, and a mean over several
@@ -7,18 +8,62 @@ impossible. One rule is no proof: that later places are found more often than ea
 ones is only improbable.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise, product
 from math import floor, sqrt
-
-from benchmark.papers.rounded import SLACK, Rounded
+from typing import Self
 
 WAYS = ("i2t", "t2i", "s2s", "p2r")
 CUTS = (1, 5, 10)
 DEVIATIONS = 4  # beyond which counts of places are not of chance
 WHOLE = 100.0
+NUMBER = re.compile(r"(\d{0,6})(?:[.,](\d{1,6}))?(\s*%)?")
+SLACK = 1e-6  # of sums of printed numbers
+
+
+# Numbers as they are printed ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number as it is written."""
+
+    value: float
+    decimals: int
+    is_percent: bool = False  # a sign says so
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """None for a text that is no number."""
+        match = NUMBER.fullmatch(text)
+        if not match or not (match[1] or match[2]):
+            return None
+        decimals = match[2] or ""
+        value = float(f"{match[1]}.{decimals}0")
+        return cls(value, len(decimals), is_percent=bool(match[3]))
+
+    def __str__(self) -> str:
+        return f"{self.value:.{self.decimals}f}"
+
+    @property
+    def half(self) -> float:
+        """Of the last digit: what is closer than that is rounded to the number."""
+        return 0.5 * 10.0**-self.decimals
+
+    @property
+    def in_percent(self) -> Self | None:
+        """The same as a percentage, if it may be a fraction; of a single decimal, too
+        many numbers would be it."""
+        if self.is_percent or self.value >= 1 or self.decimals < 2:
+            return None
+        return Rounded(100 * self.value, self.decimals - 2)
+
+    def is_that_of(self, number: float) -> bool:
+        """Whether a printed number is this one, or is rounded to it."""
+        return abs(number - self.value) <= self.half + SLACK
 
 
 class Rule(StrEnum):
