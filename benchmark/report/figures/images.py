@@ -199,12 +199,13 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     missed = np.flatnonzero(overlap_of_best < CORRECT_IOU)
     files = data.images.set_index("image_id")["file"]
     titles = [row.title for row in rows]
-    missed_by_best = f"phrases that {titles[0]} misses"
-    kinds = [
-        ("", "phrases", np.arange(len(regions))),
-        ("missed", missed_by_best, missed),
-    ]
-    for part, which, numbers in kinds:
+    kinds = {
+        "phrases": np.arange(len(regions)),
+        f"phrases that {titles[0]} misses": missed,
+    }
+    drawn = []
+    texts = []
+    for which, numbers in kinds.items():
         located = []
         for number in evenly(numbers, PHRASES):
             region = regions.iloc[number]
@@ -212,13 +213,15 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
             located.append(Located(region["phrase"], image, boxes[number]))
         if located:
             listed = "; ".join(each.phrase for each in located)
-            yield ReportFigure(
-                name="phrases",
-                part=part,
-                figure=phrase_boxes(located, titles),
-                alt=f"{' and '.join(titles)}: {which}, evenly spaced, with the true box and the "
-                f"best-scored one: {listed}",
-            )
+            texts.append(f"{which}, evenly spaced: {listed}")
+        drawn += located
+    if drawn:
+        yield ReportFigure(
+            name="phrases",
+            figure=phrase_boxes(drawn, titles),
+            alt=f"{' and '.join(titles)}: the true box and the best-scored one of "
+            f"{'. Of '.join(texts)}",
+        )
 
 
 def phrase_boxes(phrases: Sequence[Located], titles: Sequence[str]) -> Figure:
