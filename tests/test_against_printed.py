@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_ranks import SETTINGS, draw, true_mean
 from report_seasons import enter_played_season
 from scipy import stats
-from simulated_results import SETTINGS, draw, true_mean
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons

@@ -19,9 +19,8 @@ import pandas as pd
 
 from benchmark.boards import claims
 from benchmark.boards.boards import Board
-from benchmark.boards.eee_export import write_eee
+from benchmark.boards.foreign_formats import write_eee, write_trec
 from benchmark.boards.season_boards import read_boards
-from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables

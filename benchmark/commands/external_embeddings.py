@@ -32,11 +32,15 @@ from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
 from benchmark.features.embedding_files import Rows, ids_beside, places, read_embeddings
-from benchmark.readers import archives, npy_files
+from benchmark.readers import archives
 from benchmark.scoring.corrections import BANK, Asked, Corrected
-from benchmark.scoring.cosines import cosine_stream, units
+from benchmark.scoring.embedding_scores import (
+    TokenMatrices,
+    cosine_stream,
+    max_sim_stream,
+    units,
+)
 from benchmark.scoring.evaluation import of_test_split
-from benchmark.scoring.max_sims import TokenMatrices, max_sim_stream
 from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
@@ -304,7 +308,7 @@ def are_tokens(path: Path) -> bool:
 def read_tokens(path: Path) -> StoredTokens:
     """The token matrices of a file. Raises UserError for other arrays than these."""
     with files.readable(path, "an .npz file", "save it again"):
-        arrays = npy_files.arrays_of(path)
+        arrays = archives.arrays_of(path)
         ids = ids_beside(path)
     tokens, lengths = arrays.pop(TOKENS), arrays.pop(LENGTHS)
     if tokens.ndim != 2 or tokens.dtype.kind != "f" or not tokens.size:

@@ -1,5 +1,6 @@
 """Cosines of embeddings as a stream: what the whole matrix gives, to the last byte,
-whatever the tiles, and in little memory."""
+whatever the tiles, and in little memory. MaxSim of token matrices, against loops over
+its definition."""
 
 import tracemalloc
 from dataclasses import replace
@@ -10,9 +11,15 @@ from scipy.sparse import csr_array
 
 from benchmark.core import command_line
 from benchmark.data.rank_keys import I2T
-from benchmark.scoring import score_stream
+from benchmark.scoring import embedding_scores, score_stream
 from benchmark.scoring.corrections import GRIDS, Asked, Corrected
-from benchmark.scoring.cosines import Cosines, cosine_stream, units
+from benchmark.scoring.embedding_scores import (
+    Cosines,
+    TokenMatrices,
+    cosine_stream,
+    max_sim_stream,
+    units,
+)
 from benchmark.scoring.evaluation import Evaluation, of_retrieval
 from benchmark.scoring.ranking import Matrices, direction_ranks
 from benchmark.scoring.relevance import LayerPairs, Relevance
@@ -22,6 +29,8 @@ OWNER = np.repeat(np.arange(IMAGES), EACH)
 CAPTIONS = len(OWNER)
 TILES = [(2, 16), (8, 16), (13, 64), (512, 1024)]
 GIVEN = {name: {"beta": 4.0} for name in GRIDS} | {"nnn": {"k": 3, "alpha": 0.7}}
+FEW_IMAGES, FEW_EACH, TOKEN_SIZE = 14, 2, 6
+OWNER_OF_FEW = np.repeat(np.arange(FEW_IMAGES), FEW_EACH)
 
 
 def vectors(kind: type = np.float32, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -211,3 +220,92 @@ def test_vectors_of_one_direction_tie_whatever_their_lengths(kind):
     (scores,) = stream.scores(slice(80), slice(120))
     by_image = scores[stream.image_order.argsort()][order.argsort()]
     assert (by_image[:40] == by_image[40:]).all()
+
+
+# MaxSim -------------------------------------------------------------------------------
+
+
+def tokens(kind: type = np.float32) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Matrices (t, F) of images, and of captions whose tokens are near some of
+    theirs."""
+    rng = np.random.default_rng(0)
+    images = [
+        rng.normal(size=(rng.integers(1, 9), TOKEN_SIZE)) for _ in range(FEW_IMAGES)
+    ]
+    captions = []
+    for owner in OWNER_OF_FEW:
+        count = rng.integers(1, 6)
+        near = images[owner][rng.integers(len(images[owner]), size=count)]
+        captions.append(near + 0.7 * rng.normal(size=near.shape))
+    images[9], captions[3], captions[26] = images[4], captions[20], captions[20]
+    return [x.astype(kind) for x in images], [x.astype(kind) for x in captions]
+
+
+def max_sim(image: np.ndarray, caption: np.ndarray) -> float:
+    """By its definition."""
+    total = 0.0
+    for word in caption:
+        total += max(float(np.dot(word, patch)) for patch in image)
+    return total
+
+
+def stored(matrices: list[np.ndarray]) -> TokenMatrices:
+    return TokenMatrices(np.concatenate(matrices), np.array(list(map(len, matrices))))
+
+
+def whole(stream) -> np.ndarray:
+    scores = np.full(stream.shape, np.nan, np.float32)
+    for tile in stream:
+        scores[np.ix_(tile.rows, tile.columns)] = tile.of(I2T)
+    return scores
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("at_once", [1, 7, 2048])
+def test_scores_are_those_of_loops(at_once, kind, monkeypatch):
+    monkeypatch.setattr(embedding_scores, "TOKENS_AT_ONCE", at_once)
+    images, captions = tokens(kind)
+    scores = whole(max_sim_stream(stored(images), stored(captions)))
+    wide = [[x.astype(float) for x in matrices] for matrices in (images, captions)]
+    expected = [[max_sim(image, caption) for caption in wide[1]] for image in wide[0]]
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
+    assert scores.dtype == np.float32
+    assert (scores[9] == scores[4]).all() and (scores[:, 3] == scores[:, 26]).all()
+
+
+@pytest.mark.parametrize("tile", [(1, 3), (5, 4), (512, 1024)])
+@pytest.mark.parametrize("at_once", [1, 7, 2048])
+def test_ranks_do_not_hang_on_tiles(tile, at_once, monkeypatch):
+    given = [stored(matrices) for matrices in tokens()]
+    expected = whole(max_sim_stream(*given))
+    monkeypatch.setattr(score_stream, "STREAM_TILE", tile)
+    monkeypatch.setattr(embedding_scores, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setenv(score_stream.MEMORY, "0")
+    stream = max_sim_stream(*given)
+    assert np.array_equal(whole(stream), expected)
+    relevance = Relevance.of(np.arange(FEW_IMAGES), OWNER_OF_FEW)
+    ranks = direction_ranks(stream, relevance)
+    of_matrix = direction_ranks(Matrices(i2t=expected), relevance)
+    for way, of_way in of_matrix.items():
+        assert ranks[way].values.tobytes() == of_way.values.tobytes()
+
+
+def test_items_are_chosen_with_their_tokens():
+    images, _ = tokens()
+    matrices = stored(images)
+    assert matrices.chosen(np.arange(FEW_IMAGES)) is matrices
+    some = np.array([5, 0, 5])
+    chosen = matrices.chosen(some)
+    for item, found in zip(some, chosen, strict=True):
+        assert np.array_equal(found, images[item])
+    means = [image.mean(0) for image in images]
+    np.testing.assert_allclose(matrices.means, means, rtol=1e-5, atol=1e-6)
+
+
+def test_captions_of_the_same_tokens_in_another_order_tie():
+    rng = np.random.default_rng(4)
+    images, _ = tokens()
+    caption = rng.normal(size=(30, TOKEN_SIZE)).astype(np.float32)
+    captions = [rng.permutation(caption) for _ in range(2 * FEW_IMAGES)]
+    scores = whole(max_sim_stream(stored(images), stored(captions)))
+    assert (scores == scores[:, :1]).all()
