@@ -27,7 +27,7 @@ from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.figures import cost, images, similarity, training
 from benchmark.report.figures import papers as drawn_papers
-from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_ledger import judged, season
+from made_boards import judged, season
 from refusals import holds, refused
 from report_readers import assert_hostile_text_is_text
 from report_seasons import contents

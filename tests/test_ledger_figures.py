@@ -1,8 +1,7 @@
 """The ledger as a figure."""
 
 import pytest
-from made_boards import enter_made, points_of_marker, titles
-from made_ledger import judged, season
+from made_boards import enter_made, judged, points_of_marker, season, titles
 from refusals import holds
 
 from benchmark.boards.claim_ledger import ledger

@@ -14,7 +14,15 @@ from functools import lru_cache
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
+from benchmark.boards.doubts import (
+    TIMES,
+    choices_of,
+    is_early,
+    is_near_chance,
+    is_rising,
+    near_chance,
+    twins_in_all,
+)
 from benchmark.boards.row_settings import (
     TimeSetting,
     Unequal,
@@ -24,8 +32,6 @@ from benchmark.boards.row_settings import (
     settings_of_pair,
     time_settings,
 )
-from benchmark.boards.training_curves import is_early, is_rising
-from benchmark.boards.twin_queries import twins_in_all
 from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K

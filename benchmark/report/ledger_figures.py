@@ -21,7 +21,7 @@ from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
-from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals
 from benchmark.stats.claim_kinds import KINDS, ClaimKind, Conclusion
 from benchmark.stats.verdicts import Verdict
 

@@ -19,7 +19,7 @@ from benchmark.report.figure_style import (
     panels,
     shown,
 )
-from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals, row_mark
 
 KINDS = {
     "Q: unmatched pairs": BLUE,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import isinf
 
-from benchmark.boards import comparisons, flags, twin_queries
+from benchmark.boards import comparisons, doubts, flags
 from benchmark.boards.best_rows import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.row_settings import captions_seen
@@ -128,12 +128,12 @@ def spread_of(board: Board) -> dict:
 def _twins(board: Board) -> dict:
     """How many test images have a twin in another split, and how rsum changes without
     the queries of those that the card names; empty where it names none."""
-    named = twin_queries.named_twins(board.card)
+    named = doubts.named_twins(board.card)
     if not named:
         return {}
     changes = []
     for row in board.ranked:
-        without = twin_queries.without_twins(board, row, "rsum")
+        without = doubts.without_twins(board, row, "rsum")
         if without is not None:
             changes.append(without - row.mean("rsum"))
     if not changes:
@@ -142,7 +142,7 @@ def _twins(board: Board) -> dict:
         "low": min(changes),
         "high": max(changes),
         "named": len(named),
-        "all": twin_queries.twins_in_all(board.card),
+        "all": doubts.twins_in_all(board.card),
     }
 
 
