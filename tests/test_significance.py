@@ -1,5 +1,6 @@
 """Significance against SciPy, statsmodels, naive loops and exact enumeration; the spread
-of trainings against loops over their values; and rank correlation."""
+of trainings against loops over their values; rank correlation; and the level of
+intervals and tests, which is one number."""
 
 import math
 
@@ -10,12 +11,13 @@ from scipy.stats import spearmanr
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmark.stats import comparisons, significance
+from benchmark.stats import ALPHA, LEVEL, TAILS, comparisons, significance
 from benchmark.stats.comparisons import Sample, Variance, spread, variance_of
 from benchmark.stats.significance import (
     FEWEST,
     Doubt,
     SeedPart,
+    Z,
     deviations,
     rank_correlation,
     spearman,
@@ -469,3 +471,16 @@ def test_a_group_is_drawn_with_all_its_pairs():
     first[::4] = 0.0
     drawn = rank_correlation(first, first, np.repeat([*"abcd"], 4))
     assert (drawn.low, drawn.high) == pytest.approx((1.0, 1.0))
+
+
+# The level ----------------------------------------------------------------------------
+
+
+def test_tests_and_tails_follow_from_the_level():
+    assert (LEVEL, ALPHA, TAILS) == (0.95, 0.05, (0.025, 0.975))
+    assert pytest.approx(LEVEL) == TAILS[1] - TAILS[0]
+
+
+def test_a_normal_interval_is_as_wide_as_its_tails_say():
+    low, high = stats.norm.ppf(TAILS)
+    assert (-Z, Z) == pytest.approx((low, high))

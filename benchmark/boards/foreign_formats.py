@@ -51,7 +51,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import T2I
 from benchmark.scoring.metrics import METRICS, Metric
 from benchmark.scoring.relevance import Relevance, layers_of
-from benchmark.stats.significance import LEVEL
+from benchmark.stats import LEVEL
 
 OTHER = {"i2t": "t2i", "t2i": "i2t"}  # direction -> that whose queries it retrieves
 WAYS = tuple(OTHER)

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special  # stats takes a second to import
 
-from benchmark.core.confidence import ALPHA as ALPHA
-from benchmark.core.confidence import LEVEL
+from benchmark.stats import ALPHA, LEVEL
 
 MOST_FREEDOM = 1e6  # as good as normal
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal

@@ -18,7 +18,6 @@ from matplotlib.patches import Patch
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board, Row
 from benchmark.boards.claims import ClaimTest
-from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import (
@@ -32,6 +31,7 @@ from benchmark.report.figure_style import (
     shown,
 )
 from benchmark.scoring import METRICS
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import Conclusion
 from benchmark.stats.verdicts import Verdict
 

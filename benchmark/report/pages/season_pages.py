@@ -23,8 +23,8 @@ from benchmark.report.pages.folds_page import folds_page
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Declaration
+from benchmark.stats import ALPHA
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
-from benchmark.stats.significance import ALPHA
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # of the claims that a sentence names
