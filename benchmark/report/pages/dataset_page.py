@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import isinf
 
 from benchmark.boards import comparisons, doubts, flags
-from benchmark.boards.best_rows import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
+from benchmark.boards.doubts import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.row_settings import captions_seen
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import filled, result_tables

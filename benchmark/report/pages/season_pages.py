@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 from benchmark.boards import flags
-from benchmark.boards.best_rows import choice_of, level_of
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
+from benchmark.boards.doubts import choice_of, level_of
 from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
