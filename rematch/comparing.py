@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Board, PrintedVerdict, Recalls, Verdict
-from rematch.arrays import array_of
+from rematch.scoring import array_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 
 from benchmark.core.errors import UserError
 from rematch.answers import Recalls
-from rematch.arrays import array_of
 
 if TYPE_CHECKING:
-    from benchmark.scoring.max_sims import TokenMatrices
+    from benchmark.scoring.embedding_scores import TokenMatrices
     from benchmark.scoring.ranking import Tile
 
     Embeddings = ArrayLike | Sequence[ArrayLike]
@@ -65,8 +64,7 @@ def score(images: "Embeddings", captions: "Embeddings", owner: ArrayLike) -> Rec
     UserError (a ValueError) for shapes that do not fit, for an embedding that is zero,
     and for numbers that are not finite.
     """
-    from benchmark.scoring.cosines import cosine_stream, units
-    from benchmark.scoring.max_sims import max_sim_stream
+    from benchmark.scoring.embedding_scores import cosine_stream, max_sim_stream, units
 
     are_matrices = _are_token_matrices(images) or _are_token_matrices(captions)
     of_items = []
@@ -98,7 +96,7 @@ def _are_token_matrices(given: "Embeddings") -> bool:
 
 def _token_matrices(given: "Embeddings", name: str) -> "TokenMatrices":
     """Raises UserError for what is no matrix (tokens, F) for each item."""
-    from benchmark.scoring.max_sims import TokenMatrices
+    from benchmark.scoring.embedding_scores import TokenMatrices
 
     rows = [_finite_rows(item, f"{name}[{row}]") for row, item in enumerate(given)]
     sizes = {len(row[0]) for row in rows}
@@ -187,3 +185,20 @@ def _owner(shape: tuple[int, ...], owner: ArrayLike) -> np.ndarray:
         )
         raise UserError("owner", expected, found, "leave out images without captions")
     return owner_of.astype(np.int64)
+
+
+# Arrays -------------------------------------------------------------------------------
+
+
+def array_of(given: ArrayLike, name: str, expected: str) -> np.ndarray:
+    """What was given as `name`, as an array. Raises UserError for rows of several
+    lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise UserError(
+            name,
+            expected=expected,
+            found="rows of several lengths",
+            do="give such an array",
+        ) from error

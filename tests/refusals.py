@@ -1,6 +1,8 @@
-"""Errors that tests expect: by their fields, not by the wording of the line."""
+"""What lines say to users, errors above all: by their fields and facts, not by their
+wording."""
 
 import argparse
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -58,3 +60,10 @@ def outcome(stage: ModuleType, *words: object) -> UserError | None:
         assert len(str(error).splitlines()) == 1
         return error.but()
     return None
+
+
+def holds(line: str, *facts: object) -> bool:
+    """Each of these numbers, names and words, whole, in any order."""
+    return all(
+        re.search(rf"(?<!\w){re.escape(str(fact))}(?!\w)", line) for fact in facts
+    )

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_ranks import SETTINGS, draw, true_mean
 from report_seasons import enter_played_season
 from scipy import stats
-from simulated_results import SETTINGS, draw, true_mean
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands.against_printed import Place, against_of_file, placed
 from benchmark.commands.judged_results import Question
-from benchmark.papers.rounded import Rounded
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.stats.claim_kinds import ALIKE
 
 COUNT = 400

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.__main__ import main
 from benchmark.commands.audit import metric_of, rows_of_papers
-from benchmark.papers.impossible_numbers import findings
+from benchmark.papers.printed_numbers import findings
 
 
 @pytest.fixture(autouse=True)

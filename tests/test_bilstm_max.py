@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from made_captions import SMALL, VOCABULARY, WORDS
+from made_inputs import SMALL, VOCABULARY, WORDS
 from oracles import layers
 
 from benchmark.data.feature_folders import Words

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import seal_tables
-from made_ledger import made
+from made_boards import made
 from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season
 from scipy.stats import kendalltau
 

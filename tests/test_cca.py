@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
-from region_batches import captions
+from made_inputs import captions
 
 from benchmark.contracts.methods import NotApplicableError, Sizes
 from benchmark.contracts.methods import cca as method

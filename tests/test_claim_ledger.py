@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_ledger import CLAIM, at_level, judged, row_of_first_claim, season
+from made_boards import CLAIM, at_level, judged, row_of_first_claim, season
 
 from benchmark.boards.claim_ledger import (
     ELSEWHERE,

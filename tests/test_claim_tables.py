@@ -6,7 +6,7 @@ from pathlib import Path
 
 import builders
 import pytest
-from facts import holds
+from refusals import holds
 
 from benchmark.boards.claims import ClaimTest
 from benchmark.papers.printed_tables import OWN, Claim, quantity, title_of

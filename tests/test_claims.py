@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import board, outcome, standing
-from facts import holds
 from made_ranks import played as mapped
 from made_ranks import prepare
+from refusals import holds
 from scipy import stats
 
 from benchmark.boards import boards, claims, comparisons
 from benchmark.boards.boards import Board
-from benchmark.boards.claims import ClaimTest, claim_tests, metric_at
+from benchmark.boards.claims import ClaimTest, claim_tests, metric_at, not_run
 from benchmark.boards.comparisons import Comparison
 from benchmark.boards.flags import BLOCKING
-from benchmark.core.departures import Aspect, Departure
+from benchmark.core.records import Aspect, Departure
 from benchmark.papers.printed_tables import (
     OWN,
     RECALLS,
@@ -42,6 +42,7 @@ from benchmark.stats.verdicts import Flag
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 # is better; images are not known, the margin of MORE is 1
 MORE, LESS = "p2r_bound", "overlap_s"
+WITH_RSUM = {"metrics": {"rsum": 300.0, "p2r_bound": 50.0}}
 
 
 def played(
@@ -858,3 +859,61 @@ def test_a_margin_that_hides_a_difference_is_named(claimed, kind, levels, is_hid
     ]
     (verdict,) = claimed(board(*rows), claim("a", "b", kind=kind))
     assert bool(sentences_of(verdict, "6")) == is_hidden
+
+
+# Why a part was not run ---------------------------------------------------------------
+
+
+def plain_row(
+    name: str, *, network: str | None = None, status: str = "ok", **facts: object
+):
+    declared = {"network": network} if network else {}
+    cell = outcome(name, 0, status=status, reason="why", **(WITH_RSUM | facts))
+    return standing(name, [cell], **declared)
+
+
+def claim_of(**facts: object) -> Claim:
+    known = {"id": "c", "statement": "s", "where": "w", "metric": "p2r_bound"}
+    return Claim(**(known | {"presets": ["a", "b"]} | facts))
+
+
+def reason_of(claim: Claim, *rows) -> str:
+    flag = not_run(board(*rows), claim, claim.parts[0])
+    return flag.sentence if flag else ""
+
+
+def test_of_rows_with_results_a_part_is_run():
+    assert reason_of(claim_of(), plain_row("a"), plain_row("b")) == ""
+
+
+def test_a_row_that_is_missing_or_failed_is_named():
+    assert reason_of(claim_of(), plain_row("a")).startswith("b ")
+    assert "not applicable: why" in reason_of(
+        claim_of(), plain_row("a"), plain_row("b", status="not_applicable", metrics={})
+    )
+    unmeasured = reason_of(claim_of(), plain_row("a"), plain_row("b", metrics={}))
+    assert "of b" in unmeasured
+
+
+def test_a_claim_about_a_setting_needs_it():
+    wanted = claim_of(settings={"scaling": "component"})
+    alike = {"options": {"scaling": "component"}}
+    assert reason_of(wanted, plain_row("a", **alike), plain_row("b", **alike)) == ""
+    other = {"options": {"scaling": "none"}}
+    assert "none scaling" in reason_of(
+        wanted, plain_row("a", **alike), plain_row("b", **other)
+    )
+
+
+@pytest.mark.parametrize(("fed", "is_run"), [(("x", "y"), True), (("x", "x"), False)])
+def test_what_a_paper_compares_by_networks_needs_two(fed, is_run):
+    rows = []
+    for name, network, in_paper in zip("ab", fed, ("vgg", "resnet"), strict=True):
+        facts = {"image_features": {"settings": {"network": network}}}
+        rows.append(plain_row(name, network=in_paper, **facts))
+    assert (reason_of(claim_of(), *rows) == "") == is_run
+
+
+def test_what_cannot_be_played_says_why():
+    unplayed = claim_of(presets=[], unplayed="No data.")
+    assert reason_of(unplayed, plain_row("a")) == "No data"

@@ -1,11 +1,19 @@
-"""Verdicts as claims.json has them: rounded, with what they rest on, and read again."""
+"""Verdicts as claims.json has them: rounded, with what they rest on, and read again;
+and which page shows what of the papers."""
 
 from dataclasses import replace
 
 import pytest
+from refusals import refused
 
-from benchmark.boards.claims_file import VerdictEntry
+from benchmark.boards.claims_file import (
+    FILE,
+    PageContents,
+    VerdictEntry,
+    read_seasons,
+)
 from benchmark.core.errors import checked
+from benchmark.core.files import write_json
 from benchmark.stats.claim_kinds import ORDERED, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
@@ -98,3 +106,46 @@ def test_what_is_read_again_is_what_was_written(written):
     read = again.verdict(ORDERED, "the reason")
     assert VerdictEntry.of(read) == entry == again
     assert (read.limit, read.interval) == (written.limit, (entry.low, entry.high))
+
+
+# Pages --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_drawn"),
+    [
+        ("words", True),
+        (r"cyclematch\w*-found", True),
+        ("word", False),
+        (r"match\w*-found", False),
+        ("", False),
+    ],
+)
+def test_a_pattern_matches_a_whole_name(pattern, is_drawn):
+    page = PageContents(path="p.md", figures=["words", "cyclematch_adaptive-found"])
+    assert page.draws(pattern) == is_drawn
+
+
+def test_a_table_is_of_one_paper():
+    page = PageContents(path="p.md", tables={"scan": ["1"]})
+    assert page.has("scan", "1")
+    assert not page.has("scan", "2") and not page.has("cyclematch", "1")
+
+
+class TestFiles:
+    def test_seasons_come_by_name_and_those_without_the_file_are_left_out(
+        self, tmp_path
+    ):
+        (tmp_path / "none").mkdir()
+        for season in ("b", "a"):
+            pages = [{"path": "p.md", "tables": {}, "figures": ["words"]}]
+            content = {"season": season, "title": "T", "datasets": [], "pages": pages}
+            write_json(tmp_path / season / FILE, content)
+        seasons = read_seasons(tmp_path)
+        assert [season.season for season in seasons] == ["a", "b"]
+        assert seasons[0].pages == [PageContents(path="p.md", figures=["words"])]
+
+    def test_another_file_is_refused_with_the_command_that_writes_it(self, tmp_path):
+        write_json(tmp_path / "a" / FILE, {"season": "a"})
+        with refused(where=FILE, do="rematch report --season a"):
+            read_seasons(tmp_path)

@@ -7,8 +7,7 @@ import made_ranks
 import numpy as np
 import pandas as pd
 import pytest
-from facts import holds
-from refusals import check, refusal
+from refusals import check, holds, refusal
 from report_seasons import CAPTIONS, IMAGES, enter_played_season
 
 from benchmark.__main__ import main

@@ -11,8 +11,8 @@ import pytest
 import report_seasons
 import torch
 from builders import board, outcome, standing
-from oracles import corrections as naive
 from oracles import ranking
+from oracles import rescoring as naive
 from tiny_cells import cell_of, enter, evaluated, fusion_of, scores_on_test, train_cell
 
 from benchmark.boards import comparisons, flags

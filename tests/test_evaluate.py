@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from oracles import fusion as naive
+from oracles import rescoring as naive
 from refusals import refused
 from tiny_cells import (
     IMAGES,

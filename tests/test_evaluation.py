@@ -5,8 +5,8 @@ The references are loops over the definitions, or numpy over all scores at once.
 
 import numpy as np
 import pytest
-from oracles import fusion as naive
 from oracles import ranking, whole_matrices
+from oracles import rescoring as naive
 
 from benchmark.data.rank_keys import I2T, T2I, RankKey
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics

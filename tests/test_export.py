@@ -24,7 +24,9 @@ from report_seasons import (
 from benchmark.__main__ import main
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import export, judge
+from benchmark.commands.export import tables_of
 from benchmark.core.files import read_json, write_json
+from benchmark.papers.printed_tables import papers
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameters import Params
 
@@ -314,3 +316,25 @@ def test_datasets_of_one_title_are_told_apart_by_their_names(played):
 def test_a_season_in_the_place_of_a_dataset_is_told_with_its_option():
     with refused("table", do="--season demo"):
         export.chosen_tables({"shapes/leaderboard": dict}, "demo/leaderboard")
+
+
+@pytest.fixture
+def season(tmp_path_factory, tmp_path, monkeypatch):
+    return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+def test_tables_of_papers_name_the_dataset_where_a_season_has_several(season):
+    boards = read_boards(season)
+    both = tables_of(season, boards)
+    alone = tables_of(season, boards[:1])
+    place = papers()["scan"].tables["1"].places[0]
+    name = f"scan/1 {place}"
+    assert {f"{name} {dataset}" for dataset in DATASETS} <= both.keys()
+    assert name in alone and name not in both
+    assert {f"{dataset}/leaderboard" for dataset in DATASETS} <= both.keys()
+
+
+def test_a_table_without_rows_has_no_name_but_that_of_claims_has(season):
+    tables = tables_of(season, read_boards(season))
+    assert "open/localisation" not in tables
+    assert "open/claims" in tables

@@ -1,4 +1,5 @@
-"""Embeddings from elsewhere, against loops over their cosines."""
+"""Embeddings and token matrices from elsewhere, against loops over their cosines and
+over MaxSim."""
 
 import re
 from pathlib import Path
@@ -17,15 +18,21 @@ from external_files import (
     score,
     three_pairs,
 )
-from oracles import corrections as naive
+from oracles import rescoring as naive
 from refusals import check, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS
 
 from benchmark.__main__ import main
-from benchmark.commands.external_embeddings import of_embeddings
+from benchmark.commands.external_embeddings import (
+    are_tokens,
+    of_embeddings,
+    read_tokens,
+)
 from benchmark.data.rank_keys import I2T
 
 pytestmark = pytest.mark.usefixtures("external_season")
+MATRICES = [np.full((length, 3), length, np.float32) for length in (2, 1, 4)]
+GIVEN = {"tokens": np.concatenate(MATRICES), "lengths": [2, 1, 4]}
 
 
 def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does():
@@ -284,3 +291,106 @@ def test_int8_of_both_signs_is_read_as_coordinates_and_told(capsys):
     assert score(*pair, "--numbers", "bfloat16") == 2
     error = refused_score(*save_pair(images, captions), "--numbers", "integers")
     check(error, "--numbers", "whole numbers")
+
+
+# Token matrices -----------------------------------------------------------------------
+
+
+def token_matrices() -> tuple[list[np.ndarray], list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    images = [rng.normal(size=(rng.integers(2, 7), 5)) for _ in range(IMAGES)]
+    captions = []
+    for owner in OWNERS:
+        near = images[owner][rng.integers(2, size=rng.integers(1, 4))]
+        captions.append(near + 0.8 * rng.normal(size=near.shape))
+    return images, captions
+
+
+def save_tokens(name: str, matrices: list[np.ndarray], **ids: object) -> str:
+    lengths = [len(matrix) for matrix in matrices]
+    vectors = np.concatenate(matrices).astype(np.float32)
+    np.savez(name, tokens=vectors, lengths=lengths, **ids)
+    return name
+
+
+def test_token_matrices_are_ranked_as_loops_do(capsys):
+    images, captions = token_matrices()
+    scores = np.empty((IMAGES, CAPTIONS))
+    for i, image in enumerate(images):
+        for c, caption in enumerate(captions):
+            scores[i, c] = sum(max(word @ patch for patch in image) for word in caption)
+    right = np.equal.outer(np.arange(IMAGES), OWNERS)
+    turned = save_tokens("a.npz", images[::-1], image_id=IMAGE_IDS[::-1])
+    for name in (save_tokens("c.npz", images), turned):
+        assert (
+            score("--images", name, "--captions", save_tokens("b.npz", captions)) == 0
+        )
+        assert "MaxSim" in capsys.readouterr().out
+        kept = result().scores
+        assert kept.best("i2t").tolist() == ranked(scores, right)
+        t2i = kept.best("t2i").tolist()
+        assert t2i == ranked(scores.T, right.T) and 0 < t2i.count(0) < CAPTIONS
+
+
+def test_token_matrices_that_do_not_fit_are_refused():
+    images, captions = token_matrices()
+    save_tokens("a.npz", images)
+    save_tokens("b.npz", captions)
+    save_tokens("short.npz", captions[:-1])
+    save_tokens("wide.npz", [np.ones((2, 6))] * CAPTIONS)
+    np.save("b.npy", [caption[0] for caption in captions])
+    pair = ("--images", "a.npz", "--captions", "b.npz")
+    for words, where, expected, found in (
+        (("--images", "a.npz", "--captions", "b.npy"), "--images", "token", "b.npy"),
+        (("--images", "a.npz", "--captions", "short.npz"), "short", CAPTIONS, "23"),
+        (("--images", "a.npz", "--captions", "wide.npz"), "wide", "5 numbers", "6"),
+        (("--images", "b.npz", "--captions", "a.npz"), "--images", "first", "a.npz"),
+        ((*pair, "--correct", "dual_softmax", "--beta", 1), "--correct", "", "token"),
+        ((*pair, "--numbers", "bits"), "--numbers", "", "token"),
+        (("--images", "a.npz", "--captions", "a.npz"), "--images", "", "twice"),
+        (("--images", "a.npz", "--captions", "no.npz"), "no.npz", "a file", "nothing"),
+    ):
+        check(refused_score(*words), where, expected, found)
+    assert not Path("results/try/open/external").exists()
+
+
+# Files of token matrices --------------------------------------------------------------
+
+
+def test_the_tokens_of_each_item_are_read_with_their_ids(tmp_path):
+    np.savez(tmp_path / "x.npz", **GIVEN, image_id=["a", "b", "c"])
+    (tmp_path / "x_ids.txt").write_text("a\nb\nc\n")
+    stored = read_tokens(tmp_path / "x.npz")
+    for found, matrix in zip(stored.matrices, MATRICES, strict=True):
+        assert np.array_equal(found, matrix)
+    assert stored.rows.values.tolist() == [[2.0] * 3, [1.0] * 3, [4.0] * 3]
+    assert stored.rows.ids == dict.fromkeys(("image_id", "x_ids.txt"), ["a", "b", "c"])
+
+
+def test_other_files_are_no_token_files(tmp_path):
+    np.savez(tmp_path / "x.npz", **GIVEN)
+    np.savez(tmp_path / "y.npz", tokens=GIVEN["tokens"])
+    np.save(tmp_path / "z.npy", GIVEN["tokens"])
+    named = [tmp_path / name for name in ("x.npz", "y.npz", "z.npy", "none.npz")]
+    assert [are_tokens(path) for path in named] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "found"),
+    [
+        ({"lengths": [2, 1, 3]}, "lengths", "1 or more, 6 in all"),
+        ({"lengths": [3, 0, 4]}, "lengths", "0 or more, 7 in all"),
+        ({"lengths": [2.0, 1.0, 4.0]}, "lengths", "float64 (3,)"),
+        ({"lengths": np.zeros(0, int)}, "lengths", "int64 (0,)"),
+        ({"tokens": np.ones((3, 7, 2))}, "tokens", "(3, 7, 2)"),
+        ({"tokens": np.ones((7, 3), int)}, "tokens", "int64"),
+        ({"tokens": np.full((7, 3), np.inf)}, "", "item 0 (3 such"),
+        ({"masks": np.ones((3, 4))}, "", "'masks'"),
+        ({"image_id": ["a", "b"]}, "", "'image_id'"),
+    ],
+)
+def test_what_is_no_token_matrix_is_refused(tmp_path, change, where, found):
+    path = tmp_path / "x.npz"
+    np.savez(path, **GIVEN | change)
+    with refused(f"{path}: {where}" if where else path, found=found):
+        read_tokens(path)

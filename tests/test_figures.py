@@ -27,7 +27,7 @@ from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.figures import cost, images, similarity, training
 from benchmark.report.figures import papers as drawn_papers
-from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,11 @@ DRAWN = [
     ),
     lambda names: images.word_importance({names[0]: np.linspace(-1, 1, 400)}),
     lambda names: images.attention(
-        Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)
+        [
+            images.Attended(
+                names, Image.new("RGB", (6, 4)), np.full((len(names), 4), 0.25)
+            )
+        ]
     ),
     lambda names: images.phrase_boxes(
         [images.Located(name, Image.new("RGB", (60, 90)), BOXES) for name in names],
@@ -229,12 +233,13 @@ def test_words_are_bars_in_reading_order_on_one_scale():
 
 def test_attention_uncovers_the_image_where_a_word_looks():
     weights = np.array([[0, 0, 0, 0.8]])
-    figure = images.attention(Image.new("RGB", (300, 200)), ["dog"], weights)
-    plain, dog = (axes for axes in figure.axes if axes.images)
+    of_dog = images.Attended(["dog"], Image.new("RGB", (300, 200)), weights)
+    figure = images.attention([of_dog, of_dog])
+    plain, dog, _, again = (axes for axes in figure.axes if axes.images)
     assert plain.images[0].get_array().shape[:2] == (67, 100)
     dark = images.DARKEST
     assert dog.images[1].get_array()[..., 3].tolist() == [[dark, dark], [dark, 0]]
-    assert dog.get_title() == "dog\n0.80"
+    assert dog.get_title() == again.get_title() == "dog\n0.80"
 
 
 def test_boxes_stand_at_their_places_in_the_smaller_image():

@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import board, outcome, standing
-from facts import holds
+from refusals import holds
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
-from benchmark.core.departures import Aspect, Departure, sentence
+from benchmark.core.records import Aspect, Departure, sentence
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
 

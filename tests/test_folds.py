@@ -14,19 +14,18 @@ from refusals import refused
 from benchmark.boards import boards as boards_module
 from benchmark.boards import claim_entries, comparisons
 from benchmark.boards.claims_file import read_seasons
-from benchmark.boards.fold_boards import read_fold_boards
-from benchmark.boards.season_boards import read_boards
+from benchmark.boards.season_boards import read_boards, read_fold_boards
 from benchmark.collect.__main__ import collect
 from benchmark.commands import run, tune, verify
 from benchmark.core.files import read_json
-from benchmark.core.folds import fold_of, folder_of, folds_of, prefix_of
+from benchmark.core.names import fold_of, folder_of, folds_of, prefix_of
 from benchmark.data import prepared_tables, results
 from benchmark.data.feature_folders import Words, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import KEPT_FILES
 from benchmark.data.vocabularies import tokenise
+from benchmark.encode import __main__ as encode
 from benchmark.encode import drawn_pretraining
-from benchmark.encode import folds as encode_folds
 from benchmark.features.standardisation import Standardiser
 from benchmark.prepare.folds import dealt, prepare_folds, splits_of
 from benchmark.report.__main__ import write_report
@@ -351,7 +350,7 @@ def taken_to_fold_1(
         **settings,
     )
     assert feature_set.is_taken
-    encode_folds.take(feature_set, prepared_tables.read("tiny_fold1"))
+    encode.take(feature_set, prepared_tables.read("tiny_fold1"))
     return Path(feature_set.folder)
 
 
@@ -369,7 +368,7 @@ def test_features_of_other_tables_are_not_taken(params):
         image=params.datasets["tiny"].image,
     )
     with refused(source / "card.json"):
-        encode_folds.take(feature_set, prepared_tables.read("tiny_fold1"))
+        encode.take(feature_set, prepared_tables.read("tiny_fold1"))
 
 
 def test_words_and_vectors_of_sentences_are_fitted_to_the_captions_of_their_fold(

@@ -5,11 +5,11 @@ from statistics import fmean
 
 import pytest
 from made_ranks import prepare
-from test_fold_boards import COUNT, differences, fold_board, together
+from test_season_boards import COUNT, differences, fold_board, together
 
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.comparisons import compare
-from benchmark.boards.fold_boards import levels
+from benchmark.boards.season_boards import levels
 from benchmark.papers.printed_tables import Claim
 from benchmark.report.pages import folds_page
 from benchmark.report.pages.folds_page import (

@@ -20,13 +20,13 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import feature_files
 import layouts
 import numpy as np
 import pandas as pd
 import pytest
 import raw_formats
 import tiny_cells
-import tiny_networks
 import torch
 from PIL import Image
 from torch import nn
@@ -249,7 +249,7 @@ def golden_of_text_encoders(folder: Path) -> Values:
 
 def golden_of_transformer(folder: Path) -> Values:
     """Of a tiny BERT, with weights that every version of its library has alike."""
-    bert = tiny_networks.bert(folder)
+    bert = feature_files.bert(folder)
     from safetensors.torch import load_file, save_file
 
     from benchmark.features import transformer

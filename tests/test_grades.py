@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_ledger import compared, judged
+from made_boards import compared, judged
 
 from benchmark.boards.grades import (
     FAILING,

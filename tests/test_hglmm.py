@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from made_captions import CAPTIONS, IS_TRAIN, SMALL, WORDS
+from made_inputs import CAPTIONS, IS_TRAIN, SMALL, WORDS
 from oracles import hglmm as naive
 from sklearn.decomposition import FastICA
 

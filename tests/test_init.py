@@ -4,9 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
+import feature_files
 import numpy as np
 import pytest
-import tiny_networks
 import torch
 from PIL import Image
 from refusals import check, refusal
@@ -139,7 +139,7 @@ def test_weights_are_checked_before_anything_is_written(capsys):
     torch.save(weights, "w/mobilenet_v2-1.pth")
     pytest.importorskip("timm")
     Path("w/efficientnet_lite2.pth").touch()
-    tiny_networks.bert(Path("w/a-bert"))
+    feature_files.bert(Path("w/a-bert"))
     capsys.readouterr()
     assert main(["init", *words]) == 0 and read_params().weights_dir == "w"
     printed = capsys.readouterr().out

@@ -14,10 +14,9 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from facts import holds
-from refusals import check, refusal
+from made_ranks import SETTINGS, judged
+from refusals import check, holds, refusal
 from scipy import stats
-from simulated_results import SETTINGS, judged
 
 from benchmark.__main__ import main
 from benchmark.boards import claims

@@ -1,5 +1,6 @@
 """BEIR's layout in someone's own folder: what belongs together, and what is refused."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -8,6 +9,14 @@ from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
+from benchmark.readers.judged_corpora import read_qrels
+
+NAMES = [
+    ("query-id", "corpus-id", "score"),
+    ("Query_ID", "Doc ID", "Relevance"),
+    ("qid", "docno", "label"),
+]
+PAIRS = {("1", "7"): 2.0, ("7", "1"): 0.0, ("2", "1"): 1.0}
 
 
 def write_jsonl(path: Path, rows: list[dict]) -> None:
@@ -145,3 +154,51 @@ def test_judgements_that_are_wrong_are_refused(
     (tmp_path / name).write_text(text)
     with refused(where, expected, found):
         folder.read(tmp_path)
+
+
+# Judgements of pairs ------------------------------------------------------------------
+
+
+def pairs(text: str) -> dict[tuple[str, str], float]:
+    return {(x.query, x.item): x.score for x in read_qrels(text, "test.tsv").judgements}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("names", NAMES)
+def test_columns_go_by_their_names(names, order):
+    rows = [
+        names,
+        *((query, item, f"{score:g}") for (query, item), score in PAIRS.items()),
+    ]
+    lines = ["\t".join(row[place] for place in order) for row in rows]
+    assert pairs("\r\n".join(lines)) == PAIRS
+    assert read_qrels("\n".join(lines), "test.tsv").has_names
+
+
+def test_without_names_columns_go_by_their_place():
+    assert pairs("1\t7\t2\n7\t1\t0\n2\t1\t1") == PAIRS
+    assert not read_qrels("1\t7\t2", "test.tsv").has_names
+    assert pairs("1 0 7 2\n7 0 1 0\n2 0 1 1\n") == PAIRS  # TREC's
+    assert read_qrels("1 0 7 2", "test.tsv").has_names
+    assert pairs("iter\tscore\tqid\tpid\n0\t2\t1\t7") == {("1", "7"): 2.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "found"),
+    [
+        ("a\tb\tc\n1\t7\t2", ":1", "a, b, c"),
+        ("query-id\tcorpus-id\tscore\tannotator\n1\t7\t2\t3", ":1", "annotator"),
+        ("query-id\tqid\tscore\n1\t7\t2", ":1", "query-id, qid, score"),
+        ("query-id\tscore\tscore\n1\t7\t2", ":1", "score, score"),
+        ("query-id,corpus-id,score\n1,7,2", ":1", "query-id,corpus-id,score"),
+        ("1\t7\ttwo\n1\t7\t2", ":1", "1, 7, two"),
+        ("query-id\tcorpus-id\tscore\n1\t7", ":2", "'1\\t7'"),
+        ("score\tcorpus-id\tquery-id\nx\t7\t1", ":2", "'x\\t7\\t1'"),
+        ("query-id\tcorpus-id\tscore\n1\t7\t2\n1\t7\t0", ":3", "0"),
+        ("1\t2", ":1", "1 2"),
+        ("", ":1", "nothing"),
+    ],
+)
+def test_what_is_unclear_is_refused(text, where, found):
+    with refused(f"test.tsv{where}", found=found):
+        read_qrels(text, "test.tsv")

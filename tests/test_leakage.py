@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from facts import holds
 from PIL import Image
+from refusals import holds
 from torch import nn
 
 from benchmark.core.files import read_json

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from facts import holds
-from made_ledger import judged, season
-from refusals import refused
+from made_boards import judged, season
+from refusals import holds, refused
 from report_readers import assert_hostile_text_is_text
 from report_seasons import contents
 
@@ -62,7 +61,7 @@ class TestPages:
 
 def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for kind in ("claims.json", "papers/shown.json", "papers/evidence.parquet"):
+    for kind in ("claims.json", "papers/evidence.parquet"):
         for path in COMMITTED.glob(f"*/{kind}"):
             target = ROOT / path.relative_to(COMMITTED)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
 """The ledger as a figure."""
 
 import pytest
-from facts import holds
-from made_boards import enter_made, points_of_marker, titles
-from made_ledger import judged, season
+from made_boards import enter_made, judged, points_of_marker, season, titles
+from refusals import holds
 
 from benchmark.boards.claim_ledger import ledger
 from benchmark.papers.printed_tables import papers

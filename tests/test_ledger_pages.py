@@ -1,7 +1,7 @@
 """Tables and sentences of the ledger, from claims.json files made by hand."""
 
 import pytest
-from made_ledger import CLAIM, at_level, compared, judged, row_of_first_claim, season
+from made_boards import CLAIM, at_level, compared, judged, row_of_first_claim, season
 
 from benchmark.boards.claim_ledger import ledger
 from benchmark.papers.printed_tables import papers

@@ -7,10 +7,10 @@ import builders
 import numpy as np
 import pytest
 import yaml
-from facts import holds
+from refusals import holds
 
 from benchmark.boards.boards import Board
-from benchmark.core.departures import Aspect, Departure
+from benchmark.core.records import Aspect, Departure
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.report.pages.paper_tables import (

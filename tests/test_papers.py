@@ -5,7 +5,6 @@ import re
 import builders
 import numpy as np
 import pytest
-from facts import holds
 from made_boards import (
     HISTORY,
     board,
@@ -13,6 +12,7 @@ from made_boards import (
     histograms,
     row,
 )
+from refusals import holds
 
 from benchmark.data.results import SAMPLES
 from benchmark.report.figure_listing import FigureInputs

@@ -23,9 +23,8 @@ from tiny_cells import (
 
 from benchmark.boards import season_boards
 from benchmark.contracts.methods import Captions, NotApplicableError
-from benchmark.core.departures import Aspect
 from benchmark.core.files import read_json
-from benchmark.core.records import Costs
+from benchmark.core.records import Aspect, Costs
 from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.rank_keys import RankKey

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from facts import holds
-from refusals import refused
+from refusals import holds, refused
 
 from benchmark.boards.claims import margin_of
 from benchmark.papers import printed_tables

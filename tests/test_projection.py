@@ -10,8 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 import torch
 from oracles import layers, two_branch
-from oracles import projection as naive
-from oracles import vse as naive_vse
+from oracles import vse as naive
 from oracles.dual_path import instance
 from test_vse import IDS, batch_of
 
@@ -101,7 +100,7 @@ def test_the_sigmoid_loss_is_the_oracles():
 )
 def test_hinges_are_those_of_vse(loss, which):
     model = model_of(loss)
-    expected = naive_vse.losses(cosines(model), IDS, 0.2)[which]
+    expected = naive.losses(cosines(model), IDS, 0.2)[which]
     assert found(model) == pytest.approx(expected, rel=1e-12)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import tiny_cells
 import torch
-from facts import holds
 from PIL import Image
-from refusals import refusal
+from refusals import holds, refusal
 from test_encode import Stub, data_of, pictures_of
 from tiny_cells import KNOWN, VECTORS
 

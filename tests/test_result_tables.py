@@ -5,7 +5,7 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
-from facts import holds
+from refusals import holds
 
 from benchmark.boards import claim_entries, flags
 from benchmark.boards.boards import Board, Row

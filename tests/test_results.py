@@ -1,5 +1,5 @@
-"""Results as git keeps them: archives of the cells' own files, and what is read of
-them."""
+"""Results as git keeps them: archives of the cells' own files, what is read of them, and
+where."""
 
 import hashlib
 import zipfile
@@ -10,6 +10,7 @@ import pytest
 from builders import cost, record
 from refusals import refused
 
+from benchmark.contracts import HOME, committed
 from benchmark.core.files import npz_of, read_archive, write_archive, write_bytes
 from benchmark.core.records import Costs
 from benchmark.data import results
@@ -18,6 +19,7 @@ from benchmark.data.results import RANKS, SAMPLES, CellResult, Ranks, Scores
 
 FOLDER = Path("results/try/made")
 pytestmark = pytest.mark.usefixtures("empty_folder")
+RECORDS = Path("results/flickr8k/flickr8k/records.json")
 
 
 def result(name: str, **arrays: bytes) -> CellResult:
@@ -109,3 +111,24 @@ def test_retrieved_items_are_read_as_they_were_written(tmp_path, last):
     assert read.keys() == rows.keys()
     assert all(np.array_equal(read[way], rows[way]) for way in rows)
     assert all(read[way].dtype == np.int32 for way in rows)
+
+
+# Where results are read ---------------------------------------------------------------
+
+
+def test_an_empty_folder_has_those_of_the_package():
+    assert committed(RECORDS) == HOME / RECORDS
+    assert committed(RECORDS).is_file()
+
+
+@pytest.mark.parametrize("part", ["params.yaml", "seasons/flickr8k/season.yaml"])
+def test_a_project_has_its_own_alone(part):
+    Path(part).parent.mkdir(parents=True, exist_ok=True)
+    Path(part).touch()
+    assert committed(RECORDS) == RECORDS
+
+
+def test_what_is_in_the_folder_comes_first():
+    RECORDS.parent.mkdir(parents=True)
+    RECORDS.write_text("{}")
+    assert committed(RECORDS) == RECORDS

@@ -1,7 +1,7 @@
 """What every sentence encoder promises."""
 
 import pytest
-from made_captions import CAPTIONS, IS_TRAIN, SMALL, WORDS
+from made_inputs import CAPTIONS, IS_TRAIN, SMALL, WORDS
 from refusals import refused
 
 from benchmark.features import bilstm_max, hglmm, mean_words, tfidf

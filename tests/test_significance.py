@@ -1,15 +1,27 @@
-"""Significance against SciPy, statsmodels, naive loops and exact enumeration."""
+"""Significance against SciPy, statsmodels, naive loops and exact enumeration; the spread
+of trainings against loops over their values; rank correlation; and the level of
+intervals and tests, which is one number."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
+from scipy.stats import spearmanr
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmark.stats import significance
-from benchmark.stats.significance import Doubt, SeedPart, deviations
+from benchmark.stats import ALPHA, LEVEL, TAILS, comparisons, significance
+from benchmark.stats.comparisons import Sample, Variance, spread, variance_of
+from benchmark.stats.significance import (
+    FEWEST,
+    Doubt,
+    SeedPart,
+    Z,
+    deviations,
+    rank_correlation,
+    spearman,
+)
 
 
 def own_spread(count: int, variance: float, interaction: float = 0.0) -> SeedPart:
@@ -240,3 +252,235 @@ def test_the_ends_of_a_sum_lie_as_far_as_the_root_of_the_sum_of_squares():
 def test_ranks_are_those_that_keep_the_order_of_what_differs():
     apart_RR = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
     assert significance.rank_intervals(apart_RR) == [(1, 2), (1, 3), (2, 3)]
+
+
+# The spread of trainings --------------------------------------------------------------
+
+
+def sample_of(values: list[float], noise: list[list[float]] | None = None) -> Sample:
+    kept = None if noise is None else {s: np.array(n) for s, n in enumerate(noise)}
+    return Sample(dict(enumerate(values)), kept)
+
+
+def drawn(rng: np.random.Generator, count: int, deviation: float) -> Sample:
+    return sample_of(rng.normal(0, deviation, count).tolist())
+
+
+def test_the_pooled_variance_is_that_within_presets():
+    rng = np.random.default_rng(0)
+    counts = dict(zip("abcd", (3, 3, 2, 5), strict=True))
+    groups = {name: drawn(rng, count, 2.0) for name, count in counts.items()}
+    squares = 0.0
+    for group in groups.values():
+        mean = sum(group.values.values()) / len(group.values)
+        squares += sum((value - mean) ** 2 for value in group.values.values())
+    assert spread(groups, groups).pooled == Variance(pytest.approx(squares / 9), 0.0, 9)
+    groups = {"a": sample_of([4.0] * 3, [[1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]])}
+    assert spread(groups, groups).pooled.freedom == 2
+    same = {name: sample_of([n, n + 1.0, n + 2.0]) for n, name in enumerate("abcd")}
+    of_groups = spread(same, same)
+    assert np.isinf(of_groups.prior.freedom) and of_groups.part(
+        "a", 3
+    ) == of_groups.part("new", 3)
+    assert of_groups.part("a", 3)[1:] == (1.0, 0.0, 8, False)
+
+
+def test_the_interaction_is_the_variance_of_a_training_s_luck():
+    noise = [[1.0, -1.0, 0.0], [0.0, -1.0, 1.0], [2.0, -2.0, 0.0]]
+    mean = np.mean(noise, axis=0)
+    expected = (
+        sum((x - m) ** 2 for row in noise for x, m in zip(row, mean, strict=True)) / 2
+    )
+    assert variance_of(sample_of([1.0, 2.0, 4.0], noise)).interaction == pytest.approx(
+        expected
+    )
+
+
+def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
+    same = [[1.0, -1.0]] * 3
+    groups = {
+        "one": sample_of([5.0]),
+        "fused": sample_of([1.0, 5.0, 9.0]),
+        "constant": sample_of([4.0] * 3, same),
+        "unknown": sample_of([4.0] * 3),
+        "trained": sample_of([1.0, 2.0, 3.0]),
+    }
+    of_groups = spread(groups, set(groups) - {"fused"})
+    assert of_groups.pooled == Variance(1.0, 0.0, 2)
+    assert of_groups.own == {
+        "fused": Variance(16.0, 0.0, 2),
+        "constant": Variance(0.0, 0.0, 2),
+    }
+    assert of_groups.part("one", 1) is None
+    assert of_groups.part("unknown", 3).variance == 1.0
+    assert of_groups.part("constant", 3).variance == 0.0
+    assert of_groups.part("fused", 3).is_own
+
+
+def test_wide_presets_are_set_aside_one_after_the_other():
+    rng = np.random.default_rng(1)
+    groups = {f"p{n}": drawn(rng, 5, 1.0) for n in range(12)}
+    groups |= {
+        "wide": sample_of([0.0, 30.0, -30.0, 12.0, 5.0]),
+        "wider": sample_of([0, 300, -300, 9, 8]),
+    }
+    of_groups = spread(groups, groups)
+    assert set(of_groups.own) == of_groups.outliers == {"wide", "wider"}
+    assert of_groups.pooled.freedom == 48 and of_groups.pooled.variance < 2
+
+
+def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
+    """By hand, with s0^2 and d0 as of a search over the equations of Smyth (2004)."""
+    variances = [0.2, 0.5, 1.0, 3.0, 9.0, 20.0, 40.0, 0.1]
+    deviation = np.sqrt(variances)
+    groups = {f"p{n}": sample_of([-d, 0.0, d]) for n, d in enumerate(deviation)}
+    logs = np.log(variances) - special.digamma(1) + np.log(1)
+    wanted = np.var(logs, ddof=1) - special.polygamma(1, 1.0)
+    halves = np.linspace(0.01, 20, 2_000_000)
+    half = halves[np.abs(special.polygamma(1, halves) - wanted).argmin()]
+    common = np.exp(logs.mean() + special.digamma(half) - np.log(half))
+    of_groups = spread(groups, groups)
+    assert of_groups.own == {}
+    assert of_groups.prior[::2] == pytest.approx((common, 2 * half), rel=1e-4)
+    for n, variance in enumerate(variances):
+        part = of_groups.part(f"p{n}", 3)
+        moderated = (2 * half * common + 2 * variance) / (2 * half + 2)
+        expected = (variance, 2) if variance > moderated else (moderated, 2 * half + 2)
+        assert (part.variance, part.freedom) == pytest.approx(expected, rel=1e-4)
+        assert part.is_own
+    single = of_groups.part("new", 1)
+    assert (single.variance, single.freedom) == pytest.approx(
+        (common, 2 * half), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("freedom", "within"), [(3.0, (2.0, 4.5)), (10.0, (6.0, 20.0))]
+)
+def test_how_unlike_presets_are_is_found_again(freedom, within):
+    """Simulated: variances s0^2 d0 / chi^2(d0) of 400 presets with three trainings."""
+    rng, priors = np.random.default_rng(3), []
+    for _ in range(20):
+        true = 4.0 * freedom / rng.chisquare(freedom, 400)
+        drawn = [Variance(variance * rng.chisquare(2) / 2, 0.0, 2) for variance in true]
+        priors.append(comparisons.common_variance(drawn))
+    assert within[0] < np.median([d0 for _, d0 in priors]) < within[1]
+    assert np.median([variance for variance, _ in priors]) == pytest.approx(
+        4.0, rel=0.15
+    )
+
+
+def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
+    rng, runs = np.random.default_rng(4), 600
+    alarms = {"moderated": 0, "one for all": 0}
+    for _ in range(runs):
+        wide = {f"w{n}": drawn(rng, 3, 12.4**0.5) for n in range(6)}
+        steady = {f"s{n}": drawn(rng, 4, 2.7**0.5) for n in range(16)}
+        of_groups = spread(wide | steady, wide | steady)
+        pair = [wide["w0"], wide["w1"]]
+        parts = {
+            "moderated": [of_groups.part(name, 3) for name in ("w0", "w1")],
+            "one for all": [
+                significance.SeedPart((3,), *of_groups.pooled, is_own=False)
+            ]
+            * 2,
+        }
+        for name in alarms:
+            doubt = comparisons.doubt(pair, parts[name])
+            estimate = significance.on_other_images(pair[0].mean - pair[1].mean, doubt)
+            alarms[name] += estimate.p() < 0.05
+    assert 0.02 < alarms["moderated"] / runs < 0.11
+    assert 0.2 < alarms["one for all"] / runs < 0.32
+
+
+def test_presets_that_vary_alike_are_seldom_set_aside():
+    rng, runs = np.random.default_rng(2), 400
+    aside = 0
+    for _ in range(runs):
+        groups = {f"p{n}": drawn(rng, 3, 2.0) for n in range(12)}
+        aside += bool(spread(groups, groups).own)
+    assert aside <= stats.binom.ppf(0.999, runs, comparisons.OUTLIER)
+
+
+# Rank correlation ---------------------------------------------------------------------
+
+
+def groups_of_one(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def test_it_is_that_of_scipy_with_ties_too():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=40), rng.integers(0, 5, 40)
+    expected = spearmanr(first, second).statistic
+    assert spearman(first, second) == pytest.approx(expected)
+    found = rank_correlation(first, second, groups_of_one(40))
+    assert found.value == pytest.approx(expected)
+    assert (found.count, found.groups) == (40, 40)
+
+
+def test_the_interval_tells_a_connection_from_none():
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=60)
+    falls = rank_correlation(first, rng.normal(size=60) - 2 * first, groups_of_one(60))
+    assert -1 <= falls.low < falls.value < falls.high < -0.5
+    none = rank_correlation(first, rng.normal(size=60), groups_of_one(60))
+    assert none.low < 0 < none.high
+    again = rank_correlation(first, -first, groups_of_one(60))
+    assert (again.low, again.value, again.high) == pytest.approx((-1, -1, -1))
+    assert rank_correlation(first, -first, groups_of_one(60)) == again
+
+
+def test_the_interval_covers_the_correlation_of_normal_pairs_95_times_of_100(
+    monkeypatch,
+):
+    monkeypatch.setattr(significance, "RESAMPLES", 300)
+    rng, hits = np.random.default_rng(2), 0
+    rho = 0.7
+    truth = 6 / np.pi * np.arcsin(rho / 2)
+    for _ in range(60):
+        first = rng.normal(size=50)
+        second = rho * first + np.sqrt(1 - rho**2) * rng.normal(size=50)
+        found = rank_correlation(first, second, groups_of_one(50))
+        hits += found.low <= truth <= found.high
+    assert hits >= 51  # of 60; 57 are meant
+
+
+def test_few_pairs_and_those_that_do_not_vary_tell_nothing():
+    many = list(map(float, range(FEWEST)))
+    apart = groups_of_one(FEWEST)
+    assert rank_correlation(many[1:], many[1:], apart[1:]) is None
+    assert rank_correlation(many, [1.0] * FEWEST, apart) is None
+    assert rank_correlation(many, many, ["a"] * FEWEST) is None
+    assert rank_correlation(many, many, apart) is not None
+
+
+def test_groups_of_alike_pairs_tell_less_than_as_many_pairs_apart():
+    rng = np.random.default_rng(3)
+    centres = np.repeat(rng.normal(size=(2, 4)), 10, axis=1)
+    first, second = centres + 0.1 * rng.normal(size=(2, 40))
+    together = rank_correlation(first, second, np.repeat([*"abcd"], 10))
+    apart = rank_correlation(first, second, groups_of_one(40))
+    assert together.groups == 4
+    assert together.high - together.low > 1.5 * (apart.high - apart.low)
+
+
+def test_a_group_is_drawn_with_all_its_pairs():
+    first = np.tile([0.0, 1.0, 2.0, 3.0], 4) + np.repeat(np.arange(4), 4) / 10
+    # the first pair of each is the same, and tells nothing
+    first[::4] = 0.0
+    drawn = rank_correlation(first, first, np.repeat([*"abcd"], 4))
+    assert (drawn.low, drawn.high) == pytest.approx((1.0, 1.0))
+
+
+# The level ----------------------------------------------------------------------------
+
+
+def test_tests_and_tails_follow_from_the_level():
+    assert (LEVEL, ALPHA, TAILS) == (0.95, 0.05, (0.025, 0.975))
+    assert pytest.approx(LEVEL) == TAILS[1] - TAILS[0]
+
+
+def test_a_normal_interval_is_as_wide_as_its_tails_say():
+    low, high = stats.norm.ppf(TAILS)
+    assert (-Z, Z) == pytest.approx((low, high))

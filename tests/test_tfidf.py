@@ -1,7 +1,7 @@
 """Tf-idf vectors of captions, fitted to the training captions."""
 
 import numpy as np
-from made_captions import CAPTIONS, IS_TRAIN, WORDS
+from made_inputs import CAPTIONS, IS_TRAIN, WORDS
 
 from benchmark.features import tfidf
 from benchmark.season.parameters import SentenceEncoder

@@ -1,9 +1,9 @@
 """Networks of timm: weights of a local file, the features of the library, and a naive
 network."""
 
+import feature_files
 import numpy as np
 import pytest
-import tiny_networks
 import torch
 import torch.nn.functional as F
 from PIL import Image
@@ -17,7 +17,7 @@ from benchmark.season.parameters import ImageEncoder, module_of
 timm = pytest.importorskip("timm")
 TINY = "timm_test_efficientnet"  # timm's own network for tests
 LITE = "timm_tf_efficientnet_lite2"
-REAL = tiny_networks.WEIGHTS / "efficientnet_lite2.pth"
+REAL = feature_files.WEIGHTS / "efficientnet_lite2.pth"
 
 
 @pytest.fixture

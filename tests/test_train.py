@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from facts import holds
+from refusals import holds
 from tiny_cells import (
     CAPTIONS,
     IMAGES,

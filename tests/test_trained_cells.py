@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 from tiny_cells import cell_of, enter, evaluated, fusion_of, params_of, train_cell
 
-from benchmark.core.departures import Aspect
+from benchmark.core.records import Aspect
 from benchmark.evaluate.trained_cells import trained_cells
 
 

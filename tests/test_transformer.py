@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import feature_files
 import numpy as np
 import pytest
 import tiny_cells
-import tiny_networks
 import torch
 import yaml
 from refusals import refused
@@ -28,7 +28,7 @@ from benchmark.season.resolving import resolve
 from seasons import ROOT, params_of
 
 pytest.importorskip("transformers")
-REAL = tiny_networks.WEIGHTS / "all-MiniLM-L6-v2"
+REAL = feature_files.WEIGHTS / "all-MiniLM-L6-v2"
 TEXTS = [
     "A red circle is above the green square.",
     "a small triangle",
@@ -46,7 +46,7 @@ TEXTS = [
 @pytest.fixture(params=["tiny", "MiniLM"])
 def folder(request, tmp_path):
     if request.param == "tiny":
-        return tiny_networks.bert(tmp_path / "bert")
+        return feature_files.bert(tmp_path / "bert")
     if not REAL.is_dir():
         pytest.skip(f"{REAL} is not there")
     return REAL
@@ -105,7 +105,7 @@ def test_the_bytes_do_not_hang_on_the_company(folder):
 def test_half_precision_and_longer_texts_are_read(tmp_path):
     from safetensors.torch import load_file, save_file
 
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     path, before = folder / "model.safetensors", encoded(folder, TEXTS)
     save_file({k: v.half() for k, v in load_file(path).items()}, path, {"format": "pt"})
     after = encoded(folder, TEXTS)
@@ -117,7 +117,7 @@ def test_half_precision_and_longer_texts_are_read(tmp_path):
 
 
 def test_a_text_without_tokens_is_zero(tmp_path):
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     facts = json.loads((folder / "tokenizer.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(facts | {"post_processor": None}))
     vectors = encoded(folder, ["", "red"])
@@ -131,7 +131,7 @@ def test_a_text_without_tokens_is_zero(tmp_path):
 
 @pytest.mark.parametrize("name", transformer.FILES)
 def test_a_missing_or_damaged_file_is_named(name, tmp_path):
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     (folder / name).write_bytes(b"x" * 90)
     with refused(folder, "an encoder", "something else"):
         encoded(folder, TEXTS)
@@ -139,14 +139,14 @@ def test_a_missing_or_damaged_file_is_named(name, tmp_path):
     with refused(folder / name, "model.safetensors", "nothing", "--weights-dir"):
         encoded(folder, TEXTS)
     with refused("transformer: size", "12", "13"):
-        whole = tiny_networks.bert(tmp_path / "whole")
+        whole = feature_files.bert(tmp_path / "whole")
         transformer.encode(TEXTS, None, None, settings_of(whole, size=13))
 
 
 def test_weights_that_lack_tensors_or_are_no_numbers_are_refused(tmp_path):
     from safetensors.torch import load_file, save_file
 
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     path = folder / "model.safetensors"
     state, layer = load_file(path), "encoder.layer.1.output.dense.weight"
     bare = {
@@ -163,7 +163,7 @@ def test_weights_that_lack_tensors_or_are_no_numbers_are_refused(tmp_path):
 
 
 def test_code_of_the_folder_and_pickles_are_not_run(tmp_path):
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     (folder / "evil.py").write_text("open('run', 'w')\nclass M: pass\nclass C: pass\n")
     config = json.loads((folder / "config.json").read_text()) | {
         "model_type": "unheard_of"
@@ -179,7 +179,7 @@ def test_code_of_the_folder_and_pickles_are_not_run(tmp_path):
 
 
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     monkeypatch.setattr(transformer, "find_spec", lambda name: None)
     with refused(
         "transformer", "the library transformers", do="rematch-benchmark[transformers]"
@@ -215,7 +215,7 @@ def tokens_cell():
 
 @pytest.fixture
 def tiny_encoder(tmp_path, monkeypatch):
-    folder = tiny_networks.bert(tmp_path / "bert")
+    folder = feature_files.bert(tmp_path / "bert")
     tiny_cells.enter(tmp_path, monkeypatch)
     return folder
 
@@ -246,7 +246,7 @@ def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny_encoder):
     captions = split.captions_at(torch.tensor(chosen))
     again = split.chosen(torch.arange(len(split.images)).flip(0), torch.tensor(chosen))
     torch.testing.assert_close(again.captions_at(slice(None)).values, captions.values)
-    assert captions.values.shape == (3, int(captions.lengths.max()), tiny_networks.SIZE)
+    assert captions.values.shape == (3, int(captions.lengths.max()), feature_files.SIZE)
     for row, values, length in zip(
         chosen, captions.values, captions.lengths, strict=True
     ):
@@ -337,7 +337,7 @@ def test_a_season_of_drawings_is_trained_on_both(tmp_path, monkeypatch, capsys):
     assert main(["season", "small.yaml", "--weights-dir", "w"]) == 0
     assert main(["doctor"]) == 2
     assert "MISSING: w/bert: not found" in capsys.readouterr().out
-    tiny_networks.bert(Path("w/bert")).joinpath("tokenizer.json").rename("kept.json")
+    feature_files.bert(Path("w/bert")).joinpath("tokenizer.json").rename("kept.json")
     assert main(["doctor"]) == 2
     assert (
         "MISSING: w/bert/tokenizer.json: expected an encoder" in capsys.readouterr().out

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from made_inputs import ALONE, IMAGE_SIZE, IOUS, TEXT_SIZE, batch_of, ious_of
 from oracles import two_branch as sentences
 from oracles import two_branch_phrases as naive
-from region_batches import ALONE, IMAGE_SIZE, IOUS, TEXT_SIZE, batch_of, ious_of
 from torch import Tensor, nn
 
 from benchmark.contracts.methods import RegionBatch, Sizes

@@ -6,9 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from oracles import two_branch as naive
-from oracles import two_branch_phrases as naive_phrases
-from region_batches import (
+from made_inputs import (
     ALONE,
     IMAGE_SIZE,
     IOUS,
@@ -17,6 +15,8 @@ from region_batches import (
     captions,
     ious_of,
 )
+from oracles import two_branch as naive
+from oracles import two_branch_phrases as naive_phrases
 from torch import nn
 
 from benchmark.contracts.methods import Batch, Sizes

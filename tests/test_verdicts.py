@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from facts import holds
+from refusals import holds
 from scipy import stats
 
 from benchmark.stats.claim_kinds import (

@@ -1,10 +1,9 @@
-"""VSE-infinity against loops written from its code (tests/oracles/vse_infinity.py)."""
+"""VSE-infinity against loops written from its code (tests/oracles/vse.py)."""
 
 import pytest
 import torch
 from oracles import scan as naive_scan
-from oracles import vse as naive_vse
-from oracles import vse_infinity as naive
+from oracles import vse as naive
 from oracles.layers import unit
 
 from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes
@@ -211,7 +210,7 @@ def test_the_loss_is_that_of_vse_with_all_negatives_and_with_the_hardest(text):
         model.encode_captions(batch.captions),
     )
     scores = model.similarity(images, captions).tolist()
-    hardest, total = naive_vse.losses(scores, IDS, 0.2)
+    hardest, total = naive.losses(scores, IDS, 0.2)
     terms = model.loss(batch)
     assert list(terms) == [*method.WARM_UP, *method.REST]
     assert [x.item() for x in terms.values()] == pytest.approx(

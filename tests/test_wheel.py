@@ -1,5 +1,5 @@
 """Installed from a wheel, outside of a checkout, beside a library that is named
-`datasets`."""
+`datasets`. Copied into a container: all that git tracks, and nothing of this machine."""
 
 import ast
 import os
@@ -7,13 +7,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
+
+from benchmark.core.names import FOLDS
 
 ROOT = Path(__file__).parent.parent
 BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
 COPIED = ("benchmark", "rematch", "methods", "datasets", "seasons", "examples")
+
+
 COPIED += ("results", "reports", "data/cards")
 WEIGHTS = """
 import torch
@@ -111,3 +115,72 @@ def test_an_installed_wheel_lists_and_runs(tmp_path):
     said("-m", "benchmark", "season", "small.yaml")
     run = ("run", "vse", "--dataset", "shapes", "--option", "epochs=1")
     assert "rsum" in said("-m", "benchmark", *run)
+
+
+# A container --------------------------------------------------------------------------
+
+
+def patterns() -> list[str]:
+    return (ROOT / ".containerignore").read_text().split()
+
+
+def is_copied(path: str) -> bool:
+    # .dockerignore: the last pattern that fits a path, or a folder above it
+    places = [PurePosixPath("/", path), *PurePosixPath("/", path).parents]
+    copied = True
+    for pattern in patterns():
+        shape = pattern.removeprefix("!")
+        rooted = shape.removeprefix("**/") if shape.startswith("**/") else f"/{shape}"
+        if any(place.match(rooted) for place in places):
+            copied = pattern.startswith("!")
+    return copied
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[str]:
+    command = ["git", "ls-files"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("no clone")
+    return listed.stdout.splitlines()
+
+
+def test_the_container_copies_the_whole_folder():
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    assert "COPY . ." in lines
+
+
+def test_everything_that_git_tracks_is_in_the_container(tracked):
+    assert [path for path in tracked if not is_copied(path)] == []
+
+
+def test_the_container_has_cards_and_queries_of_each_dataset_with_results(tracked):
+    content = {path for path in tracked if is_copied(path)}
+    seasons = {path.split("/")[1] for path in content if path.startswith("results/")}
+    assert seasons
+    for path in sorted(content):
+        if not path.endswith("records.json"):
+            continue
+        dataset = path.split("/")[2]
+        manifest = dataset.removesuffix(FOLDS)  # folds are of the same raw files
+        assert f"data/cards/{dataset}/card.json" in content
+        assert f"data/cards/{dataset}/queries.npz" in content
+        assert f"data/manifests/{manifest}.json" in content
+        assert path.replace("records.json", "ranks.zip") in content
+    for season in seasons:
+        assert f"seasons/{season}/season.yaml" in content
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "local.yaml",
+        ".venv/bin/python",
+        ".scratch/log/x.log",
+        "data/raw/flickr8k/1.jpg",
+        "data/features/few/drawn/card.json",
+        "benchmark/core/__pycache__/files.pyc",
+    ],
+)
+def test_nothing_of_this_machine_is_in_the_container(path):
+    assert not is_copied(path)

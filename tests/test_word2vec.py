@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from facts import holds
 from gensim.models import KeyedVectors
-from refusals import refused
+from refusals import holds, refused
 
 from benchmark.data.feature_folders import Words
 from benchmark.features import word2vec

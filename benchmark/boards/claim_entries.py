@@ -20,7 +20,7 @@ from benchmark.boards.claims_file import (
     VerdictEntry,
     column,
 )
-from benchmark.boards.timing import settings_of
+from benchmark.boards.row_settings import settings_of
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Declaration

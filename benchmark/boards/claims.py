@@ -7,9 +7,9 @@ twice: for other images and other trainings, which is the verdict, and for other
 trainings on this test set, which is what papers say. Holm's adjustment is over the
 claims of a paper that count on the dataset: a sentence about another dataset is shown,
 and neither counted nor adjusted with. Of a comparison with a bias only what goes against
-it is concluded. Why a claim is not run at all: see unrun_claims; why nothing is
-concluded from a comparison, and what favours a side: see flags. What a season says on
-them all is written to reports/<season>/claims.json (claim_entries).
+it is concluded. Why a claim is not run at all: see not_run; why nothing is concluded
+from a comparison, and what favours a side: see flags. What a season says on them all is
+written to reports/<season>/claims.json (claim_entries).
 """
 
 import math
@@ -19,8 +19,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import Board
-from benchmark.boards.unrun_claims import not_run
+from benchmark.boards.boards import Board, Row
+from benchmark.boards.row_settings import other_encoder, reads_other_words
 from benchmark.papers.printed_tables import (
     MINUS,
     RECALLS,
@@ -32,6 +32,7 @@ from benchmark.papers.printed_tables import (
     papers,
     quantity,
     sides,
+    title_of,
 )
 from benchmark.scoring import METRICS
 from benchmark.stats import verdicts as rules
@@ -320,3 +321,82 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
         return metric
     folded = [f"fold_{s}" if f"fold_{s}" in METRICS else s for s in sides(metric)]
     return MINUS.join(folded)
+
+
+# Why a part was not run ---------------------------------------------------------------
+
+
+def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
+    """Why a part of a claim was not run on a board; None where it was."""
+    reason = claim.unplayed.removesuffix(".")
+    if not reason:
+        reason = _missing_row(board, claim, part)
+    if not reason:
+        rows = [board.row(preset) for preset in part.presets]
+        reason = _other_weights(board, claim, rows) or _too_alike(rows)
+    return flags.NOT_RUN.flag(reason, blocks=True) if reason else None
+
+
+def _missing_row(board: Board, claim: Claim, part: Part) -> str:
+    """A row that is not there, has no result, or was run with other settings than the
+    claim is about."""
+    for preset in part.presets:
+        row = board.row(preset)
+        if row is None:
+            return f"{title_of(preset)} was not run"
+        if not row.played:
+            status = row.record.status.replace("_", " ")
+            return f"{row.title}: {status}: {row.record.reason}"
+        if not comparisons.usable(row, part.metric):
+            return f"{quantity(part.metric).heading} of {row.title} was not measured"
+        for name, wanted in claim.settings.items():
+            others = _other_values(board, row, name, wanted)
+            if others:
+                return f"{row.title} was run with {' and '.join(others)} {name}"
+    return ""
+
+
+def _other_values(board: Board, row: Row, name: str, wanted: str | float) -> list[str]:
+    """The values of an option, in the trainings of a row, that a claim is not about."""
+    values = set()
+    for preset in comparisons.trainings_of(board, row):
+        trained = comparisons.known(board, preset)
+        options = trained.record.options if trained else {}
+        if options.get(name) != wanted:
+            values.add(str(options.get(name, "another")))
+    return sorted(values)
+
+
+def _other_weights(board: Board, claim: Claim, rows: Sequence[Row]) -> str:
+    """A claim about trained weights is not tested with random ones nor, where one side
+    alone reads word vectors, with vectors that were trained on the captions at hand."""
+    if not claim.weights:
+        return ""
+    random = [
+        row.title
+        for row in rows
+        if flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER)
+    ]
+    if random:
+        return f"{' and '.join(random)} was run with a random text encoder"
+    words = [
+        row.title for row in rows if not row.is_own and reads_other_words(row.record)
+    ]
+    if 0 < len(words) < len(rows):
+        return f"{' and '.join(words)} was run with other word vectors"
+    return ""
+
+
+def _too_alike(rows: Sequence[Row]) -> str:
+    """What a paper compares under one method must differ here, too, and be its own."""
+    if len({row.method for row in rows}) > 1:
+        return ""
+    if len({row.declared.sentence for row in rows}) > 1:
+        for row in rows:
+            if other := other_encoder(row):
+                return f"{row.title} was run with {other}"
+    networks = {row.network for row in rows}
+    in_paper = {row.declared.network for row in rows}
+    if len(in_paper) > 1 and len(networks) == 1 and None not in networks:
+        return f"all were run with {networks.pop()}"
+    return ""

@@ -1,10 +1,12 @@
-"""A season's claims.json: what it says on the claims, as data.
+"""A season's claims.json: what it says on the claims, and which of the papers' tables
+and figures its pages show, as data.
 
 A report writes reports/<season>/claims.json, and beside it what each test image does to
-each difference (EVIDENCE); the ledger reads these files and no records, so that no
-season depends on another. Numbers have DIGITS significant digits.
+each difference (EVIDENCE); the ledger reads these files and neither records nor
+Markdown, so that no season depends on another. Numbers have DIGITS significant digits.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -14,8 +16,7 @@ from pydantic import AfterValidator
 from benchmark.boards import flags
 from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
-from benchmark.core.folds import is_reserved
-from benchmark.core.names import Name
+from benchmark.core.names import Name, is_reserved
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
@@ -261,12 +262,30 @@ class Measured(Strict):
         return max((each.best.mean for each in of_retrieval), default=0.0)
 
 
+class PageContents(Strict):
+    """What a page shows of the papers."""
+
+    path: str  # from the folder of the season's report
+    tables: dict[str, list[str]] = {}  # paper -> numbers of its tables
+    # names of figures (ReportFigure.name); of a gallery <preset>-found
+    figures: list[str] = []
+
+    def has(self, paper: str, number: str) -> bool:
+        """Whether it has a table of a paper."""
+        return number in self.tables.get(paper, ())
+
+    def draws(self, pattern: str) -> bool:
+        """Whether it has a figure whose whole name matches, as papers name theirs."""
+        return any(re.fullmatch(pattern, name) for name in self.figures)
+
+
 class SeasonClaims(Strict):
     """A season's claims.json."""
 
     season: Name
     title: str
     datasets: list[Measured]
+    pages: list[PageContents] = []  # those that show something of the papers, by path
 
 
 def column(paper: str, claim: str, part: int) -> str:

@@ -8,12 +8,20 @@ The name is made of the content, so that equal results give one name.
 `score_details.details` has the value of every seed, `uncertainty.confidence_interval`
 the interval of the mean; `method` says for what it is. What a metric's range does
 not bound is "Infinity", as the schema has it.
+
+A sample is a line of JSON for each seed, direction and query (instance-level records of
+the schema). Its score is the hit at the first place, 100 or 0, so that its mean is R@1
+of the aggregate file. `output.raw` is the rank, from 0, of the best right item. Images
+and captions may be closed to others: `input.raw` is the id of the query, and
+`reference` the image, person or other group whose items are right.
+
+Source: https://github.com/evaleval/every_eval_ever.
 """
 
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -22,19 +30,23 @@ from uuid import UUID
 import pandas as pd
 
 from benchmark.boards import comparisons
-from benchmark.boards.boards import Board, Row
-from benchmark.boards.eee_instances import SCHEMA, lines_of
-from benchmark.core.departures import sentence
+from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.core.files import json_text, write_bytes, write_json
-from benchmark.data.rank_keys import RankKey
+from benchmark.core.records import sentence
+from benchmark.data.rank_keys import OWN, RankKey
 from benchmark.scoring.metrics import METRICS, Metric
 from benchmark.stats.significance import LEVEL
 
+SCHEMA = "0.3.0"
 NAME = "rematch"  # of the library, and of who trained; no organisation is behind it
 UNITS = {"%": "percent", "share": "proportion"}
 OF_CARD = ("source", "licence", "split", "manifest")
 FOR_BOTH = "for other test images and other trainings"
 FOR_IMAGES = "for other test images, of these trainings alone"
+# of samples
+PREFIX = "rematch."  # of keys in metadata
+HIT, MISS = 100.0, 0.0
+R1 = "r1"
 
 
 def write_eee(
@@ -194,4 +206,62 @@ def _score(board: Board, row: Row, metric: str) -> dict:
     images = board.card["counts"]["test"]["images"]
     return score | {
         "uncertainty": {"confidence_interval": interval, "num_samples": images}
+    }
+
+
+# Single queries ------------------------------------------------------------------------
+
+
+def lines_of(
+    row: Row,
+    dataset: str,
+    of_evaluation: Mapping[str, str],
+    queries: Mapping[RankKey, pd.DataFrame],
+) -> Iterator[str]:
+    """`of_evaluation` has what all lines share: evaluation_id, model_id and
+    evaluation_name. `queries` has the columns query and cluster, (Q,) in the order of
+    the ranks."""
+    for outcome in row.played:
+        for key, ranks in outcome.scores.ranks.items():
+            metric = f"{key.direction}_{R1}"
+            if key.layer != OWN or key.is_of_folds or metric not in METRICS:
+                continue
+            shared = {
+                "schema_version": SCHEMA,
+                "evaluation_result_id": f"{dataset}.{metric}",
+                "interaction_type": "single_turn",
+                **of_evaluation,
+            }
+            table = queries[key]
+            facts = zip(table["query"], table["cluster"], ranks.best, strict=True)
+            for query, cluster, rank in facts:
+                metadata = _metadata(outcome, key, str(cluster))
+                sample = _sample(str(query), str(cluster), int(rank))
+                line = shared | sample | {"metadata": metadata}
+                yield json.dumps(line, sort_keys=True, ensure_ascii=False)
+
+
+def _metadata(outcome: Outcome, key: RankKey, cluster: str) -> dict[str, str]:
+    return {
+        f"{PREFIX}seed": str(outcome.record.seed),
+        f"{PREFIX}direction": key.direction,
+        f"{PREFIX}cluster": cluster,
+    }
+
+
+def _sample(query: str, cluster: str, rank: int) -> dict:
+    answer = {
+        "turn_idx": 0,
+        "source": "output.raw",
+        "extracted_value": str(rank),
+        "extraction_method": "rank_of_best_right_item",
+        "is_terminal": True,
+    }
+    score = HIT if rank == 0 else MISS
+    return {
+        "sample_id": query,
+        "input": {"raw": query, "reference": [cluster]},
+        "output": {"raw": [str(rank)]},
+        "answer_attribution": [answer],
+        "evaluation": {"score": score, "is_correct": rank == 0},
     }

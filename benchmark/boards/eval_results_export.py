@@ -20,9 +20,9 @@ import yaml
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.core.confidence import PERCENT
 from benchmark.core.files import write_text
 from benchmark.scoring.metrics import METRICS
+from benchmark.stats import PERCENT
 
 OWNER = "rematch"
 FOR_BOTH = "other test images and other trainings"

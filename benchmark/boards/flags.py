@@ -13,14 +13,26 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from benchmark.boards import comparisons
-from benchmark.boards.board_settings import Unequal, settings_of_pair
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.chance import TIMES, choices_of, is_near_chance, near_chance
-from benchmark.boards.encoders import captions_seen, is_of_features, other_encoder
-from benchmark.boards.timing import TimeSetting, time_settings
-from benchmark.boards.training_curves import is_early, is_rising
-from benchmark.boards.twin_queries import twins_in_all
-from benchmark.core.departures import Aspect, sentence
+from benchmark.boards.doubts import (
+    TIMES,
+    choices_of,
+    is_early,
+    is_near_chance,
+    is_rising,
+    near_chance,
+    twins_in_all,
+)
+from benchmark.boards.row_settings import (
+    TimeSetting,
+    Unequal,
+    captions_seen,
+    is_of_features,
+    other_encoder,
+    settings_of_pair,
+    time_settings,
+)
+from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.season.tuning import Trial
@@ -710,7 +722,7 @@ def _these_images(compared: Compared) -> str:
 
 
 THESE_IMAGES = FlagKind(letter="I", name="these test images", caution=_these_images)
-NOT_RUN = FlagKind(letter="R", name="not run")  # see unrun_claims
+NOT_RUN = FlagKind(letter="R", name="not run")  # see claims.not_run
 
 
 def _narrow_margin(compared: Compared) -> str:

@@ -24,10 +24,10 @@ import numpy as np
 
 from benchmark.boards.claims_file import ClaimEntry
 from benchmark.papers.printed_tables import Claim, is_time
-from benchmark.stats import pooling
+from benchmark.stats import ALPHA, pooling
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import FAILED, Conclusion
-from benchmark.stats.significance import ALPHA, holm_products
+from benchmark.stats.significance import holm_products
 from benchmark.stats.verdicts import Size, Verdict
 
 

@@ -35,7 +35,7 @@ from benchmark.commands.judged_results import (
 )
 from benchmark.commands.result_files import Kind, Result
 from benchmark.core.errors import UserError
-from benchmark.papers.rounded import Rounded
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.scoring.metrics import METRICS
 from benchmark.stats import comparisons
 from benchmark.stats.comparisons import Comparison

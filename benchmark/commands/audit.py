@@ -25,9 +25,15 @@ import pandas as pd
 from benchmark.core.command_line import CHECK
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text, readable
-from benchmark.papers.impossible_numbers import CUTS, WAYS, Audited, Finding, findings
+from benchmark.papers.printed_numbers import (
+    CUTS,
+    WAYS,
+    Audited,
+    Finding,
+    Rounded,
+    findings,
+)
 from benchmark.papers.printed_tables import Table, papers
-from benchmark.papers.rounded import Rounded
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 QUERIES = {  # of the papers' places, by direction

@@ -41,10 +41,9 @@ from benchmark.commands.result_files import (
     read_table,
     table_of,
 )
-from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
-from benchmark.stats import comparisons, pooling, significance
+from benchmark.stats import PERCENT, comparisons, pooling, significance
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Estimate
 

@@ -27,14 +27,19 @@ import torch._dynamo  # it replaces functions of torch where it is first used
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
-from benchmark.commands.learning import (
+from benchmark.commands.trials import (
+    PAIRS,
+    VECTORS,
+    WORDS,
+    BrokenError,
     Pairing,
+    Promise,
     Training,
+    Trial,
     learned,
     pairing_of,
     side_names,
 )
-from benchmark.commands.trials import PAIRS, VECTORS, WORDS, BrokenError, Promise, Trial
 from benchmark.contracts import methods
 from benchmark.contracts.methods import Captions, Inputs, Phase
 from benchmark.core.devices import make_deterministic

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import BaseModel, FiniteFloat
 
-from benchmark.boards.eee_instances import PREFIX
+from benchmark.boards.eee_export import PREFIX
 from benchmark.core import files
 from benchmark.core.errors import UserError, checked
 from benchmark.features.embedding_files import MOST

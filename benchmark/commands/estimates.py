@@ -30,7 +30,7 @@ from benchmark.contracts.methods import Inputs, Phase
 from benchmark.core import numerics
 from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
-from benchmark.core.folds import whole_of
+from benchmark.core.names import whole_of
 from benchmark.core.numerics import Numerics
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.vocabularies import tokenise

@@ -1,5 +1,6 @@
 """Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, and
-files of TREC, Every Eval Ever and the Hugging Face Hub.
+files of TREC, Every Eval Ever and the Hugging Face Hub. Knows neither torch nor
+matplotlib.
 
 rematch export                                       the names of all tables
 rematch export flickr8k/leaderboard --format latex   one table
@@ -14,11 +15,13 @@ rematch export --format eval_results --out FOLDER    a file per preset for .eval
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
+from benchmark.boards import claims
 from benchmark.boards.boards import Board
 from benchmark.boards.eee_export import write_eee
 from benchmark.boards.eval_results_export import write_eval_results
@@ -27,11 +30,15 @@ from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables
-from benchmark.report.all_tables import table_makers, tables_of
+from benchmark.papers.printed_tables import papers
+from benchmark.report.pages import dataset_tables
+from benchmark.report.pages.claim_tables import claims_table
 from benchmark.report.pages.dataset_tables import Maker
+from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS, Table
 from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_declaration, season_names
+from benchmark.season.parameters import Declaration
 
 COLUMNS = [
     "season",
@@ -167,3 +174,37 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
             for name, ranks in outcome.scores.ranks.items():
                 tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)
+
+
+# Names of tables ----------------------------------------------------------------------
+
+
+def tables_of(params: Declaration, boards: Sequence[Board]) -> dict[str, Table]:
+    """Every table that has rows, by its name."""
+    tables = {}
+    for name, make in table_makers(params, boards).items():
+        table = make()
+        if table:
+            tables[name] = table
+    return tables
+
+
+def table_makers(params: Declaration, boards: Sequence[Board]) -> dict[str, Maker]:
+    """What makes each table by its name: <dataset>/<what>, and <paper>/<number> <place>
+    with the dataset where the season has several. Some have no rows."""
+    makers: dict[str, Maker] = {}
+    for board in boards:
+        for what, make in dataset_tables.table_makers(params, board).items():
+            makers[f"{board.dataset}/{what}"] = make
+        makers[f"{board.dataset}/claims"] = partial(_claims, board)
+        dataset = f" {board.dataset}" if len(boards) > 1 else ""
+        for name, paper in papers().items():
+            for number, printed in paper.tables.items():
+                for place in printed.places:
+                    make = partial(paper_table, paper, number, place, board)
+                    makers[f"{name}/{number} {place}{dataset}"] = make
+    return makers
+
+
+def _claims(board: Board) -> Table:
+    return claims_table(f"{board.title}: claims", claims.claim_tests(board))

@@ -1,4 +1,16 @@
-"""Embeddings that were made elsewhere, judged by their cosines."""
+"""Embeddings that were made elsewhere, judged by their cosines; and token matrices, the
+vectors of the tokens of each item, judged by MaxSim.
+
+A file of token matrices:
+
+    .npz    tokens   (T, F), those of all items, one item after the other
+            lengths  (N,), how many tokens each item has
+
+    numpy.savez("images.npz", tokens=numpy.concatenate(matrices),
+                lengths=[len(matrix) for matrix in matrices])
+
+Ids may stand beside, as an array (N,) or in <name>_ids.txt, as those of embeddings.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +27,27 @@ from benchmark.commands.external_scores import (
     note_on_whole_numbers,
     notes_on_equal_captions,
 )
+from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
-from benchmark.features.embedding_files import Rows, places, read_embeddings
+from benchmark.features.embedding_files import Rows, ids_beside, places, read_embeddings
+from benchmark.readers import archives
 from benchmark.scoring.corrections import BANK, Asked, Corrected
-from benchmark.scoring.cosines import cosine_stream, units
+from benchmark.scoring.embedding_scores import (
+    TokenMatrices,
+    cosine_stream,
+    max_sim_stream,
+    units,
+)
 from benchmark.scoring.evaluation import of_test_split
 from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
 PAIR = "--images, --captions"
 AS_IT_IS = ReadingOptions()
+TOKENS, LENGTHS = "tokens", "lengths"
+SAVE = "numpy.savez(file, tokens=numpy.concatenate(x), lengths=[len(m) for m in x])"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,3 +235,108 @@ def _drawn_bank(rows: Rows, size: int, seed: int) -> np.ndarray:
     drawn = np.random.default_rng(seed).permutation(len(rows.values))[:BANK]
     ids = [str(row) for row in drawn]
     return units(rows.values[drawn], rows.path, ids)
+
+
+# Token matrices -----------------------------------------------------------------------
+
+
+def of_tokens(
+    images: Path,
+    captions: Path,
+    data: Prepared,
+    reading: ReadingOptions = AS_IT_IS,
+    is_row: bool = True,
+) -> External:
+    """Judge token matrices by MaxSim. `is_row` as in `of_retrieval`. Raises UserError
+    for files that do not fit the test split or each other."""
+    expected = "token matrices of images and of captions"
+    for path in (images, captions):
+        if not files.is_file(path):
+            raise UserError(path, "a file", "nothing", "correct the path")
+        if not are_tokens(path):
+            raise UserError(PAIR, expected, f"other rows in {path}", SAVE)
+    stored = [read_tokens(images), read_tokens(captions)]
+    if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
+        advice = f"name the file of the captions, not {captions}"
+        raise UserError(PAIR, expected, "the same numbers twice", advice)
+    names, repeats = names_of(data), data.split(SPLIT).image_of_caption
+    refuse_swapped([each.rows for each in stored], names)
+    matrices = []
+    for each, role in zip(stored, ROLES, strict=True):
+        order = places(each.rows, names[role], role, repeats=repeats, do=reading.order)
+        matrices.append(each.matrices.chosen(order))
+    of_images, of_captions = matrices
+    size = of_images.tokens.shape[1]
+    if of_captions.tokens.shape[1] != size:
+        expected = f"vectors of {size} numbers, as of the images"
+        found = of_captions.tokens.shape[1]
+        raise UserError(captions, expected, found, "take both from the same model")
+    notes = ["token matrices: MaxSim, of dot products as they are"]
+    notes += notes_on_equal_captions(data, of_captions.means, captions)
+    stream = max_sim_stream(of_images, of_captions)
+    result = of_test_split(stream, data, is_row=is_row)
+    return External(
+        given=Given.EMBEDDINGS,
+        files=[images, captions],
+        result=result,
+        seconds=stream.members[0].seconds,
+        notes=notes,
+    )
+
+
+# Files of token matrices --------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTokens:
+    """Token matrices, and what they belong to."""
+
+    matrices: TokenMatrices
+    rows: Rows  # the mean token of each item, with the ids of the items
+
+
+def are_tokens(path: Path) -> bool:
+    """Whether a file has token matrices."""
+    if path.suffix.lower() != ".npz" or not files.is_file(path):
+        return False
+    with files.readable(path, "an .npz file", "save it again"):
+        with archives.unzipped(path) as zipped:
+            names = {name.removesuffix(".npy") for name in zipped.namelist()}
+    return {TOKENS, LENGTHS} <= names
+
+
+def read_tokens(path: Path) -> StoredTokens:
+    """The token matrices of a file. Raises UserError for other arrays than these."""
+    with files.readable(path, "an .npz file", "save it again"):
+        arrays = archives.arrays_of(path)
+        ids = ids_beside(path)
+    tokens, lengths = arrays.pop(TOKENS), arrays.pop(LENGTHS)
+    if tokens.ndim != 2 or tokens.dtype.kind != "f" or not tokens.size:
+        found = f"{tokens.dtype} {tokens.shape}"
+        raise UserError(
+            f"{path}: {TOKENS}", "floating-point numbers (T, F)", found, SAVE
+        )
+    is_count = lengths.ndim == 1 and lengths.dtype.kind in "iu"
+    if not is_count or not (lengths >= 1).all() or lengths.sum() != len(tokens):
+        expected = f"whole numbers, 1 or more, {len(tokens)} in all"
+        found = f"{lengths.dtype} {lengths.shape}"
+        if is_count and lengths.size:
+            found = f"{lengths.min()} or more, {lengths.sum()} in all"
+        raise UserError(f"{path}: {LENGTHS}", expected, found, SAVE)
+    for name, array in arrays.items():
+        if array.shape != lengths.shape or array.dtype.kind not in "USiu":
+            expected = f"{TOKENS}, {LENGTHS} and ids ({len(lengths)},)"
+            found = f"{name!r}, {array.dtype} {array.shape}"
+            raise UserError(path, expected, found, "leave it out")
+        texts = np.strings.decode(array) if array.dtype.kind == "S" else array
+        ids[name] = texts.astype(str).tolist()
+    for name, names in ids.items():
+        if len(names) != len(lengths):
+            expected = f"an id for each of {len(lengths)} items"
+            raise UserError(f"{path}: {name}", expected, len(names), "correct the ids")
+    matrices = TokenMatrices(tokens, lengths.astype(np.int64))
+    is_bad = ~np.isfinite(matrices.means).all(1)
+    if is_bad.any():
+        found = f"NaN or infinity in item {is_bad.argmax()} ({is_bad.sum()} such items)"
+        raise UserError(path, "finite numbers", found, "compute it again")
+    return StoredTokens(matrices, Rows(path, matrices.means, ids))

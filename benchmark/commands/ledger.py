@@ -1,8 +1,8 @@
 """Write the pages over all seasons: the ledger of claims, and how methods differ from
 papers.
 
-Reads reports/*/claims.json and reports/*/papers/shown.json, which every report writes;
-the same files give the same bytes.
+Reads reports/*/claims.json, which every report writes; the same files give the same
+bytes.
 
     reports/README.md     every claim with what photographs say, what drawings say, and the evidence
     reports/papers.svg    how many claims of each paper hold
@@ -29,7 +29,6 @@ from benchmark.core.files import write_text
 from benchmark.report import ROOT, figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
-from benchmark.report.page_contents import read_contents
 from benchmark.report.pages import filled
 from benchmark.report.pages.fidelity_page import fidelity_page
 from benchmark.report.pages.ledger_pages import findings, ledger_page
@@ -54,7 +53,7 @@ def write_ledger() -> Path:
     rows = read_ledger(seasons, ROOT)
     write_text(ROOT / "README.md", page(seasons, rows, ROOT))
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
-    write_text(ROOT / "fidelity.md", fidelity_page(read_contents(ROOT)))
+    write_text(ROOT / "fidelity.md", fidelity_page(seasons))
     if FRONT.is_file():
         before, start, rest = FRONT.read_text(encoding="utf-8").partition(START)
         if start:

@@ -28,13 +28,13 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
-from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError, entry, suggested
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_declaration
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import KINDS, ORDERED, ClaimKind
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import Doubt, SeedPart, Z

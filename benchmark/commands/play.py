@@ -31,7 +31,7 @@ from benchmark.commands import tasks
 from benchmark.commands.tasks import Task
 from benchmark.core.command_line import add_season_first, alone
 from benchmark.core.errors import UserError
-from benchmark.core.folds import folder_of
+from benchmark.core.names import folder_of
 from benchmark.data.results import RESULTS, read_records
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline, stages

@@ -18,11 +18,11 @@ from functools import cache
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
+from benchmark.contracts import committed
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
-from benchmark.data.committed import committed
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
-from benchmark.papers.rounded import Rounded
 from benchmark.report import ROOT
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of

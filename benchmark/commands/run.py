@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
 from benchmark.core.files import DAMAGED, read_json
-from benchmark.core.folds import folds_of, whole_of
+from benchmark.core.names import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.raw_files import is_changed, raw_dataset

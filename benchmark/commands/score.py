@@ -38,12 +38,20 @@ from pathlib import Path
 
 from benchmark import scoring
 from benchmark.commands.annotated_split import annotated
-from benchmark.commands.external_embeddings import CorrectionOptions, of_embeddings
+from benchmark.commands.external_embeddings import (
+    CorrectionOptions,
+    are_tokens,
+    of_embeddings,
+    of_tokens,
+)
 from benchmark.commands.external_matrices import of_matrix
 from benchmark.commands.external_ranks import ALL_ITEMS, NO_VALUE, of_ranks
-from benchmark.commands.external_rows import row_of, write_row
-from benchmark.commands.external_scores import External, ReadingOptions
-from benchmark.commands.external_tokens import of_tokens
+from benchmark.commands.external_scores import (
+    External,
+    ReadingOptions,
+    row_of,
+    write_row,
+)
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
 from benchmark.core.errors import UserError, entry
@@ -51,7 +59,6 @@ from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import number_formats
-from benchmark.features.token_files import are_tokens
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards.chance import TIMES, choices_of, near_chance, rsum_by_chance
+from benchmark.boards.doubts import TIMES, choices_of, near_chance, rsum_by_chance
 from benchmark.commands.external_scores import SPLIT, External, Given
-from benchmark.core.confidence import LEVEL
 from benchmark.core.files import atomic, write_text
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import OWN, RankKey
@@ -23,6 +22,7 @@ from benchmark.scoring.metrics import (
     rsum_terms,
 )
 from benchmark.scoring.relevance import layers_of, queries_of
+from benchmark.stats import LEVEL
 from benchmark.stats.comparisons import sample_of_queries
 from benchmark.stats.significance import score_interval
 

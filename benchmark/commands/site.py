@@ -42,7 +42,6 @@ from benchmark.boards.grades import FAILING
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season_first
-from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
 from benchmark.data import prepared_tables
@@ -63,6 +62,7 @@ from benchmark.report.tables import signed
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED
 
 FILES = Path(__file__).parent / "site_files"

@@ -17,7 +17,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json, remove
-from benchmark.core.folds import fold_of
+from benchmark.core.names import fold_of
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season import tuning

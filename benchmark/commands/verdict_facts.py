@@ -6,11 +6,11 @@ from statistics import fmean
 from benchmark.boards.claims_file import rounded
 from benchmark.commands.against_printed import Against, Place
 from benchmark.commands.judged_results import Judged, concluded
-from benchmark.core.confidence import PERCENT
 from benchmark.core.errors import printable
-from benchmark.papers.rounded import Rounded
+from benchmark.papers.printed_numbers import Rounded
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import limited
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 
 LONGEST = 600  # letters of a note

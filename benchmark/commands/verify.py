@@ -28,7 +28,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season_first, alone
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.core.folds import whole_of
+from benchmark.core.names import whole_of
 from benchmark.core.records import Record
 from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset

@@ -4,9 +4,14 @@ command.
 Names of seasons, datasets, presets, encoders and methods become folders, file names,
 stages of DVC, words of shell commands and links in reports. So a name has letters,
 digits, `_` and `-` alone, and begins with a letter or a digit.
+
+Fold 3 of flickr8k is a dataset of its own, `flickr8k_fold3`; fold 0, the split of the
+authors, is `flickr8k` itself. What git keeps of all folds of a dataset lies in one
+folder, `flickr8k_folds`, where the names of each fold begin with its number.
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -21,6 +26,8 @@ EXPECTED = (
 )
 LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
 LONGEST_TEXT = 10_000  # characters of a caption or phrase
+FOLD = re.compile(r"(?P<dataset>.+)_fold(?P<number>[1-9][0-9]*)")
+FOLDS = "_folds"  # end of the name of the folder of all folds of a dataset
 
 
 def _named(name: str) -> str:
@@ -113,3 +120,59 @@ def inside(
             do=do,
         )
     return str(path)
+
+
+# Names of folds -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Images of a dataset that are test once, with the rest as training."""
+
+    dataset: str  # that it is a fold of
+    number: int  # from 1
+
+    @property
+    def name(self) -> str:
+        """As a dataset of its own."""
+        return f"{self.dataset}_fold{self.number}"
+
+
+def folds_of(dataset: str, count: int) -> list[Fold]:
+    """Those of a dataset with `count` folds, without fold 0."""
+    return [Fold(dataset, number) for number in range(1, count)]
+
+
+def fold_of(name: str) -> Fold | None:
+    """The fold of that name; None for a dataset that is none."""
+    match = FOLD.fullmatch(name)
+    return Fold(match["dataset"], int(match["number"])) if match else None
+
+
+def whole_of(name: str) -> str:
+    """The dataset that a fold is of; of another name, itself."""
+    fold = fold_of(name)
+    return fold.dataset if fold else name
+
+
+def folder_of_folds(dataset: str) -> str:
+    """The folder of what git keeps of all folds of a dataset."""
+    return f"{dataset}{FOLDS}"
+
+
+def folder_of(name: str) -> str:
+    """The folder of what git keeps of a dataset, or of a fold."""
+    fold = fold_of(name)
+    return folder_of_folds(fold.dataset) if fold else name
+
+
+def prefix_of(name: str) -> str:
+    """What the names in that folder begin with: those of a fold with "3/"."""
+    fold = fold_of(name)
+    return f"{fold.number}/" if fold else ""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a dataset of this name would be taken for a fold, or for their
+    folder."""
+    return name.endswith(FOLDS) or fold_of(name) is not None

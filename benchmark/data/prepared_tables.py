@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmark.contracts import committed
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
 from benchmark.core.errors import UserError, entry
-from benchmark.core.folds import Fold, fold_of, folder_of, folder_of_folds, prefix_of
-from benchmark.data.committed import committed
+from benchmark.core.names import Fold, fold_of, folder_of, folder_of_folds, prefix_of
 
 if TYPE_CHECKING:
     import pandas as pd

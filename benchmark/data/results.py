@@ -35,6 +35,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark.contracts import committed
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import (
     StoredArrays,
@@ -48,7 +49,7 @@ from benchmark.core.files import (
     write_json,
     write_text,
 )
-from benchmark.core.folds import folder_of, prefix_of
+from benchmark.core.names import folder_of, prefix_of
 from benchmark.core.records import (
     RECORD,
     Costs,
@@ -57,7 +58,6 @@ from benchmark.core.records import (
     read_record,
     text_of,
 )
-from benchmark.data.committed import committed
 from benchmark.data.prepared_tables import Prepared, has_sibling
 from benchmark.data.rank_keys import LAYER, OWN_KEYS, RankKey
 

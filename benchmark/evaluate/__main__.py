@@ -45,13 +45,12 @@ from benchmark.scoring import (
     score_checks,
 )
 from benchmark.scoring.corrections import Asked, Corrected
-from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded
 from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance, relevance_of_test
-from benchmark.scoring.score_stream import ScoreStream
+from benchmark.scoring.score_stream import ScoreStream, first_equal
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from benchmark.contracts.methods import Encoding, Inputs, Matcher
-from benchmark.core.departures import Aspect, Departure
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object
+from benchmark.core.records import Aspect, Departure
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import VERSION, checkpoints

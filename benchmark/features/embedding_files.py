@@ -37,7 +37,7 @@ from benchmark.core.errors import UserError, short
 from benchmark.core.names import LONGEST_PATH
 from benchmark.features import mat_files, number_formats
 from benchmark.features.number_formats import WholeNumbers
-from benchmark.readers import npy_files, packed_images
+from benchmark.readers import archives, packed_images
 
 # Names that ids have in files, apart from underscores and a plural s. Others may be of
 # either.
@@ -891,11 +891,11 @@ def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
 
 
 def _npy(path: Path, what: str) -> Rows:
-    return Rows(path, npy_files.array_of(files.content(path)))
+    return Rows(path, archives.array_of(files.content(path)))
 
 
 def _npz(path: Path, what: str) -> Rows:
-    return _chosen(path, npy_files.arrays_of(path), what)
+    return _chosen(path, archives.arrays_of(path), what)
 
 
 def _mat(path: Path, what: str) -> Rows:

@@ -37,7 +37,7 @@ from benchmark.data.raw_files import RawDataset
 from benchmark.features import embedding_files
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
-from benchmark.readers import karpathy, npy_files, precomp
+from benchmark.readers import archives, karpathy, precomp
 from benchmark.season.parameters import FeatureSet
 
 LARGEST = float(np.finfo(np.float16).max)  # number that a feature folder can hold
@@ -319,7 +319,7 @@ def _number(file: str) -> str:
 def _mapped(path: Path) -> np.ndarray:
     """The features in a .npy file, of which nothing is read yet."""
     with readable(path, "a .npy file", GET_AGAIN):
-        values = npy_files.mapped(path)
+        values = archives.mapped(path)
     is_float = values.dtype.kind == "f" and values.dtype.itemsize in (2, 4, 8)
     is_fortran = not values.flags.c_contiguous
     if not is_float or values.ndim not in (2, 3) or is_fortran or not values.size:

@@ -16,7 +16,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import is_file, readable
 from benchmark.data.prepared_tables import union
 from benchmark.features import mat_files
-from benchmark.readers import npy_files
+from benchmark.readers import archives
 
 COUNT = 200  # proposals per image; two-branch paper, Section 4
 
@@ -187,7 +187,7 @@ def read_boxes(
 def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Boxes and scores."""
     with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
-        arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
+        arrays = archives.arrays_of(path, ("boxes", "scores"), LARGEST)
     boxes = _numbers(f"{path}: boxes", arrays.get("boxes"), (4,))
     scores = arrays.get("scores", np.zeros(len(boxes)))
     return boxes, _numbers(f"{path}: scores", scores, ())

@@ -20,7 +20,7 @@ from benchmark.contracts.datasets import Tables
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import replaced
-from benchmark.core.folds import Fold, folds_of
+from benchmark.core.names import Fold, folds_of
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import ROOT, Prepared, write_cards_of_folds
 from benchmark.data.raw_files import check_manifest, raw_dataset

@@ -3,25 +3,35 @@ extracted.
 
 An archive may come from anyone: its names are checked, and a member is read only as far
 as an honest one of its size would unpack.
+
+So are NumPy's .npy and .npz: a header may say anything, and objects are pickles.
 """
 
 import gzip
 import io
+import math
+import mmap
 import stat
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 from typing import BinaryIO, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+import numpy as np
+
 from benchmark.core import files
 from benchmark.core.errors import UserError
+from benchmark.core.files import DAMAGED, opened
 from benchmark.core.names import inside
 
 HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
 REFUSE, AGAIN = "do not use this archive", "get the file again"
+LONGEST = 1 << 16  # bytes of a header; NumPy refuses those of more than 10,000
 
 
 def text(path: Path, member: str) -> str:
@@ -199,3 +209,53 @@ def _tarred(path: Path, member: str) -> bytes:
         )
     start, size = members[names[0]]
     return content[start : start + size]
+
+
+# Arrays -------------------------------------------------------------------------------
+
+
+def array_of(content: bytes | mmap.mmap) -> np.ndarray:
+    """The array of a whole .npy file, which it shares. Raises ValueError for anything
+    else, and for objects, which are pickles."""
+    file = BytesIO(content[:LONGEST])
+    try:
+        major, minor = np.lib.format.read_magic(file)
+        read = getattr(np.lib.format, f"read_array_header_{major}_{minor}", None)
+        if read is None:
+            raise ValueError(f"version {major}.{minor} of the format")
+        shape, is_fortran, dtype = read(file)
+    except (*DAMAGED, TokenError) as error:  # NumPy takes headers for Python
+        reason = str(error.args[0] if error.args else type(error).__name__)
+        # What NumPy could not evaluate follows, with a memory address.
+        raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
+    if dtype.hasobject:
+        raise ValueError("pickled objects; save texts as str, numbers as float32")
+    size = len(content) - file.tell()
+    claimed = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != claimed:
+        raise ValueError(f"{size} bytes of values, but {dtype} {shape} has {claimed}")
+    flat = np.frombuffer(content, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if is_fortran else "C")
+
+
+def mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, of which nothing is read yet. Raises as `array_of`."""
+    with opened(path) as file:
+        return array_of(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def arrays_of(
+    path: Path,
+    names: Container[str] | None = None,
+    most: int | None = None,
+) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, or those of some names, each of at most so many
+    bytes."""
+    arrays = {}
+    with unzipped(path) as zipped:
+        for info in zipped.infolist():
+            name = info.filename.removesuffix(".npy")
+            if names is None or name in names:
+                member = read_member(zipped, info, f"{path}: {name}", most)
+                arrays[name] = array_of(member)
+    return arrays

@@ -20,7 +20,7 @@ import pandas as pd
 
 from benchmark.contracts.datasets import Needed, Tables, UserError
 from benchmark.core.files import readable
-from benchmark.readers import archives, npy_files
+from benchmark.readers import archives
 
 STEMS = {"train": "train", "val": "dev", "test": "test"}
 ENDS = ("caps.txt", "ids.txt", "ims.npy")
@@ -78,7 +78,7 @@ def layout(folder: Path) -> list[Part]:
             seen[image_id] = split
         advice = "place a whole copy beside the captions"
         with readable(_short(ims), "a whole NumPy array", advice):
-            rows = len(npy_files.mapped(ims))
+            rows = len(archives.mapped(ims))
         _per_image(rows, images, f"{_short(ims)}: rows")
         parts.append(Part(split, ims, captions, ids))
     return parts

@@ -1,10 +1,10 @@
 """Stage: the records of a season -> reports/<season>/, Markdown with figures.
 
 README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json
-and papers/shown.json are what `rematch ledger` reads for the pages over all seasons;
-plots/ are tables for `dvc plots`. The same records give the same bytes. Images and
-captions that may not be published go to reports/<season>/local/, which is not
-committed. `rematch export` prints single tables.
+is what `rematch ledger` reads for the pages over all seasons; plots/ are tables for
+`dvc plots`. The same records give the same bytes. Images and captions that may not be
+published go to reports/<season>/local/, which is not committed. `rematch export` prints
+single tables.
 """
 
 import argparse
@@ -16,11 +16,10 @@ import pandas as pd
 from benchmark.boards import claim_entries, claims, claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
-from benchmark.boards.fold_boards import read_fold_boards
-from benchmark.boards.season_boards import read_boards
+from benchmark.boards.season_boards import read_boards, read_fold_boards
 from benchmark.core.command_line import add_season_first, run_stage
 from benchmark.core.files import atomic, write_json, write_text
-from benchmark.report import ROOT, page_contents
+from benchmark.report import ROOT
 from benchmark.report.figure_listing import FigureFolder, remove_others
 from benchmark.report.pages.season_pages import season_pages
 from benchmark.report.tables import number_for_programs
@@ -50,7 +49,7 @@ def write_report(params: Declaration) -> Path:
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures, folds)
     remove_others(figures.folder, figures.written)
-    kept = [folder / name for name in (*pages.texts, page_contents.FILE)]
+    kept = [folder / name for name in pages.texts]
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, kept)
     # which DVC expects, empty ones, too
@@ -58,8 +57,6 @@ def write_report(params: Declaration) -> Path:
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
     for name, text in pages.texts.items():
         write_text(folder / name, text)
-    contents = pages.contents.model_dump(mode="json")
-    write_json(folder / page_contents.FILE, contents)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards))
     season_claims = claim_entries.season_claims(params, boards, board_layers, folds)
@@ -67,7 +64,8 @@ def write_report(params: Declaration) -> Path:
     if len(evidence):
         with atomic(folder / claims_file.EVIDENCE) as part:
             evidence.to_parquet(part, index=False)
-    write_json(folder / claims_file.FILE, season_claims.model_dump(mode="json"))
+    of_season = season_claims.model_copy(update={"pages": pages.contents})
+    write_json(folder / claims_file.FILE, of_season.model_dump(mode="json"))
     return folder
 
 

@@ -17,11 +17,11 @@ from matplotlib.patches import Patch
 
 from benchmark.boards.claim_ledger import LedgerRow
 from benchmark.boards.grades import Finding, Grade
-from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
-from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import KINDS, ClaimKind, Conclusion
 from benchmark.stats.verdicts import Verdict
 

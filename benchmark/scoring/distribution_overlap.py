@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # whose parts are loaded where they are used
 
-from benchmark.core.confidence import TAILS
 from benchmark.data.results import BINS as FINE_BINS
 from benchmark.data.results import Histograms
+from benchmark.stats import TAILS
 
 BINS = 200  # of the range; the paper gives no estimator
 # S hangs on its bins where it differs between them

@@ -15,9 +15,9 @@ from torch.nn.functional import pad
 
 from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.core.devices import now
-from benchmark.scoring.equal_items import first_equal
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import check_finite, spans
+from benchmark.scoring.score_stream import first_equal
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
 

@@ -13,8 +13,14 @@ from typing import TypeVar
 
 from benchmark.contracts import datasets as dataset_files
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.folds import fold_of, folder_of, folds_of, is_reserved, prefix_of
-from benchmark.core.names import checked_name
+from benchmark.core.names import (
+    checked_name,
+    fold_of,
+    folder_of,
+    folds_of,
+    is_reserved,
+    prefix_of,
+)
 from benchmark.features import text_encoders
 from benchmark.papers.training_data import corpora
 from benchmark.scoring.metrics import METRICS

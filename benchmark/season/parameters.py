@@ -8,8 +8,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.core.errors import Strict
-from benchmark.core.folds import fold_of, folder_of, folder_of_folds, prefix_of
-from benchmark.core.names import Name, PathInside
+from benchmark.core.names import (
+    Name,
+    PathInside,
+    fold_of,
+    folder_of,
+    folder_of_folds,
+    prefix_of,
+)
 
 Option = bool | int | float | str | None
 Precision = Literal["float32", "tf32", "bfloat16"]

@@ -24,7 +24,7 @@ import yaml
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
-from benchmark.core.folds import folder_of, folder_of_folds, folds_of
+from benchmark.core.names import folder_of, folder_of_folds, folds_of
 from benchmark.data.results import KEPT_FILES
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
 from benchmark.season.parameters import CELLS as CELL_FILES

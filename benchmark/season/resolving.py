@@ -10,7 +10,7 @@ from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
-from benchmark.core.folds import fold_of
+from benchmark.core.names import fold_of
 from benchmark.season import plugins
 from benchmark.season.declaring import SeasonNames, fits
 from benchmark.season.parameters import (

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from benchmark.contracts import committed
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_csv, write_text
-from benchmark.data.committed import committed
 from benchmark.season.parameter_files import SEASONS
 from benchmark.season.parameters import Option
 

@@ -12,7 +12,7 @@ freedom and variance s^2 has (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of
 (G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3(1), 2004). d0
 is infinite where the variances differ by no more than chance makes them. Where it is
 not, a preset that varies more than that keeps its own variance: the common one would
-call it steadier than it is (tests/test_spread.py has how often).
+call it steadier than it is (tests/test_significance.py has how often).
 
 A preset that varies far more than the others (Cochran's test, step by step) keeps its
 own variance; so do fusions, which have no training of their own, and presets whose

@@ -1,5 +1,5 @@
-"""How sure a mean over queries is, and whether two presets differ: arrays in, numbers
-out.
+"""How sure a mean over queries is, and whether two presets differ; whether one quantity
+falls or rises with another over rows: arrays in, numbers out.
 
 Queries of one image are alike, so images are the units, never single queries. A mean of
 trainings is uncertain for two reasons: other images, and other trainings. The spread of
@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import special  # stats takes a second to import
 
-from benchmark.core.confidence import ALPHA as ALPHA
-from benchmark.core.confidence import LEVEL
+from benchmark.stats import ALPHA, LEVEL
 
 MOST_FREEDOM = 1e6  # as good as normal
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
 Z = float(special.ndtri((1 + LEVEL) / 2))
+FEWEST = 10  # pairs of a rank correlation
+RESAMPLES, SEED = 2000, 0  # of its interval
 
 
 class SeedPart(NamedTuple):
@@ -292,3 +294,54 @@ def rank_intervals(apart_RR: np.ndarray) -> list[tuple[int, int]]:
         before, behind = apart_R[:index].sum(), apart_R[index:].sum()
         intervals.append((1 + int(before), len(apart_RR) - int(behind)))
     return intervals
+
+
+# Rank correlation ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankCorrelation:
+    """From -1, one falls as the other rises, to 1."""
+
+    count: int  # of pairs
+    groups: int
+    value: float
+    low: float  # ends of the interval
+    high: float
+
+
+def rank_correlation(
+    first: Sequence[float], second: Sequence[float], groups: Sequence[str]
+) -> RankCorrelation | None:
+    """Of pairs; the interval is that of groups of pairs drawn again, each with all its
+    pairs, since those of one group are alike. None for fewer than FEWEST pairs, of a
+    single group, and where nothing varies."""
+    names = sorted({*groups})
+    is_constant = len({*first}) == 1 or len({*second}) == 1
+    if len(first) < FEWEST or len(names) == 1 or is_constant:
+        return None
+    x, y = np.array(first), np.array(second)
+    rows_of = [np.flatnonzero(np.array(groups) == name) for name in names]
+    rng, values = np.random.default_rng(SEED), []
+    for _ in range(RESAMPLES):
+        drawn = rng.integers(len(names), size=len(names))
+        rows = np.concatenate([rows_of[group] for group in drawn])
+        values.append(spearman(x[rows], y[rows]))
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    value = spearman(x, y)
+    return RankCorrelation(
+        count=len(x), groups=len(names), value=value, low=float(low), high=float(high)
+    )
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """0 where nothing varies."""
+    x, y = (ranks - ranks.mean() for ranks in map(_ranks, (first, second)))
+    spread = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / spread if spread else 0.0
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """From 1; equal values share the mean of their ranks."""
+    return pd.Series(values).rank().to_numpy()

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.timing import TimeSetting, time_settings
+from benchmark.boards.row_settings import TimeSetting, time_settings
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.pages.result_tables import query_seconds, training_seconds

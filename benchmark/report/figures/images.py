@@ -5,9 +5,11 @@ for phrases."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import PurePosixPath
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -46,6 +48,16 @@ class Located:
     boxes: np.ndarray
 
 
+@dataclass(frozen=True)
+class Attended:
+    """A caption in its words with its image, and how much each word looks at each cell
+    of a square grid over that: weights (W, G)."""
+
+    words: Sequence[str]
+    image: Image.Image
+    weights: np.ndarray
+
+
 def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
     best_of = {}  # method -> its best row with such samples
     for row in reversed(inputs.board.ranked):
@@ -63,26 +75,27 @@ def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
         )
     attending = [row for row in inputs.board.ranked if "attention" in row.samples]
     if attending:
-        yield from _attended(inputs, attending[0])
+        yield _attention(inputs, attending[0])
 
 
-def _attended(inputs: FigureInputs, row: Row) -> Iterator[ReportFigure]:
-    """Where the words of a few captions look, a figure per caption."""
+def _attention(inputs: FigureInputs, row: Row) -> ReportFigure:
+    """Where the words of a few captions look."""
     captions = row.samples["attention_captions"][:ATTENDED]
     split = inputs.split
     images = split.image_rows[split.image_of_caption[captions]]
     files = inputs.data.images["file"].iloc[images]
     texts = _texts(inputs, captions)
     weights = row.samples["attention"]
-    drawn = zip(texts, files, weights, strict=False)
-    for number, (text, file, of_caption) in enumerate(drawn, 1):
+    attended = []
+    for text, file, of_caption in zip(texts, files, weights, strict=False):
         image = _opened(inputs, file)
-        yield ReportFigure(
-            name="attention",
-            part=str(number),
-            figure=attention(image, tokenise(text), of_caption),
-            alt=f"{row.title}: where each word of the caption looks: {text}",
-        )
+        attended.append(Attended(tokenise(text), image, of_caption))
+    return ReportFigure(
+        name="attention",
+        figure=attention(attended),
+        alt=f"{row.title}: where each word of {len(texts)} captions looks: "
+        f"{'; '.join(texts)}",
+    )
 
 
 def _opened(inputs: FigureInputs, file: str) -> Image.Image:
@@ -128,34 +141,44 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def attention(
-    image: Image.Image, of_text: Sequence[str], weights: np.ndarray
-) -> Figure:
-    """The image once for each word, bright where the word looks: `weights` (W, G) are
-    over a square grid of cells. Every word has its own scale, up to its highest weight,
-    which stands above it."""
-    small = image.copy()
-    small.thumbnail((SIDE, SIDE))
-    width, height = small.size
-    side = int(np.sqrt(weights.shape[1]))
+def attention(captions: Sequence[Attended]) -> Figure:
+    """Of each caption the image, and then the image once for each word, bright where
+    the word looks. Every word has its own scale, up to its highest weight, which stands
+    above it."""
+    counts = []  # of the panels of a caption, whole rows
+    tallest = 0.0
+    for each in captions:
+        counts.append(COLUMNS * ceil((1 + len(each.words)) / COLUMNS))
+        tallest = max(tallest, each.image.height / each.image.width)
     with style.drawing():
-        row = 0.45 + 0.95 * style.WIDTH / COLUMNS * height / width
-        count = max(1 + len(of_text), COLUMNS)
-        figure, grid = style.panels(count, columns=COLUMNS, head=0.2, row=row)
+        row = 0.45 + 0.95 * style.WIDTH / COLUMNS * tallest
+        figure, grid = style.panels(sum(counts), columns=COLUMNS, head=0.2, row=row)
         for axes in grid:
             axes.set_axis_off()
-        grid[0].imshow(small, interpolation="none")
-        edges = (-0.5, width - 0.5, height - 0.5, -0.5)
-        for axes, word, of_word in zip(grid[1:], of_text, weights, strict=False):
-            axes.imshow(small, interpolation="none")
-            highest = of_word.max()
-            brightness = of_word.reshape(side, side) / max(highest, 1e-12)
-            veil = np.zeros((side, side, 4))
-            veil[..., 3] = DARKEST * (1 - brightness)
-            axes.imshow(veil, extent=edges, interpolation="none")
-            title = f"{style.shown(word, 16, lines=2)}\n{highest:.2f}"
-            axes.set_title(title, fontsize=8)
+        start = 0
+        for each, count in zip(captions, counts, strict=True):
+            _draw_attention(grid[start : start + count], each)
+            start += count
     return figure
+
+
+def _draw_attention(grid: Sequence[Axes], attended: Attended) -> None:
+    small = attended.image.copy()
+    small.thumbnail((SIDE, SIDE))
+    width, height = small.size
+    side = int(np.sqrt(attended.weights.shape[1]))
+    edges = (-0.5, width - 0.5, height - 0.5, -0.5)
+    grid[0].imshow(small, interpolation="none")
+    drawn = zip(grid[1:], attended.words, attended.weights, strict=False)
+    for axes, word, of_word in drawn:
+        axes.imshow(small, interpolation="none")
+        highest = of_word.max()
+        brightness = of_word.reshape(side, side) / max(highest, 1e-12)
+        veil = np.zeros((side, side, 4))
+        veil[..., 3] = DARKEST * (1 - brightness)
+        axes.imshow(veil, extent=edges, interpolation="none")
+        title = f"{style.shown(word, 16, lines=2)}\n{highest:.2f}"
+        axes.set_title(title, fontsize=8)
 
 
 def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
@@ -176,12 +199,13 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
     missed = np.flatnonzero(overlap_of_best < CORRECT_IOU)
     files = data.images.set_index("image_id")["file"]
     titles = [row.title for row in rows]
-    missed_by_best = f"phrases that {titles[0]} misses"
-    kinds = [
-        ("", "phrases", np.arange(len(regions))),
-        ("missed", missed_by_best, missed),
-    ]
-    for part, which, numbers in kinds:
+    kinds = {
+        "phrases": np.arange(len(regions)),
+        f"phrases that {titles[0]} misses": missed,
+    }
+    drawn = []
+    texts = []
+    for which, numbers in kinds.items():
         located = []
         for number in evenly(numbers, PHRASES):
             region = regions.iloc[number]
@@ -189,13 +213,15 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
             located.append(Located(region["phrase"], image, boxes[number]))
         if located:
             listed = "; ".join(each.phrase for each in located)
-            yield ReportFigure(
-                name="phrases",
-                part=part,
-                figure=phrase_boxes(located, titles),
-                alt=f"{' and '.join(titles)}: {which}, evenly spaced, with the true box and the "
-                f"best-scored one: {listed}",
-            )
+            texts.append(f"{which}, evenly spaced: {listed}")
+        drawn += located
+    if drawn:
+        yield ReportFigure(
+            name="phrases",
+            figure=phrase_boxes(drawn, titles),
+            alt=f"{' and '.join(titles)}: the true box and the best-scored one of "
+            f"{'. Of '.join(texts)}",
+        )
 
 
 def phrase_boxes(phrases: Sequence[Located], titles: Sequence[str]) -> Figure:

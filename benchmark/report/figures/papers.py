@@ -161,9 +161,10 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
             f"{'; '.join(distances)}. It recurs where this is far below 1. Seed "
             f"{rows[0].samples_seed}.",
         )
-    for row in map(board.row, FUSIONS):
-        if row and "weights_i2t" in row.samples:
-            yield from fusion(board.title, row)
+    known = filter(None, map(board.row, FUSIONS))
+    fused = [row for row in known if "weights_i2t" in row.samples]
+    if fused:
+        yield from fusion(board.title, fused)
     scored = filter(None, map(board.row, SCORED))
     rows = [row for row in scored if "similarity" in row.samples]
     matrices = {}
@@ -182,45 +183,60 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
         )
 
 
-def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
-    """How adaptive fusion finds its weights, and the weights."""
-    members = [part.partition(":")[2] or part for part in row.declared.fuse.of]
-    ways = [way for way in QUERY if f"weights_{way}" in row.samples]
-    weights = {way: row.samples[f"weights_{way}"].astype(np.float64) for way in ways}
+def fusion(title: str, rows: Sequence[Row]) -> Iterator[ReportFigure]:
+    """How adaptive fusion finds its weights, and the weights, of each row."""
+    members = [part.partition(":")[2] or part for part in rows[0].declared.fuse.of]
     curves = {}
-    for way in ways:
-        queries = row.samples[f"curve_queries_{way}"]
-        scores = row.samples[f"curves_{way}"].swapaxes(0, 1)  # by query
-        for query, of_query in zip(queries, scores, strict=True):
-            curves[f"{QUERY[way]} {query}"] = (of_query, weights[way][:, query])
+    histograms = {}
+    sentences = []
+    for row in rows:
+        whose = f"{row.title}, " if len(rows) > 1 else ""
+        weights = {}
+        for way, query_of_way in QUERY.items():
+            if f"weights_{way}" not in row.samples:
+                continue
+            weights[way] = row.samples[f"weights_{way}"].astype(np.float64)
+            histograms[f"{whose}by {query_of_way}"] = weights[way]
+            queries = row.samples[f"curve_queries_{way}"]
+            scores = row.samples[f"curves_{way}"].swapaxes(0, 1)  # by query
+            for query, of_query in zip(queries, scores, strict=True):
+                panel = f"{whose}{query_of_way} {query}"
+                curves[panel] = (of_query, weights[way][:, query])
+        both = np.concatenate(list(weights.values()), axis=1)
+        sentences.append(
+            _of_weights(f"Of {row.title}," if whose else "Here", members, both)
+        )
+    titles = " and ".join(row.title for row in rows)
     yield ReportFigure(
         name="curves",
-        part=row.preset,
         figure=score_curves(curves, members),
-        alt=f"{title}, {row.title}: scores of a few queries, sorted, and the weight of "
+        alt=f"{title}, {titles}: scores of a few queries, sorted, and the weight of "
         "each score",
         caption="After Fig. 6.5, where the score with the smallest area under its "
-        f"curve has the largest weight. Seed {row.samples_seed}.",
+        f"curve has the largest weight. Seed {rows[0].samples_seed}.",
     )
     low, high = MIDDLE
-    both = np.concatenate(list(weights.values()), axis=1)
-    is_inside = (both >= low) & (both <= high)
-    share = float(np.mean(is_inside))
-    spreads = []
-    for member, of_member in zip(members, both, strict=True):
-        spread = f"{of_member.mean():.2f} ± {of_member.std():.2f}"
-        spreads.append(f"{member} {spread}")
-    by_query = {f"by {QUERY[way]}": weights[way] for way in ways}
     yield ReportFigure(
         name="weights",
-        part=row.preset,
-        figure=weight_histograms(by_query, members),
-        alt=f"{title}, {row.title}: histograms of the adaptive weights of all queries",
-        caption=f"After Fig. 6.7, where most weights lie between {low} and {high}. Here "
-        f"{100 * share:.0f}% do: {_recurs(share > 0.5)}. Mean and standard deviation "
-        f"over the queries: {', '.join(spreads)}. By Eq. 6.10 a weight says how small "
-        "the positive area of a score is, not how well it ranks. Seed "
-        f"{row.samples_seed}.",
+        figure=weight_histograms(histograms, members),
+        alt=f"{title}, {titles}: histograms of the adaptive weights of all queries",
+        caption=f"After Fig. 6.7, where most weights lie between {low} and {high}. "
+        f"{' '.join(sentences)} By Eq. 6.10 a weight says how small the positive area "
+        "of a score is, not how well it ranks. Seed "
+        f"{rows[0].samples_seed}.",
+    )
+
+
+def _of_weights(where: str, members: Sequence[str], weights: np.ndarray) -> str:
+    """What is said of weights (S, Q) by S members."""
+    low, high = MIDDLE
+    share = float(np.mean((weights >= low) & (weights <= high)))
+    spreads = []
+    for member, of_member in zip(members, weights, strict=True):
+        spreads.append(f"{member} {of_member.mean():.2f} ± {of_member.std():.2f}")
+    return (
+        f"{where} {100 * share:.0f}% do: {_recurs(share > 0.5)}. Mean and standard "
+        f"deviation over the queries: {', '.join(spreads)}."
     )
 
 
@@ -273,7 +289,7 @@ def score_curves(
             axes.axhline(0, color=style.GREY, linewidth=0.8)
             axes.sharey(grid[0])
             axes.legend(loc="upper right")
-            axes.set_title(title)
+            axes.set_title(style.shown(title, 44))
         figure.supxlabel("share of the gallery, best first (%)", fontsize=9)
         figure.supylabel("score", fontsize=9)
     return figure
@@ -293,7 +309,7 @@ def weight_histograms(
                 label = f" {style.shown(name, 32, lines=1)}"
                 axes.hist(of_member, bins=60, label=label, **look)
             axes.legend()
-            axes.set(title=title, xlabel="weight", ylabel="queries")
+            axes.set(title=style.shown(title, 60), xlabel="weight", ylabel="queries")
     return figure
 
 

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from benchmark.core.confidence import PERCENT
 from benchmark.data.results import Histograms
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import (
@@ -19,7 +18,8 @@ from benchmark.report.figure_style import (
     panels,
     shown,
 )
-from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
+from benchmark.report.figures.intervals import Line, Look, Mark, intervals, row_mark
+from benchmark.stats import PERCENT
 
 KINDS = {
     "Q: unmatched pairs": BLUE,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmark.core.confidence import PERCENT
 from benchmark.report.markdown import code, escaped, inside
 from benchmark.report.tables import as_markdown
+from benchmark.stats import PERCENT
 
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),

@@ -6,9 +6,9 @@ from benchmark.boards import flags
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import ClaimTest, counts
 from benchmark.boards.claims_file import RowEntry
-from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Size, Verdict

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from math import isinf
 
-from benchmark.boards import comparisons, flags, twin_queries
-from benchmark.boards.best_rows import choice_of, is_corrected, level_of, validation_of
+from benchmark.boards import comparisons, doubts, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
-from benchmark.boards.encoders import captions_seen
+from benchmark.boards.doubts import choice_of, is_corrected, level_of, validation_of
+from benchmark.boards.row_settings import captions_seen
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import filled, result_tables
 from benchmark.report.pages.dataset_tables import dataset_tables
@@ -15,7 +15,7 @@ from benchmark.report.tables import Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Declaration
 from benchmark.stats.comparisons import CARRIES
-from benchmark.stats.rank_correlation import RankCorrelation, rank_correlation
+from benchmark.stats.significance import RankCorrelation, rank_correlation
 
 SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
 
@@ -128,12 +128,12 @@ def spread_of(board: Board) -> dict:
 def _twins(board: Board) -> dict:
     """How many test images have a twin in another split, and how rsum changes without
     the queries of those that the card names; empty where it names none."""
-    named = twin_queries.named_twins(board.card)
+    named = doubts.named_twins(board.card)
     if not named:
         return {}
     changes = []
     for row in board.ranked:
-        without = twin_queries.without_twins(board, row, "rsum")
+        without = doubts.without_twins(board, row, "rsum")
         if without is not None:
             changes.append(without - row.mean("rsum"))
     if not changes:
@@ -142,7 +142,7 @@ def _twins(board: Board) -> dict:
         "low": min(changes),
         "high": max(changes),
         "named": len(named),
-        "all": twin_queries.twins_in_all(board.card),
+        "all": doubts.twins_in_all(board.card),
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from benchmark.boards.boards import Board, Outcome
 from benchmark.core.errors import UserError
@@ -27,6 +27,7 @@ EACH = 3  # hits, and as many misses, of each direction
 SHOWN = 5  # retrieved items of a query
 SIDE = 128  # pixels of a thumbnail, at most
 FRAME, GREEN = 4, "#009E73"
+MARGIN = 18  # pixels left of thumbnails, for the number of their query
 
 
 def example_sections(
@@ -108,80 +109,118 @@ def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str
 
 
 def gallery(inputs: FigureInputs, outcome: Outcome, place: ExamplePlace) -> str:
-    """Markdown of a cell's hits and misses; saves its thumbnails."""
+    """Markdown of a cell's hits and misses, numbered as in its contact sheets, which
+    are saved."""
     split = inputs.split
     texts_C = inputs.data.captions["text"].iloc[split.caption_rows].to_numpy()
     retrieved = outcome.retrieved
     preset = outcome.record.preset
-    name = f"{preset}-found"
     image_queries = chosen(outcome.ranks("i2t")) if "i2t" in retrieved else []
-    by_image = []  # rows of the first table
-    by_caption = []  # of the second
-    for query, result in image_queries:
+    strips = []  # the query of each row of the first table
+    by_image = []
+    for number, (query, result) in enumerate(image_queries, 1):
         captions = retrieved["i2t"][query][:SHOWN]
         is_own = split.group_of_caption[captions] == split.group_of_image[query]
         listed = []
-        for number, caption in enumerate(captions):
-            mark = "**" if is_own[number] else ""
-            listed.append(f"{number + 1}. {mark}{escaped(texts_C[caption])}{mark}")
-        file = f"{split.image_rows[query]:06d}"
-        image = _thumbnails(inputs, place, Thumbnails(file, name, [query], [False]))
-        by_image.append([image, result, "<br>".join(listed)])
-    for query, result in chosen(outcome.ranks("t2i")):
-        images = retrieved["t2i"][query][:SHOWN]
-        is_own = split.group_of_image[images] == split.group_of_caption[query]
-        file = f"{split.caption_rows[query]:06d}-{name}"
-        shown = _thumbnails(inputs, place, Thumbnails(file, name, images, is_own))
-        by_caption.append([f"{escaped(texts_C[query])}<br>{result}", shown])
-    whose = "The caption's own image has" if by_image else "Images of its person have"
+        for position, caption in enumerate(captions, 1):
+            mark = "**" if is_own[position - 1] else ""
+            listed.append(f"{position}. {mark}{escaped(texts_C[caption])}{mark}")
+        strips.append(Strip(number, [query], [False]))
+        by_image.append([str(number), result, "<br>".join(listed)])
     parts = []
     if by_image:
         parts.append("Image to captions. Captions of the image are **bold**.")
+        parts.append(_sheet(inputs, place, Sheet(preset, "queries", strips)))
         heads = ["image", "result", "first five captions"]
-        parts.append(pipe_table(heads, by_image, "lll"))
-    parts.append(f"Caption to images. {whose} a green frame.")
-    parts.append(pipe_table(["caption", "first five images"], by_caption, "ll"))
+        parts.append(pipe_table(heads, by_image, "rll"))
+    strips = []  # what was found for each row of the second table
+    by_caption = []
+    for number, (query, result) in enumerate(chosen(outcome.ranks("t2i")), 1):
+        images = retrieved["t2i"][query][:SHOWN]
+        is_own = split.group_of_image[images] == split.group_of_caption[query]
+        strips.append(Strip(number, images, is_own))
+        by_caption.append([str(number), escaped(texts_C[query]), result])
+    whose = "The caption's own image has" if by_image else "Images of its person have"
+    parts.append(
+        f"Caption to images: the first five of each, row by row. {whose} a green frame."
+    )
+    parts.append(pipe_table(["row", "caption", "result"], by_caption, "rll"))
+    parts.append(_sheet(inputs, place, Sheet(preset, "found", strips)))
     return "\n\n".join(parts)
 
 
 @dataclass(frozen=True)
-class Thumbnails:
-    """Images of the test split that stand side by side in one file."""
+class Strip:
+    """Images of the test split, side by side behind their number."""
 
-    file: str
-    gallery: str  # name of the figure that they belong to
+    number: int
     images: Sequence[int]
     is_right: Sequence[bool]  # those in a green frame
 
 
-def _thumbnails(inputs: FigureInputs, place: ExamplePlace, shown: Thumbnails) -> str:
-    """Markdown of thumbnails, with the first caption of each image as alternative
-    text; saves the file unless another gallery did."""
-    data = inputs.data
+@dataclass(frozen=True)
+class Sheet:
+    """A contact sheet: the images of a gallery's table, in one file."""
+
+    preset: str
+    shows: str  # queries, strip beside strip; or found, strip below strip
+    strips: Sequence[Strip]
+
+
+def _sheet(inputs: FigureInputs, place: ExamplePlace, sheet: Sheet) -> str:
+    """Markdown of a sheet, with the first caption of each image as alternative text;
+    saves the file."""
+    drawn = [_drawn_strip(inputs, strip) for strip in sheet.strips]
+    if sheet.shows == "queries":
+        size = (sum(strip.width for strip in drawn), SIDE)
+    else:
+        size = (max(strip.width for strip in drawn), SIDE * len(drawn))
+    whole = Image.new("RGB", size, "white")
+    x = y = 0
+    for strip in drawn:
+        whole.paste(strip, (x, y))
+        if sheet.shows == "queries":
+            x += strip.width
+        else:
+            y += SIDE
+    path = place.figures.folder / place.thumbnails / f"{sheet.preset}-{sheet.shows}.png"
+    with atomic(path) as part:
+        whole.save(part, format="PNG")
+    link = place.figures.added(path, f"{sheet.preset}-found", place.page)
+    texts = " ".join(_alternative(inputs, strip) for strip in sheet.strips)
+    return picture(f"images: {texts}", link)
+
+
+def _drawn_strip(inputs: FigureInputs, strip: Strip) -> Image.Image:
+    """The thumbnails of a strip behind its number, in the letters of a bitmap font,
+    which are the same on every machine."""
+    framed = []
+    rows = inputs.split.image_rows[strip.images]
+    files = inputs.data.images["file"].iloc[rows]
+    for file, is_right in zip(files, strip.is_right, strict=True):
+        small = inputs.open_image(file).convert("RGB")
+        small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
+        colour = GREEN if is_right else "white"
+        framed.append(ImageOps.expand(small, FRAME, colour))
+    width = MARGIN + sum(image.width for image in framed)
+    drawn = Image.new("RGB", (width, SIDE), "white")
+    font = ImageFont.load_default_imagefont()
+    ImageDraw.Draw(drawn).text((FRAME, FRAME), str(strip.number), "black", font)
+    x = MARGIN
+    for image in framed:
+        drawn.paste(image, (x, 0))
+        x += image.width
+    return drawn
+
+
+def _alternative(inputs: FigureInputs, strip: Strip) -> str:
+    """The number of a strip and the first caption of each of its images."""
     split = inputs.split
-    path = place.figures.folder / place.thumbnails / f"{shown.file}.png"
-    if path not in place.figures.written:
-        framed = []
-        files = data.images["file"].iloc[split.image_rows[shown.images]]
-        for file, is_right in zip(files, shown.is_right, strict=True):
-            small = inputs.open_image(file).convert("RGB")
-            small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
-            colour = GREEN if is_right else "white"
-            framed.append(ImageOps.expand(small, FRAME, colour))
-        width = sum(image.width for image in framed)
-        drawn = Image.new("RGB", (width, SIDE), "white")
-        x = 0
-        for image in framed:
-            drawn.paste(image, (x, 0))
-            x += image.width
-        with atomic(path) as part:
-            drawn.save(part, format="PNG")
     captions = []
-    for image in shown.images:
+    for image in strip.images:
         first = np.flatnonzero(split.image_of_caption == image)[0]
-        captions.append(data.captions["text"].iloc[split.caption_rows[first]])
-    link = place.figures.added(path, shown.gallery, place.page)
-    return picture(f"image: {'; '.join(captions)}", link)
+        captions.append(inputs.data.captions["text"].iloc[split.caption_rows[first]])
+    return f"({strip.number}) {'; '.join(captions)}"
 
 
 def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:

@@ -3,16 +3,16 @@ table and figure of the papers is. Knows no torch."""
 
 from collections.abc import Sequence
 
+from benchmark.boards.claims_file import PageContents, SeasonClaims
 from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
-from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import filled
 from benchmark.report.tables import Table
 
 NOWHERE = "on no published page"
 
 
-def fidelity_page(seasons: Sequence[SeasonContents]) -> str:
+def fidelity_page(seasons: Sequence[SeasonClaims]) -> str:
     """reports/fidelity.md: paper, official code and this implementation, topic by
     topic, and where each table and figure of the papers is."""
     tables = {}
@@ -33,7 +33,7 @@ def fidelity_page(seasons: Sequence[SeasonContents]) -> str:
     return filled("fidelity.md.j2", papers=papers(), tables=tables, drawn=drawn)
 
 
-def drawn_table(seasons: Sequence[SeasonContents]) -> str:
+def drawn_table(seasons: Sequence[SeasonClaims]) -> str:
     """Markdown of every table and figure of the papers, with the pages that show it, or
     why none does."""
     pages: dict[str, PageContents] = {}  # by a link to each

@@ -10,7 +10,7 @@ import numpy as np
 from benchmark.boards import comparisons
 from benchmark.boards.boards import RANKED_BY, TASKS, Board
 from benchmark.boards.claims import ClaimTest, claim_tests_on
-from benchmark.boards.fold_boards import Level, levels, resampled_t
+from benchmark.boards.season_boards import FoldLevel, levels, resampled_t
 from benchmark.papers.printed_tables import quantity
 from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import INDENT, difference, statement
@@ -72,7 +72,7 @@ class Place:
     harder: int  # how many other folds are harder
 
 
-def place_of_official(levels: Sequence[Level]) -> Place | None:
+def place_of_official(levels: Sequence[FoldLevel]) -> Place | None:
     """Over the rows that are known on all folds; None without one."""
     known = [level for level in levels if level.official is not None]
     if not known:
@@ -87,7 +87,7 @@ def place_of_official(levels: Sequence[Level]) -> Place | None:
     )
 
 
-def levels_table(levels: Sequence[Level]) -> Table:
+def levels_table(levels: Sequence[FoldLevel]) -> Table:
     """The metric of each row on each fold, and its mean over all but the official
     one."""
     lines = []

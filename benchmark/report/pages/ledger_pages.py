@@ -22,7 +22,6 @@ from benchmark.boards.grades import (
     Grade,
     PooledPart,
 )
-from benchmark.core.confidence import PERCENT
 from benchmark.papers.printed_tables import Claim, papers
 from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import (
@@ -36,6 +35,7 @@ from benchmark.report.pages.claim_tables import (
     printed_difference,
 )
 from benchmark.report.tables import Number, Table, signed
+from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, Conclusion
 from benchmark.stats.verdicts import (
     MOST_FOLDS,

@@ -12,10 +12,8 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
-from benchmark.boards.timing import settings_of, time_settings
-from benchmark.core.confidence import PERCENT
-from benchmark.core.departures import sentence
-from benchmark.core.records import Record
+from benchmark.boards.row_settings import settings_of, time_settings
+from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
     DAGGER,
@@ -29,6 +27,7 @@ from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
 from benchmark.season.parameters import CORRECTIONS
 from benchmark.season.tuning import written
+from benchmark.stats import PERCENT
 
 COARSE = "*"
 S = "overlap_s"

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from itertools import chain
 
 from benchmark.boards import flags
-from benchmark.boards.best_rows import choice_of, level_of
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
-from benchmark.core.folds import folder_of_folds
+from benchmark.boards.claims_file import PageContents
+from benchmark.boards.doubts import choice_of, level_of
+from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.page_contents import PageContents, SeasonContents
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.folds_page import folds_page
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Declaration
+from benchmark.stats import ALPHA
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
-from benchmark.stats.significance import ALPHA
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # of the claims that a sentence names
@@ -38,7 +38,7 @@ class SeasonPages:
     """The Markdown of the pages by their paths, and what they show of the papers."""
 
     texts: dict[str, str]
-    contents: SeasonContents
+    contents: list[PageContents]
 
 
 def season_pages(
@@ -78,7 +78,7 @@ def season_pages(
         shown = {"tables": tables.get(page, {}), "figures": figures.shown.get(page, [])}
         if page not in FRONT and any(shown.values()):
             pages.append(PageContents(path=page, **shown))
-    return SeasonPages(texts, SeasonContents(season=params.season, pages=pages))
+    return SeasonPages(texts, pages)
 
 
 def _readme(
