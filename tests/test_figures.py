@@ -25,7 +25,7 @@ from refusals import refused
 
 from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.figures import cost, images, similarity, training
+from benchmark.report.figures import images, similarity, training
 from benchmark.report.figures import papers as drawn_papers
 from benchmark.report.figures.intervals import Line, Look, Mark, intervals
 
@@ -56,7 +56,7 @@ def drawn_boards(names: tuple[str, ...]) -> Figure:
 
 def drawn_costs(names: tuple[str, ...]) -> Figure:
     made = board(*(row(f"p{at}", 0.5, title=name) for at, name in enumerate(names)))
-    return cost.quality_and_cost(made, made.rows)
+    return training.quality_and_cost(made, made.rows)
 
 
 DRAWN = [
