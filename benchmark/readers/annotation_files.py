@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import MOST, content, is_file, opened, parse_json, readable
-from benchmark.readers import text_tables, unread_keys
+from benchmark.readers import nested_keys, reader_notes, text_tables
 from benchmark.readers.annotations import (
     Annotations,
     Form,
@@ -211,7 +211,7 @@ def _json(text: str, name: str, seen: Annotations) -> Iterator[Record]:
         return _listed([data], f"{name}: ", PLAIN)
     for key, form in (("images", KARPATHY), ("data", TEXTCAPS)):
         if key in data:
-            unread_keys.gather_unread(seen.keys, data, BESIDE[key])
+            nested_keys.gather_unread(seen.keys, data, BESIDE[key])
             return _listed(data[key], f"{name}: {key}", form)
     return _listed(_by_file(data, name), f"{name}: ", PLAIN)
 
@@ -238,7 +238,7 @@ def _by_file(data: dict, name: str) -> list[dict]:
             raise UserError(
                 name,
                 expected=FORMATS,
-                found=f"the keys {unread_keys.listed(data)}",
+                found=f"the keys {reader_notes.listed(data)}",
                 do=BY_SPLIT if SPLIT_WORDS.issuperset(data) else CORRECT,
             )
         items.append({"image": file, "captions": captions})
@@ -264,7 +264,7 @@ class Coco(BaseModel):
 def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
-    unread_keys.gather_unread(seen.keys, data, BESIDE["images"])
+    nested_keys.gather_unread(seen.keys, data, BESIDE["images"])
     rows_of = _rows_of_images(coco, name)
     order = []
     for row, image in enumerate(coco.images):

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmark.core.errors import UserError
 from benchmark.core.names import LONGEST_PATH, check_text, inside
-from benchmark.readers import unread_keys
+from benchmark.readers import nested_keys, reader_notes
 from benchmark.readers.key_names import (
     CAPTION_IDS,
     IMAGE_IDS,
@@ -25,8 +25,8 @@ from benchmark.readers.key_names import (
     role_of,
     split_of_path,
 )
+from benchmark.readers.nested_keys import Key
 from benchmark.readers.text_tables import CORRECT, IMAGE_NAME
-from benchmark.readers.unread_keys import Key
 
 # the number of a caption among those of its image: a.jpg#0; Flickr30k's table
 NUMBERS = ("#", "comment_number")
@@ -131,7 +131,7 @@ class Annotations:
     def note(self, names: list[str], what: str) -> None:
         """Note what is true of some files or items; nothing without any."""
         if names:
-            listed = unread_keys.listed(names)
+            listed = reader_notes.listed(names)
             self.notes.append(f"{len(names)} {what}: {listed}.")
 
 
@@ -156,7 +156,7 @@ def entry(
     """
     where = record.where
     facts = record.facts
-    unread_keys.gather(seen.keys, facts)
+    nested_keys.gather(seen.keys, facts)
     seen.usual |= record.form.usual
     image = _fact(where, facts, "image", seen)
     image_id = _fact(where, facts, "id", seen)
@@ -166,7 +166,7 @@ def entry(
         raise UserError(
             f"{where}: image",
             expected=f"a string ({', '.join(NAMES['image'])})",
-            found=f"None, but {unread_keys.listed(facts)}",
+            found=f"None, but {reader_notes.listed(facts)}",
             do=CORRECT,
         )
     sentences = _sentences(record, seen)
@@ -401,7 +401,7 @@ def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
         if (key,) in seen.keys:  # texts, which may be objects that were written as text
             seen.used[key,] = None
             for item in items:
-                unread_keys.gather(seen.keys, item, (key,))
+                nested_keys.gather(seen.keys, item, (key,))
         for number, item in enumerate(items):
             place = f"{where}: {key}[{number}]"
             if record.places:

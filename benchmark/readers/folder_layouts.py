@@ -23,7 +23,7 @@ from benchmark.readers import (
     image_files,
     judged_corpora,
     key_names,
-    unread_keys,
+    reader_notes,
 )
 from benchmark.readers import packed_images as packed
 from benchmark.readers.annotation_files import (
@@ -102,7 +102,7 @@ def source(raw: Path, chosen: str | None) -> Source:
         raise UserError(
             raw,
             expected="one kind of annotations",
-            found=" and ".join(unread_keys.listed(each.files) for each in layouts),
+            found=" and ".join(reader_notes.listed(each.files) for each in layouts),
             do=f"keep one kind, or {CHOOSE}",
         )
     if len(named) == 1:
@@ -116,7 +116,7 @@ def source(raw: Path, chosen: str | None) -> Source:
     endings = Counter(PurePosixPath(name).suffix or name for name in others)
     actual = "none"
     if endings:
-        actual = f"none (files of {unread_keys.listed(endings)})"
+        actual = f"none (files of {reader_notes.listed(endings)})"
     raise UserError(
         raw,
         expected=ANNOTATION_FILE,
@@ -136,7 +136,7 @@ def _chosen(raw: Path, chosen: str, others: list[str]) -> Source:
     where = "folder: option captions"
     name = inside(chosen, where, "make it relative to the folder")
     if not is_file(raw / name):
-        readable_files = unread_keys.listed(others) or "no such file"
+        readable_files = reader_notes.listed(others) or "no such file"
         raise UserError(
             raw / name,
             expected=ANNOTATION_FILE,
@@ -177,7 +177,7 @@ def _undecided(raw: Path, names: list[str], count: str) -> UserError:
     return UserError(
         raw,
         expected=ANNOTATION_FILE,
-        found=f"{count}{unread_keys.listed(names)}",
+        found=f"{count}{reader_notes.listed(names)}",
         do=advice,
     )
 

@@ -18,8 +18,9 @@ from benchmark.core.files import is_file
 from benchmark.readers import (
     annotations,
     folder_files,
+    nested_keys,
+    reader_notes,
     text_tables,
-    unread_keys,
 )
 from benchmark.readers.annotation_files import json_lines, text_of
 from benchmark.readers.annotations import Annotations, Caption, Entry, Record
@@ -220,7 +221,7 @@ def _dealt(
             raise UserError(
                 f"{where}: {caption}",
                 expected=f"{alone[0]}, too, as others of its captions belong to {first}",
-                found=unread_keys.listed(owners),
+                found=reader_notes.listed(owners),
                 do="judge all captions of a group right for all of it, or each for one "
                 "image",
             )
@@ -251,7 +252,7 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
                 found=f"{value!r:.80}",
                 do=CORRECT,
             )
-        unread_keys.gather(seen.keys, facts)
+        nested_keys.gather(seen.keys, facts)
         seen.used[key,] = None
         files = files_of.get(item_id, [])
         only = files[0] if len(files) == 1 else item_id

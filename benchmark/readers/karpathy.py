@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from benchmark.contracts.datasets import RemoteFile, UserError
 from benchmark.core.errors import checked
-from benchmark.readers import archives, check_text, inside, parse_json, unread_keys
+from benchmark.readers import archives, check_text, inside, nested_keys, parse_json
 
 ALL = "caption_datasets.zip"
 REMOTE = RemoteFile(
@@ -49,7 +49,7 @@ class Annotations:
     Karpathy's."""
 
     entries: list[Entry]
-    unread: list[unread_keys.Key]
+    unread: list[nested_keys.Key]
 
 
 def find(raw: Path, name: str) -> Path | None:
@@ -153,11 +153,11 @@ def _entry(image: _Image, where: str) -> Entry:
     )
 
 
-def _unread(data: dict) -> list[unread_keys.Key]:
-    keys: dict[unread_keys.Key, None] = {}
-    unread_keys.gather_unread(keys, data, TOP_KEYS)
+def _unread(data: dict) -> list[nested_keys.Key]:
+    keys: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(keys, data, TOP_KEYS)
     for image in data["images"]:
-        unread_keys.gather_unread(keys, image, IMAGE_KEYS)
+        nested_keys.gather_unread(keys, image, IMAGE_KEYS)
         for sentence in image["sentences"]:
-            unread_keys.gather_unread(keys, sentence, SENTENCE_KEYS, ("sentences",))
+            nested_keys.gather_unread(keys, sentence, SENTENCE_KEYS, ("sentences",))
     return list(keys)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from benchmark.core.errors import UserError
-from benchmark.readers import unread_keys
+from benchmark.readers import reader_notes
 from benchmark.readers.text_tables import CORRECT
 
 IMAGE = (
@@ -98,7 +98,7 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
     names = usual or list(keys_of)
     if len(names) == 1:
         return sorted(keys_of[names[0]], key=_number_of)
-    actual = f"neither, but {unread_keys.listed(keys)}"
+    actual = f"neither, but {reader_notes.listed(keys)}"
     if names:
         actual = f"both ({' and '.join(names)})"
     raise UserError(

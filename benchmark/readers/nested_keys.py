@@ -1,15 +1,12 @@
-"""What a reader does not use of its files: keys of JSON objects at every depth, and the
-notes that say so."""
+"""Keys of JSON objects at every depth: which of them a reader does not read."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
 from benchmark.core.errors import printable
 
 Key = tuple[str, ...]  # the key of an object, that of an object in it, and so on
 
 MOST = 30  # keys of an object that are named; one with more is a mapping
-NAMED = 100  # keys that a note names
-IMAGES = 25  # that a note on captions names
 DEEPEST, LONGEST = 12, 60  # keys of one path; characters of a key that are shown
 
 
@@ -47,24 +44,3 @@ def gather_unread(
 def text_of(key: Key) -> str:
     """For example "annotations.split"."""
     return ".".join(printable(part)[:LONGEST] or "without a name" for part in key)
-
-
-# Notes --------------------------------------------------------------------------------
-
-
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """The first names, and how many more there are."""
-    names = list(names)
-    text = ", ".join(names[:most])
-    return f"{text} and {len(names) - most} more" if len(names) > most else text
-
-
-def unread(name: str, keys: Iterable[Key]) -> list[str]:
-    """A note on the keys of a file that are not read; none without any."""
-    texts = [text_of(key) for key in dict.fromkeys(keys)]
-    return [f"{name}: not used: {listed(texts, NAMED)}."] if texts else []
-
-
-def left_out(captions: str, images: Iterable[str]) -> str:
-    """A note on captions, such as "10 of 25010 captions", and their images."""
-    return f"{captions} are left out, of the images {listed(images, IMAGES)}."

@@ -1,13 +1,13 @@
-"""Keys of objects at every depth, and notes on what is not used."""
+"""Keys of objects at every depth."""
 
-from benchmark.readers import unread_keys
+from benchmark.readers import nested_keys
 
 
 def gathered(*values: object) -> list[str]:
     keys: dict = {}
     for value in values:
-        unread_keys.gather(keys, value)
-    return list(map(unread_keys.text_of, keys))
+        nested_keys.gather(keys, value)
+    return list(map(nested_keys.text_of, keys))
 
 
 def test_keys_at_every_depth_once():
@@ -38,7 +38,7 @@ def test_a_mapping_of_many_is_named_as_one():
 def test_known_keys_are_left_out_with_all_that_they_hold():
     keys: dict = {}
     record = {"images": [{"id": 1}], "info": {"year": 2014}}
-    unread_keys.gather_unread(keys, record, {"images"}, ("top",))
+    nested_keys.gather_unread(keys, record, {"images"}, ("top",))
     assert list(keys) == [("top", "info", "year")]
 
 
@@ -47,26 +47,8 @@ def test_keys_that_no_honest_file_has():
     value: object = 1
     for _ in range(900):
         value = {"a": [value]}
-    assert gathered(value) == [".".join("a" * unread_keys.DEEPEST)]
+    assert gathered(value) == [".".join("a" * nested_keys.DEEPEST)]
     assert gathered({"a\nb\x1b[2J\ud800": 1, "c" * 999: 1}) == [
         "a b\\x1b[2J\\ud800",
-        "c" * unread_keys.LONGEST,
+        "c" * nested_keys.LONGEST,
     ]
-
-
-def test_the_first_names_and_how_many_more():
-    assert unread_keys.listed("abc") == "a, b, c"
-    assert unread_keys.listed("abcdefg") == "a, b, c, d, e and 2 more"
-    assert unread_keys.listed([]) == ""
-
-
-def test_keys_are_named_once_each():
-    keys = [("a",), ("b", "c"), ("a",)]
-    assert unread_keys.unread("x.json", keys) == ["x.json: not used: a, b.c."]
-    assert unread_keys.unread("x.json", []) == []
-
-
-def test_captions_left_out_are_counted_with_their_first_images():
-    note = unread_keys.left_out("3 captions", map(str, range(27)))
-    assert note.startswith("3 captions are left out, of the images 0, 1, ")
-    assert note.endswith(", 24 and 2 more.")
