@@ -361,6 +361,14 @@ def serve(monkeypatch) -> Iterator:
         server.server_close()
 
 
+@pytest.fixture
+def downloads(tmp_path) -> Path:
+    """An empty folder."""
+    path = tmp_path / "downloads"
+    path.mkdir()
+    return path
+
+
 def fetch_from(
     target: Path, *servers: Server, sha256: str | None = SHA256, attempts: int = 3
 ) -> None:
@@ -409,10 +417,10 @@ SCRIPTS = {  # what the server does, the checksum, and the ranges that it is ask
 
 
 @pytest.mark.parametrize(("script", "sha256", "ranges"), SCRIPTS.values(), ids=SCRIPTS)
-def test_one_process_fetches_the_whole_file(serve, tmp_path, script, sha256, ranges):
+def test_one_process_fetches_the_whole_file(serve, downloads, script, sha256, ranges):
     server = serve(*script)
-    fetch_from(tmp_path / "new" / "file.bin", server, sha256=sha256)
-    assert_only(tmp_path / "new" / "file.bin")
+    fetch_from(downloads / "new" / "file.bin", server, sha256=sha256)
+    assert_only(downloads / "new" / "file.bin")
     assert server.ranges == ranges
 
 
@@ -443,44 +451,44 @@ KILLED = {
 
 
 @pytest.mark.parametrize("case", KILLED)
-def test_a_later_process_fetches_the_rest_after_a_kill(serve, tmp_path, case):
+def test_a_later_process_fetches_the_rest_after_a_kill(serve, downloads, case):
     sha256, before, left, after, ranges = KILLED[case]
-    server, target = serve(before, after), tmp_path / "file.bin"
+    server, target = serve(before, after), downloads / "file.bin"
     with pytest.raises(UserError):
         fetch_from(target, server, sha256=sha256, attempts=1)
-    assert [path.name for path in tmp_path.glob("*.part")]
+    assert [path.name for path in downloads.glob("*.part")]
     if left:
-        (tmp_path / "file.bin.part").write_bytes(left)
+        (downloads / "file.bin.part").write_bytes(left)
     fetch_from(target, server, sha256=sha256, attempts=1 if len(ranges) == 2 else 3)
     assert_only(target)
     assert server.ranges == ranges
 
 
-def test_wrong_bytes_are_refused_and_removed(serve, tmp_path):
+def test_wrong_bytes_are_refused_and_removed(serve, downloads):
     checksum = hashlib.sha256(b"wrong").hexdigest()
     found = f"expected sha256 {SHA256}, found {checksum}"
-    do = str(tmp_path / "file.bin")
+    do = str(downloads / "file.bin")
     with refused("file.bin", "a download", found, do, kind=ChecksumError):
-        fetch_from(tmp_path / "file.bin", serve(whole(b"wrong")))
-    assert list(tmp_path.iterdir()) == []
+        fetch_from(downloads / "file.bin", serve(whole(b"wrong")))
+    assert list(downloads.iterdir()) == []
 
 
-def test_the_next_address_is_tried(serve, tmp_path):
+def test_the_next_address_is_tried(serve, downloads):
     wrong, gone, good = serve(whole(b"wrong")), serve(status(404)), serve(whole())
-    fetch_from(tmp_path / "file.bin", wrong, gone, good)
-    assert_only(tmp_path / "file.bin")
+    fetch_from(downloads / "file.bin", wrong, gone, good)
+    assert_only(downloads / "file.bin")
     assert len(gone.ranges) == 1
 
 
-def test_addresses_are_not_spliced(serve, tmp_path):
+def test_addresses_are_not_spliced(serve, downloads):
     left, right = serve(cut(1500, b"y" * 10240), status(500)), serve(ranged())
-    fetch_from(tmp_path / "file.bin", left, right, sha256=None)
-    assert_only(tmp_path / "file.bin")
+    fetch_from(downloads / "file.bin", left, right, sha256=None)
+    assert_only(downloads / "file.bin")
     assert right.ranges == [None]
 
 
-def test_unknown_size_and_no_checksum_is_refused(serve, tmp_path):
+def test_unknown_size_and_no_checksum_is_refused(serve, downloads):
     server = serve(whole(Content_Length=None))
     with refused("file.bin", "a download", "sent no size", kind=UserError):
-        fetch_from(tmp_path / "file.bin", server, sha256=None)
-    assert not (tmp_path / "file.bin").exists()
+        fetch_from(downloads / "file.bin", server, sha256=None)
+    assert not (downloads / "file.bin").exists()

@@ -421,7 +421,6 @@ def test_check_names_what_an_import_changes(line, what, monkeypatch, capsys):
 
 
 def test_a_module_beside_keeps_no_state_for_the_second_scoring(capsys):
-    Path("own").mkdir()
     Path("own/aid.py").write_text(
         "SEEN = {}\n\n\ndef centred(x):\n    return x - SEEN.setdefault('mean', x.mean(0))\n"
     )

@@ -30,7 +30,7 @@ def test_there_is_a_page_for_each_dataset_and_each_paper_that_was_measured(pages
 
 
 def test_contents_name_the_tables_that_pages_of_papers_show(pages):
-    tables = {page.path: page.tables for page in pages.contents.pages}
+    tables = {page.path: page.tables for page in pages.contents}
     for name in ("scan", "two_branch"):
         numbers = tables[f"papers/{name}.md"][name]
         assert numbers and set(numbers) <= papers()[name].tables.keys()

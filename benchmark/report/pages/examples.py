@@ -186,7 +186,8 @@ def _sheet(inputs: FigureInputs, place: ExamplePlace, sheet: Sheet) -> str:
     path = place.figures.folder / place.thumbnails / f"{sheet.preset}-{sheet.shows}.png"
     with atomic(path) as part:
         whole.save(part, format="PNG")
-    link = place.figures.added(path, f"{sheet.preset}-found", place.page)
+    name = f"{sheet.preset}-found"  # of the gallery
+    link = place.figures.added(path, name, place.page)
     texts = " ".join(_alternative(inputs, strip) for strip in sheet.strips)
     return picture(f"images: {texts}", link)
 
