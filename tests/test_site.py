@@ -15,7 +15,13 @@ import report_seasons
 from refusals import check, refusal
 
 from benchmark.__main__ import main
-from benchmark.boards import claim_ledger, claims, claims_file, comparisons
+from benchmark.boards import (
+    claim_entries,
+    claim_ledger,
+    claims,
+    claims_file,
+    comparisons,
+)
 from benchmark.boards.claims_file import VerdictEntry
 from benchmark.boards.flags import NAMES, row_flags
 from benchmark.boards.season_boards import read_boards
@@ -79,9 +85,10 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
         str(v.on_test_set) for v in verdicts
     ]
     for claim, verdict in zip(of_claims, verdicts, strict=True):
-        parts = [
-            VerdictEntry.of(part).model_dump(mode="json") for part in verdict.verdicts
-        ]
+        parts = []
+        for part in verdict.verdicts:
+            features = claim_entries._features(board, part.comparison)
+            parts.append(VerdictEntry.of(part, features).model_dump(mode="json"))
         assert claim["parts"] == parts
     best = ranked[0]["place"]
     assert (best["low"], best["high"]) == pytest.approx(
