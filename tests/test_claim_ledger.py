@@ -16,6 +16,7 @@ from benchmark.boards.claims_file import DRAWN, column
 from benchmark.boards.grades import Grade
 from benchmark.contracts.datasets import people, shapes
 from benchmark.papers.printed_tables import papers
+from benchmark.stats.significance import SeedPart
 
 
 @pytest.mark.parametrize(
@@ -128,3 +129,19 @@ def test_evidence_of_the_same_images_is_pooled_image_by_image():
         verdict = of_claim.graded.decisive.verdict
         errors.append(verdict.comparison.estimate.error * 1.96)
     assert errors == pytest.approx([1 / np.sqrt(2), 1.0])
+
+
+@pytest.mark.parametrize(("features", "is_repeated"), [("f", True), ("g", False)])
+def test_a_season_that_repeats_another_names_the_one_that_counts(features, is_repeated):
+    seeds = (SeedPart((3, 3), 0.0, 0.0, 40, is_own=False),)
+    few = judged("holds", features="f")
+    doubt = few.parts[0].doubt._replace(seeds=seeds)
+    many = judged("holds", features=features, doubt=doubt)
+    seasons = []
+    for name, finding in {"few": few, "many": many}.items():
+        seasons.append(season(name, finding, test_images="x"))
+    (row,) = [row for row in ledger(seasons) if row.findings]
+    of = {finding.place: finding for finding in row.photographs}
+    of_few, of_many = of["Data of few (few)"], of["Data of many (many)"]
+    assert row.repeated(of_few) is (of_many if is_repeated else None)
+    assert row.repeated(of_many) is None

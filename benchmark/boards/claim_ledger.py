@@ -111,6 +111,20 @@ class LedgerRow:
             return verdict
         return replace(verdict, conclusion=decisive.alone_in(finding))
 
+    def repeated(self, finding: Finding) -> Finding | None:
+        """The test on the same images and features, by the part that decides over all
+        set-ups, that counts in the place of a finding; None where it counts itself."""
+        if not self.graded or finding in self.graded.decisive.set_ups:
+            return None
+        part = self.graded.decisive.verdict.part
+        if finding not in self.photographs or not finding.on(part):
+            return None
+        inputs = finding.inputs(part)
+        for counted in self.graded.decisive.set_ups:
+            if all(inputs) and counted.inputs(part) == inputs:
+                return counted
+        return None
+
     @property
     def grade(self) -> Grade:
         if self.claim.uncounted:

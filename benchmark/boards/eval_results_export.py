@@ -20,13 +20,12 @@ import yaml
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.eee_export import FOR_BOTH, FOR_IMAGES
 from benchmark.core.files import write_text
 from benchmark.scoring.metrics import METRICS
 from benchmark.stats import PERCENT
 
 OWNER = "rematch"
-FOR_BOTH = "other test images and other trainings"
-FOR_IMAGES = "other test images, of these trainings alone"
 
 
 def write_eval_results(boards: Iterable[Board], folder: Path) -> list[Path]:
@@ -65,7 +64,7 @@ def _notes(board: Board, row: Row, metric: str) -> str:
         ends, scope = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
     if ends is not None and all(map(isfinite, ends)):
         low, high = ends
-        parts.append(f"{PERCENT} interval {low:.4g} to {high:.4g}, for {scope}")
+        parts.append(f"{PERCENT} interval {low:.4g} to {high:.4g}, {scope}")
     parts.append(f"{METRICS[metric].heading} of {record.split}")
     parts.append(f"Rematch, protocol {record.protocol_version}")
     return "; ".join(parts)

@@ -14,15 +14,6 @@ from functools import lru_cache
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.doubts import (
-    TIMES,
-    choices_of,
-    is_early,
-    is_near_chance,
-    is_rising,
-    near_chance,
-    twins_in_all,
-)
 from benchmark.boards.row_settings import (
     TimeSetting,
     Unequal,
@@ -31,6 +22,15 @@ from benchmark.boards.row_settings import (
     other_encoder,
     settings_of_pair,
     time_settings,
+)
+from benchmark.boards.row_warnings import (
+    TIMES,
+    choices_of,
+    is_early,
+    is_near_chance,
+    is_rising,
+    near_chance,
+    twins_in_all,
 )
 from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides

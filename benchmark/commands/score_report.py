@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards.doubts import TIMES, choices_of, near_chance, rsum_by_chance
+from benchmark.boards.row_warnings import TIMES, choices_of, near_chance, rsum_by_chance
 from benchmark.commands.external_scores import SPLIT, External, Given
 from benchmark.core.files import atomic, write_text
 from benchmark.data.prepared_tables import Prepared

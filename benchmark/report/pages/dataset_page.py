@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from math import isinf
 
-from benchmark.boards import comparisons, doubts, flags
+from benchmark.boards import comparisons, flags, row_warnings
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
-from benchmark.boards.doubts import choice_of, is_corrected, level_of, validation_of
 from benchmark.boards.row_settings import captions_seen
+from benchmark.boards.row_warnings import (
+    choice_of,
+    is_corrected,
+    level_of,
+    validation_of,
+)
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import filled, result_tables
 from benchmark.report.pages.dataset_tables import dataset_tables
@@ -128,12 +133,12 @@ def spread_of(board: Board) -> dict:
 def _twins(board: Board) -> dict:
     """How many test images have a twin in another split, and how rsum changes without
     the queries of those that the card names; empty where it names none."""
-    named = doubts.named_twins(board.card)
+    named = row_warnings.named_twins(board.card)
     if not named:
         return {}
     changes = []
     for row in board.ranked:
-        without = doubts.without_twins(board, row, "rsum")
+        without = row_warnings.without_twins(board, row, "rsum")
         if without is not None:
             changes.append(without - row.mean("rsum"))
     if not changes:
@@ -142,7 +147,7 @@ def _twins(board: Board) -> dict:
         "low": min(changes),
         "high": max(changes),
         "named": len(named),
-        "all": doubts.twins_in_all(board.card),
+        "all": row_warnings.twins_in_all(board.card),
     }
 
 

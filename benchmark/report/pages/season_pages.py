@@ -13,7 +13,7 @@ from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
-from benchmark.boards.doubts import choice_of, level_of
+from benchmark.boards.row_warnings import choice_of, level_of
 from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs

@@ -1,4 +1,4 @@
-"""What gives doubt of a row, before flags name it: test images with a twin in another
+"""What warns of a row, before flags name it: test images with a twin in another
 split, and its mean without their queries; a training's curve of validation rsum, which
 still rose, or fell; and an rsum that random scores nearly reach.
 

@@ -19,9 +19,9 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 
-from benchmark.boards import doubts
+from benchmark.boards import row_warnings
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.doubts import (
+from benchmark.boards.row_warnings import (
     choice_of,
     level_of,
     named_twins,
@@ -114,25 +114,25 @@ def history(values: list[float], rates: list[float] | None = None) -> dict:
 def test_the_gain_is_that_of_a_line_through_the_last_third():
     """Nine epochs: the last three rise by 2 each, of 100 at most; at least three
     count."""
-    assert doubts.gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(
-        4 / 100
-    )
-    assert doubts.gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
-    assert doubts.gain(history([50, 100])) == pytest.approx(50 / 100)
+    assert row_warnings.gain(
+        history([10, 60, 90, 94, 95, 95, 96, 98, 100])
+    ) == pytest.approx(4 / 100)
+    assert row_warnings.gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
+    assert row_warnings.gain(history([50, 100])) == pytest.approx(50 / 100)
     for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
-        assert doubts.is_rising(made) is None
+        assert row_warnings.is_rising(made) is None
 
 
 def test_a_jump_at_the_last_change_of_the_rate_says_nothing():
     values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
-    assert doubts.gain(history(values)) == pytest.approx(1 / 100)
+    assert row_warnings.gain(history(values)) == pytest.approx(1 / 100)
     steps = [1.0] * 5 + [0.1] * 4
-    assert doubts.gain(
+    assert row_warnings.gain(
         history([*values[:5], 95, 100, 100, 100], steps)
     ) == pytest.approx(0.0)
     steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
     rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
-    assert doubts.gain(rising) == pytest.approx(10 / 100)
+    assert row_warnings.gain(rising) == pytest.approx(10 / 100)
 
 
 @pytest.mark.parametrize(
@@ -146,29 +146,29 @@ def test_a_jump_at_the_last_change_of_the_rate_says_nothing():
     ],
 )
 def test_best_early_is_the_first_quarter_and_a_fall(values, expected):
-    assert doubts.is_early(history(values)) is expected
+    assert row_warnings.is_early(history(values)) is expected
 
 
 # Chance -------------------------------------------------------------------------------
 
 
 def test_random_scores_rank_1_5_and_10_of_the_images_first():
-    assert doubts.rsum_by_chance(2, 100) == pytest.approx(2 * (1 + 5 + 10))
-    assert doubts.rsum_by_chance(1, 5) == pytest.approx(20 + 100 + 100)
+    assert row_warnings.rsum_by_chance(2, 100) == pytest.approx(2 * (1 + 5 + 10))
+    assert row_warnings.rsum_by_chance(1, 5) == pytest.approx(20 + 100 + 100)
 
 
 def test_images_of_a_group_are_one_choice():
     """Drawn by captions, which are as many in large groups as these have images."""
-    assert doubts.choices_of(np.arange(8)) == 8
-    assert doubts.choices_of(np.repeat(np.arange(4), 2)) == 4
-    assert doubts.choices_of(np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
+    assert row_warnings.choices_of(np.arange(8)) == 8
+    assert row_warnings.choices_of(np.repeat(np.arange(4), 2)) == 4
+    assert row_warnings.choices_of(np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
 
 
 @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
 def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(images, rsum):
     # three times the recall of random scores would be more than there is
-    assert doubts.near_chance(rsum + 0.1, 2, images) == ""
-    assert doubts.near_chance(rsum - 0.1, 2, images).startswith(
+    assert row_warnings.near_chance(rsum + 0.1, 2, images) == ""
+    assert row_warnings.near_chance(rsum - 0.1, 2, images).startswith(
         f"rsum {rsum - 0.1:.1f} is less"
     )
 
