@@ -100,6 +100,13 @@ def test_samples_of_several_evaluations_are_refused():
         read(write("a.jsonl", samples))
 
 
+def test_a_seed_that_only_some_samples_have_is_refused():
+    samples = hits(0.5, metadata={"rematch.seed": "0"})
+    samples[3]["metadata"] = {}
+    with refused("metadata: rematch.seed", found=f"{SAMPLES - 1} of {SAMPLES}"):
+        read(write("a.jsonl", samples))
+
+
 def test_two_models_are_judged(capsys):
     better, worse = write("a.jsonl", hits(0.8)), write("b.jsonl", hits(0.5))
     assert main(["judge", better, worse, "--check"]) == 0

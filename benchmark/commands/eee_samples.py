@@ -61,15 +61,16 @@ def are_samples(path: Path) -> bool:
 def as_results(path: Path) -> pd.DataFrame:
     """A row for each query, metric and, where they are known, seed: query, value,
     metric, and what `metadata` has of OF_QUERY. Raises UserError for a line that is no
-    sample, and for samples of several evaluations."""
+    sample, for samples of several evaluations, and for such a key that only some
+    have."""
     samples = _read(path)
     _check_one_evaluation(path, samples)
-    known = [name for name in OF_QUERY if _is_known(samples, name)]
+    known = [name for name in OF_QUERY if _is_known(path, samples, name)]
     rows = []
     for sample in samples:
         of_query = {}
         for name in known:
-            of_query[name] = (sample.metadata or {}).get(PREFIX + name, "")
+            of_query[name] = sample.metadata[PREFIX + name]
         value = {"query": sample.sample_id, "value": sample.evaluation.score}
         rows.append(value | {"metric": sample.metric} | of_query)
     columns = ["query", "metric", *known]
@@ -99,6 +100,16 @@ def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:
         )
 
 
-def _is_known(samples: Sequence[Sample], name: str) -> bool:
-    """Whether any sample has it in its metadata."""
-    return any(PREFIX + name in (sample.metadata or {}) for sample in samples)
+def _is_known(path: Path, samples: Sequence[Sample], name: str) -> bool:
+    """Whether the samples have it in their metadata. Raises UserError where only some
+    do."""
+    key = PREFIX + name
+    having = [sample for sample in samples if key in (sample.metadata or {})]
+    if having and len(having) < len(samples):
+        raise UserError(
+            f"{path}: metadata: {key}",
+            expected="it in every sample, or in none",
+            found=f"it in {len(having)} of {len(samples)}",
+            do="add it to the others, or leave it out",
+        )
+    return bool(having)
