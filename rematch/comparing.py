@@ -1,5 +1,6 @@
 """Two results against each other, or one against a printed number."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -194,6 +195,7 @@ def _one(
     if isinstance(given, str | Path | PathLike):
         return replace(read_table(str(given), layer, metric, Reading()), name=name)
     frame = _frame(name, given, clusters, ranks)
+    _warn_of_ranks(name, frame)
     return of_frame(name, frame, layer, metric, Reading())
 
 
@@ -225,6 +227,8 @@ def _read(
     for side, given in sides.items():
         if side not in names:
             frame = _frame(side, given, clusters, ranks)
+            if reading.scale is None:
+                _warn_of_ranks(side, frame)
             known[side] = of_frame(side, frame, layer, metric, reading)
     wanted = dict.fromkeys(names.get(side, side) for side in sides)
     return [known[name] for name in wanted], others
@@ -265,3 +269,14 @@ def _frame(
             raise UserError("clusters", expected, found, "give so many")
         columns["cluster"] = np.tile(of_query, seeds)
     return pd.DataFrame(columns)
+
+
+def _warn_of_ranks(side: str, frame: "pd.DataFrame") -> None:
+    """Warn of values that are whole numbers, and no hits: they may be ranks, of which
+    the smaller ones are better."""
+    values = frame.get("value")
+    if values is None or values.dtype.kind not in "iuf" or values.isin([0, 1, 100]).all():
+        return
+    if (values % 1 == 0).all():
+        what = f"{side}: whole numbers, of which greater ones count as better"
+        warnings.warn(f"{what}; pass ranks=True if they are ranks", stacklevel=4)

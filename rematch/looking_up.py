@@ -69,7 +69,7 @@ def audit(
     rows = command.rows_of(table, command.queries_of(text), folds, name)
     suspicious = command.findings(rows)
     facts = tuple(command.facts_of(finding) for finding in suspicious)
-    return Audit(facts, command.shown(suspicious, len(rows)))
+    return Audit(facts, command.shown(suspicious, rows))
 
 
 def plan(

@@ -94,17 +94,18 @@ class SeasonResults:
     def tell_missing(self) -> None:
         """Name cells without a record on stderr. Raises UserError if all lack one."""
         season = self.params.season
-        advice = f"run: rematch play {season}"
+        play = f"run: rematch play {season}"
         if len(self.missing) == len(self.cells):
             first = self.cells[self.missing[0]]
             file = RESULTS / season / first.dataset / RECORDS
+            advice = f"{play}; or name a season that was played, see: rematch list seasons"
             raise UserError(f"{file}: {first.name}", "a record", "nothing", advice)
         some = ", ".join(self.missing[:NAMED])
         if len(self.missing) > NAMED:
             some += ", ..."
         count = f"{len(self.missing)} of {len(self.cells)} cells"
         told = f"{count} were not run, and are left out: {some}"
-        print(f"rematch: season {season}: {told}; {advice}", file=sys.stderr)
+        print(f"rematch: season {season}: {told}; {play}", file=sys.stderr)
 
     def cells_on(self, dataset: str) -> dict[str, AnyCell]:
         return {

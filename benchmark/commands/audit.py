@@ -76,7 +76,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.format == JSON:
         print(json_text([facts_of(finding) for finding in suspicious]), end="")
     else:
-        print(shown(suspicious, len(rows)))
+        print(shown(suspicious, rows))
     is_wrong = any(finding.is_impossible for finding in suspicious)
     return int(arguments.check and is_wrong)
 
@@ -91,12 +91,17 @@ def facts_of(finding: Finding) -> dict:
     }
 
 
-def shown(suspicious: Sequence[Finding], rows: int) -> str:
+def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
     """A line for each finding, and what was looked at."""
     impossible = sum(finding.is_impossible for finding in suspicious)
     lines = [printable(finding.sentence) for finding in suspicious]
     counts = f"{impossible} impossible, {len(suspicious) - impossible} improbable"
-    return "\n".join([*lines, f"{rows} rows: {counts}"])
+    lines.append(f"{len(rows)} rows: {counts}")
+    uncounted = sum(not row.queries for row in rows)
+    if uncounted:
+        what = "whether so many queries can give these recalls"
+        lines.append(f"not checked of {uncounted} rows: {what}; say how many (--queries)")
+    return "\n".join(lines)
 
 
 def queries_of(text: str | None) -> dict[str, int]:

@@ -277,6 +277,7 @@ def _try_training(trial: Trial) -> None:
             with trial.promise("pairs that it was fitted to score higher than others"):
                 _check_learned(pairing_of(trial, trial.model().eval()))
         return
+    terms = None
     with trial.promise(
         "the loss is named, finite numbers with a gradient, in half precision too"
     ):
@@ -294,6 +295,9 @@ def _try_training(trial: Trial) -> None:
             terms = model.loss(batch)
             _scored(trial, model)
         _check_gradients(model, terms)
+    if not isinstance(terms, dict):  # nothing can be trained by it
+        trial.ended.append(Promise("the rest was not tried", None))
+        return
     with trial.promise(
         "a loss leaves modes, seeds, frozen parameters and its batch as they were"
     ):

@@ -19,7 +19,7 @@ from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season_first
 from benchmark.core.devices import fingerprint, kind, pick
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, listed
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
 from benchmark.features import load as load_encoder
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # torchvision, which torch's features import, takes a second
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 GIB = 2**30
+MOST_LACKS = 4  # that the last line names; each has its own line above
 CELL_GIB = 0.05  # weights and results of a cell, about
 
 
@@ -93,7 +94,7 @@ def main(arguments: argparse.Namespace) -> None:
         lacks.append(f"disk ({disk})")
         advice = "make room, or choose another disk" if len(lacks) == 1 else advice
     if lacks:
-        found = f"missing: {', '.join(lacks)}"
+        found = f"missing: {listed(lacks, MOST_LACKS)}"
         raise UserError(f"season {params.season}", "all that it needs", found, advice)
 
 
@@ -105,7 +106,7 @@ def costs(params: Params) -> str:
         hours = sum(timed.values()) / 3600
         machine = "on the machine that ran them"
         return f"{count}; {len(timed)} of them took {hours:.1f} hours {machine}"
-    return f"{count}, none timed yet"
+    return f"{count}, none timed yet; --estimate tells the hours on this machine"
 
 
 def disk_of(params: Params) -> Disk:

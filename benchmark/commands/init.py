@@ -130,8 +130,9 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.weights_dir:
         season.check_folder("--weights-dir", arguments.weights_dir)
     weights_dir = arguments.weights_dir or files.read_local().weights_dir
+    encoder = features.load(module_of(NETWORK))
     if weights_dir:  # without one they are downloaded
-        features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
+        encoder.load(NETWORK, Path(weights_dir))
     counted = count(folder, captions)
     options = reader.Options(captions=captions)
     for image in reader.inventory(folder, options):
@@ -155,6 +156,10 @@ def main(arguments: argparse.Namespace) -> None:
         print("\n".join(prepared_tables.read_card(name)["leakage"]["notes"]))
         season.activate(name, arguments.weights_dir)
     print(f"{path}: presets and budget; after editing it, run: rematch season {name}")
+    weights = encoder.whereabouts(NETWORK, Path(weights_dir) if weights_dir else None)
+    if weights.url:
+        print(f"{NETWORK} is not here: `play` downloads it from {weights.url}")
+        print(f"without a network: rematch season {name} --weights-dir DIR")
     print(f"next: rematch play; then read reports/{name}/README.md")
     print(reader.told(folder, options))
 

@@ -27,7 +27,13 @@ from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.scoring.corrections import GRIDS
-from benchmark.scoring.metrics import METRICS, SUMMED_K, Metric, query_terms
+from benchmark.scoring.metrics import (
+    METRICS,
+    RECALLED_K,
+    SUMMED_K,
+    Metric,
+    query_terms,
+)
 from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, significance, verdicts
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion
@@ -134,6 +140,8 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
 def no_metric(name: str, ways: Sequence[str]) -> UserError:
     """For a name that is no metric of these directions."""
     known = ["rsum", *(f"{way}_{R1}" for way in ways), "..."]
+    if len(ways) == 1:
+        known = [f"r{cut}" for cut in RECALLED_K] + ["medr", "mrr", "..."]
     near = suggested(name, {*METRICS, *DECLARED} if len(ways) == 1 else METRICS)
     for way in ways:
         if f"{way}_{name}" in METRICS:
@@ -253,6 +261,7 @@ def measured_together(
     notes = [*first.notes]
     for other in others:
         notes += [*other.notes, *conventions.notes(first, other)]
+    notes = list(dict.fromkeys(notes))  # several may have the same one
     for other in others or [first]:
         measure = measure_of(first, other, metric)
     cut = common_depth(results)

@@ -34,6 +34,7 @@ from benchmark.readers.image_files import Folder
 from benchmark.scoring import model_scores
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import TRANSFORMER, Cell, FeatureSet, Params
+from benchmark.season.plugins import presets
 
 SPLIT = "test"
 # training images that are encoded again, for the statistics of a standardisation
@@ -125,7 +126,16 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     of_preset: dict[str, list[Cell]] = {}
     for cell in params.cells.values():
         of_preset.setdefault(cell.preset, []).append(cell)
-    cells = entry(of_preset, arguments.preset, "trained preset")
+    name = arguments.preset
+    if name in presets() and name not in of_preset:
+        raise UserError(
+            f"preset {name!r}",
+            expected=f"one that {params.season} trains",
+            found="another one",
+            do=f"add it to seasons/{params.season}/season.yaml, then run: rematch season "
+            f"{params.season}; rematch play --only '*-{name}-*'",
+        )
+    cells = entry(of_preset, name, "trained preset")
     of_dataset: dict[str, list[Cell]] = {}
     for cell in cells:
         of_dataset.setdefault(cell.dataset, []).append(cell)

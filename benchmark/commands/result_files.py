@@ -319,7 +319,7 @@ def result_of(
     if "cluster" not in rows:
         related = "the interval is too narrow if queries are related, as captions of "
         related += "one image are"
-        notes.append(f"{name}: no clusters, so each query is its own; {related}")
+        notes.append(f"no clusters, so each query is its own; {related}")
     defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
     lacking = {head: value for head, value in defaults.items() if head not in rows}
     rows = rows.assign(**lacking)

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from benchmark.core.command_line import alone, lock_of
-from benchmark.core.errors import UserError, checked, suggested
+from benchmark.core.errors import UserError, checked, entry
 from benchmark.core.files import DAMAGED, read_json
 from benchmark.core.names import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
@@ -138,13 +138,14 @@ def known_presets(preset: str | None, method: str | None, name: str) -> Known:
         known = {name: (name, Preset(title=f"{name}, defaults"))}
     else:
         known = own_presets({name: method})
-    if name not in known:
+    if name.endswith(".py") and name not in known:
         raise UserError(
-            f"preset {name!r}",
-            expected=f"one of {', '.join(sorted(known))}",
-            found=f"no such preset: {suggested(name, known)}",
-            do="see: rematch list presets",
+            name,
+            expected="a preset",
+            found="a file",
+            do=f"run: rematch run --method {name}",
         )
+    entry(known, name, "preset", do="see: rematch list presets")
     return known
 
 

@@ -1,6 +1,6 @@
 """Mistakes that a user can correct: each is one line, and says what to do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Self, TypeVar, get_args
@@ -125,19 +125,28 @@ def suggested(name: object, known: Iterable[str]) -> str:
     return f"{shown} (did you mean {by_fold[near[0]]}?)" if near else shown
 
 
-def entry(group: Mapping[str, T], key: str, what: str) -> T:
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Names as a message lists them, of many the first."""
+    shown = ", ".join(names[:most]) or "(none)"
+    if len(names) > most:
+        shown += f" and {len(names) - most} more"
+    return shown
+
+
+def entry(
+    group: Mapping[str, T],
+    key: str,
+    what: str,
+    do: str = "see the season, or choose another: rematch season NAME",
+) -> T:
     """`group[key]`. Raises UserError that lists what a season has, of many the
     first."""
     if key not in group:
-        names = list(group)
-        known = ", ".join(names[:MOST_NAMES]) or "(none)"
-        if len(names) > MOST_NAMES:
-            known += f" and {len(names) - MOST_NAMES} more"
         raise UserError(
             f"{what} {key!r}",
-            expected=f"one of {known}",
+            expected=f"one of {listed(list(group))}",
             found=f"no such key: {suggested(key, group)}",
-            do="see the season, or choose another: rematch season NAME",
+            do=do,
         )
     return group[key]
 

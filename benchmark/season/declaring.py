@@ -277,11 +277,15 @@ def _check_names(
             expected = "a known name"
             if len(named.valid) <= MOST_LISTED:
                 expected = f"one of {', '.join(sorted(named.valid))}"
+            advice = "correct the season file; see: rematch list presets"
+            if named.where == "presets":
+                advice += "; a method of your own stands in `methods:`, as in "
+                advice += "methods: {mine: path/to/mine.py}"
             raise UserError(
                 f"season {season_name}: {named.where}",
                 expected=expected,
                 found=suggested(named.word, named.valid),
-                do="correct the season file; see: rematch list presets",
+                do=advice,
             )
     taken = rows.intersection(season.presets)
     if taken:

@@ -67,6 +67,7 @@ def ledger_page(
         figures=figures,
         seasons=seasons,
         numbers=numbers(rows),
+        denied=[row for row in rows if row.grade in FAILING],
         Grade=Grade,
         FAILING=FAILING,
         MARKS=MARKS,
@@ -79,6 +80,8 @@ def ledger_page(
         of_paper=counts,
         papers=papers(),
         anchor=anchor,
+        printed=printed_difference,
+        pooled=pooled_difference,
         evidence=evidence_table,
         untested=Counter(map(untested_for, untested)),
         in_part=IN_PART,
@@ -149,7 +152,7 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
     denied = [row for row in graded if row.grade in FAILING]
     return {
         "grades": grades,
-        "tested": len(graded),
+        "tested": len(graded) - grades[Grade.OUT_OF_REACH],
         "counted": len(rows) - grades[Grade.UNCOUNTED],
         "smaller": sum(row.graded.is_smaller for row in graded),
         "in_part": sum(row.holds_in_part for row in rows),
