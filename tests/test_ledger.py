@@ -1,5 +1,6 @@
 """The pages over all seasons, from claims.json files made by hand."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from report_readers import assert_hostile_text_is_text
 from report_seasons import contents
 
 from benchmark.boards.claim_ledger import ledger
-from benchmark.commands.ledger import END, FRONT, ROOT, START, write_ledger
+from benchmark.commands.ledger import BROUGHT, END, FRONT, ROOT, START, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.pages.ledger_pages import (
@@ -66,9 +67,48 @@ def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monke
             target = ROOT / path.relative_to(COMMITTED)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
+    brought = COMMITTED.parent / BROUGHT
+    if brought.is_dir():
+        shutil.copytree(brought, BROUGHT)
     before, rest = (COMMITTED.parent / FRONT).read_text().split(START)
     FRONT.write_text(before + START + "old findings\n" + END + rest.split(END)[1])
     write_ledger()
     assert FRONT.read_bytes() == (COMMITTED.parent / FRONT).read_bytes()
     for name in ("README.md", "fidelity.md", "papers.svg", "ledger.svg"):
         assert (ROOT / name).read_bytes() == (COMMITTED / name).read_bytes(), name
+
+
+class TestBroughtClaims:
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch) -> Path:
+        monkeypatch.chdir(tmp_path)
+        told = season("one", judged("holds"))
+        write_json(ROOT / told.season / "claims.json", told.model_dump(mode="json"))
+        folder = BROUGHT / "ours"
+        folder.mkdir(parents=True)
+        for name, hits in (("better", 300), ("worse", 240)):
+            rows = [f"{query},{int(query < hits)}" for query in range(400)]
+            text = "\n".join(["query,value", *rows])
+            (folder / f"{name}.csv").write_text(text)
+        return folder
+
+    def write(self, folder: Path, better: str) -> None:
+        results = f"results: {{better: {better}, worse: worse.csv}}"
+        claims = "claims: [{better: better, than: worse, statement: '<b>Ours</b>'}]"
+        (folder / "claims.yaml").write_text(f"title: Ours\n{results}\n{claims}\n")
+
+    def test_they_are_judged_and_stand_apart(self, folder):
+        self.write(folder, "better.csv")
+        text = write_ledger().read_text()
+        section = text.partition("## Claims that others brought")[2]
+        assert holds(section, "### Ours", "better beats worse", "holds")
+        assert_hostile_text_is_text(ROOT / "README.md")
+        assert "<b>" not in text
+
+    @pytest.mark.parametrize("path", ["../outside.csv", "/etc/hosts", "link.csv"])
+    def test_results_elsewhere_are_refused(self, folder, path):
+        (folder.parent / "outside.csv").write_text("query,value\n1,1\n")
+        (folder / "link.csv").symlink_to("../outside.csv")
+        self.write(folder, path)
+        with refused(expected="inside the folder"):
+            write_ledger()

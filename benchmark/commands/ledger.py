@@ -1,8 +1,9 @@
 """Write the pages over all seasons: the ledger of claims, and how methods differ from
 papers.
 
-Reads reports/*/claims.json, which every report writes; the same files give the same
-bytes.
+Reads reports/*/claims.json, which every report writes, and results/claims/NAME/claims.yaml,
+the claims that others brought with their results (docs/claims.md); the same files give the
+same bytes.
 
     reports/README.md     every claim with what photographs say, what drawings say, and the evidence
     reports/papers.svg    how many claims of each paper hold
@@ -24,15 +25,29 @@ from benchmark.boards.claims_file import (
     read_evidence,
     read_seasons,
 )
+from benchmark.commands.judge import judge_claims
+from benchmark.commands.verdict_facts import lines
+from benchmark.commands.written_claims import (
+    check_is_inside,
+    read_claims,
+    read_claims_file,
+)
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
+from benchmark.data.results import RESULTS
 from benchmark.report import ROOT, figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
 from benchmark.report.pages import filled
 from benchmark.report.pages.fidelity_page import fidelity_page
-from benchmark.report.pages.ledger_pages import findings, ledger_page
+from benchmark.report.pages.ledger_pages import (
+    BroughtClaim,
+    BroughtClaims,
+    findings,
+    ledger_page,
+)
 
+BROUGHT = RESULTS / "claims"  # NAME/claims.yaml, with the results beside it
 # of the project; where it has START and END, findings stand between them
 FRONT = Path("README.md")
 START = "<!-- findings: written by `rematch ledger` -->\n"
@@ -81,4 +96,20 @@ def page(
     for drawn in figures_of(rows):
         path = figure_style.save(drawn.figure, folder / drawn.name)
         pictures[drawn.name] = picture(drawn.alt, path.name)
-    return ledger_page(seasons, rows, pictures)
+    return ledger_page(seasons, rows, pictures, brought_claims(BROUGHT))
+
+
+def brought_claims(folder: Path) -> list[BroughtClaims]:
+    """The claims that others brought, judged here by the results beside them. Raises
+    UserError for a file that is wrong, and for results that are elsewhere."""
+    brought = []
+    for path in sorted(folder.glob("*/claims.yaml")):
+        file = read_claims_file(path)
+        check_is_inside(file, path)
+        claims = []
+        for facts in judge_claims(read_claims(path)):
+            sentences = lines(facts | {"statement": ""})
+            claims.append(BroughtClaim(facts["statement"], sentences))
+        name = path.parent.name
+        brought.append(BroughtClaims(name, file.title or name, claims))
+    return brought

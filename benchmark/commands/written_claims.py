@@ -31,7 +31,7 @@ from benchmark.commands.result_files import (
 )
 from benchmark.core.errors import Strict, UserError, checked, entry
 from benchmark.core.files import read_yaml
-from benchmark.core.names import Name
+from benchmark.core.names import Name, inside
 from benchmark.stats.claim_kinds import ALIKE, NOT_BETTER, ORDERED, ClaimKind
 
 FORMS = (
@@ -135,10 +135,27 @@ class ClaimOnFiles:
         )
 
 
+def read_claims_file(path: Path) -> ClaimsFile:
+    """What a file states. Raises UserError for one that is no file of claims."""
+    return checked(ClaimsFile, read_yaml(path), str(path))
+
+
+def check_is_inside(file: ClaimsFile, path: Path) -> None:
+    """Raises UserError for results that are not in the folder of the file at `path`, or
+    that are links."""
+    for name, result in file.results.items():
+        where, advice = f"{path}: results.{name}", "copy it beside the file"
+        for given in result.files:
+            inside(given, where, advice)
+            real = (path.parent / given).resolve()
+            if not real.is_relative_to(path.parent.resolve()):
+                raise UserError(where, "a path inside the folder", given, advice)
+
+
 def read_claims(path: Path) -> list[ClaimOnFiles]:
     """The claims of a file with their results. Raises UserError for a file that is none,
     a name without a result, and a result that cannot be read."""
-    file = checked(ClaimsFile, read_yaml(path), str(path))
+    file = read_claims_file(path)
     of_name = {}
     for claim in file.claims:
         for name in claim.results:

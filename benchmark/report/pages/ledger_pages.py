@@ -49,10 +49,28 @@ BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
 
 
+@dataclass(frozen=True)
+class BroughtClaim:
+    """A claim on results that others brought."""
+
+    statement: str  # in their words; "": none
+    sentences: list[str]  # what became of it, the verdict first
+
+
+@dataclass(frozen=True)
+class BroughtClaims:
+    """Those of one file."""
+
+    name: str  # of its folder in results/claims/
+    title: str
+    claims: list[BroughtClaim]
+
+
 def ledger_page(
     seasons: Sequence[SeasonClaims],
     rows: Sequence[LedgerRow],
     figures: Mapping[str, str],
+    brought: Sequence[BroughtClaims] = (),
 ) -> str:
     """reports/README.md; `figures` are the Markdown of the figures by name."""
     of_papers, matrices, counts = {}, {}, {}
@@ -66,6 +84,7 @@ def ledger_page(
         "ledger.md.j2",
         figures=figures,
         seasons=seasons,
+        brought=brought,
         numbers=numbers(rows),
         denied=[row for row in rows if row.grade in FAILING],
         Grade=Grade,
