@@ -88,7 +88,7 @@ class Verdict(_Judged):
 
     @property
     def interval(self) -> Interval | None:
-        """95% interval of the difference, for other queries and other trainings."""
+        """Confidence interval of the difference, for other queries and other trainings."""
         low, high = self.facts["low"], self.facts["high"]
         return None if low is None else (low, high)
 
@@ -120,7 +120,7 @@ class PrintedVerdict(_Judged):
 
     @property
     def interval(self) -> Interval:
-        """95% interval of the level, for other queries and other trainings."""
+        """Confidence interval of the level, for other queries and other trainings."""
         return self.facts["low"], self.facts["high"]
 
     @property
@@ -140,7 +140,7 @@ class Recalls(Mapping[str, float]):
     """
 
     values_of: Mapping[str, float]
-    intervals: Mapping[str, Interval]  # 95%, over other test images
+    intervals: Mapping[str, Interval]  # of confidence, over other test images
     ranks: "pd.DataFrame" = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -297,7 +297,8 @@ class Plan:
     @property
     def table(self) -> "pd.DataFrame":
         """Seeds in rows, images in columns: the power, from 0 to 1, or the smallest
-        true difference that is shown; NaN where that is not known."""
+        true difference that is shown; NaN where nothing would be known of other
+        trainings, or where no difference is large enough."""
         import pandas as pd
 
         seeds = pd.Index(self.facts["seeds"], name="seeds")

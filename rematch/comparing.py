@@ -275,7 +275,11 @@ def _warn_of_ranks(side: str, frame: "pd.DataFrame") -> None:
     """Warn of values that are whole numbers, and no hits: they may be ranks, of which
     the smaller ones are better."""
     values = frame.get("value")
-    if values is None or values.dtype.kind not in "iuf" or values.isin([0, 1, 100]).all():
+    if (
+        values is None
+        or values.dtype.kind not in "iuf"
+        or values.isin([0, 1, 100]).all()
+    ):
         return
     if (values % 1 == 0).all():
         what = f"{side}: whole numbers, of which greater ones count as better"

@@ -118,7 +118,7 @@ def plan(
         se_images=se_images,
         of_images=of_images,
     )
-    options = {"kind": kind, "metric": metric, "margin": margin, "power": power}
+    options = {"kind": kind, "metric": metric, "margin": margin, "goal": power}
     planned = command.plan_of(difference, origin, **options)
     return Plan(command.facts_of(planned, seeds, images))
 

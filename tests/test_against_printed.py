@@ -13,7 +13,7 @@ from scipy import stats
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.season_boards import read_boards
-from benchmark.commands.against_printed import Place, against_of_file, placed
+from benchmark.commands.against_printed import Place, against_of_file, place_of
 from benchmark.commands.judged_results import Question
 from benchmark.papers.printed_numbers import Rounded
 from benchmark.stats.claim_kinds import ALIKE
@@ -59,7 +59,7 @@ def found(capsys, *words: object, status: int = 0) -> dict:
     ],
 )
 def test_a_place_follows_from_interval_rounding_and_margin(interval, place):
-    assert placed(interval, NUMBER, 1.0) == place
+    assert place_of(interval, NUMBER, 1.0) == place
 
 
 def test_the_interval_of_hits_is_wilsons(capsys):

@@ -113,7 +113,7 @@ def stage(monkeypatch):
         feature_set = feature_set_of("pictures", "torchvision_cnn", image=image)
         with monkeypatch.context() as patch:
             patch.setattr(features, "load", {"torchvision_cnn": loaded}.get)
-            images.pictures(PARAMS, feature_set, data or data_of())
+            images.write_image_features(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened

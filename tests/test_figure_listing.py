@@ -24,7 +24,7 @@ def test_a_page_links_to_the_figures_of_a_section(tmp_path, monkeypatch):
     monkeypatch.setattr(figure_listing, "figures", lambda *_: drawn)
     folder = FigureFolder(tmp_path / "try/figures")
     inputs = FigureInputs(board=board())
-    text = folder.section("cost", inputs, "made", "datasets/made.md")
+    text = folder.save_section("cost", inputs, "made", "datasets/made.md")
     names = ["made-curves-1.svg", "made-curves-2.svg", "made-cost.svg"]
     assert [path.name for path in folder.written] == names
     assert all(path.is_file() for path in folder.written)
@@ -33,7 +33,7 @@ def test_a_page_links_to_the_figures_of_a_section(tmp_path, monkeypatch):
     assert paragraphs[1] == r"\*c\*"
     # a page names a figure once, whatever its parts
     assert folder.shown == {"datasets/made.md": ["curves", "cost"]}
-    on_first = folder.section("cost", inputs, "made", "README.md")
+    on_first = folder.save_section("cost", inputs, "made", "README.md")
     assert "(figures/made-cost.svg)" in on_first
 
 

@@ -265,7 +265,7 @@ def golden_of_transformer(folder: Path) -> Values:
 
 
 def golden_of_image_encoders(folder: Path) -> Values:
-    from benchmark.encode.images import aligned, describer, stacked
+    from benchmark.encode.images import describer, features_of_boxes, stacked
     from benchmark.features import drawn_cnn, faster_rcnn, torchvision_cnn
     from benchmark.features.proposals import selective_search
     from benchmark.features.standardisation import Standardiser
@@ -295,7 +295,10 @@ def golden_of_image_encoders(folder: Path) -> Values:
     described = view.described(np.concatenate([proposals, boxes[0]]))
     yield "faster_rcnn: proposals and features", ([proposals], [described])
     yield "faster_rcnn: regions", tuple(each[None] for each in other.regions(5))
-    yield "boxes in a feature map", aligned(networks["drawn_cnn"][0], 64, images, boxes)
+    yield (
+        "boxes in a feature map",
+        features_of_boxes(networks["drawn_cnn"][0], 64, images, boxes),
+    )
     yield "selective search", [selective_search(image, 20) for image in images]
     features = numbers(2, 9, 4, 3)
     standardiser = Standardiser.of(features, np.arange(9) < 6)

@@ -19,7 +19,7 @@ from benchmark import features
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.encode import images
-from benchmark.encode.images import aligned
+from benchmark.encode.images import features_of_boxes
 from benchmark.features import faster_rcnn, standardisation
 from benchmark.features.proposals import selective_search
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
@@ -106,7 +106,7 @@ def stage(monkeypatch):
             source="data/prepared/tiny",
             proposals=ProposalEncoder(**chosen),
         )
-        images.proposals(PARAMS, feature_set, data or data_of())
+        images.write_proposal_features(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
@@ -149,7 +149,7 @@ def test_boxes_are_squashed_with_their_picture():
     wide = squashed.resize((128, 64), Image.Resampling.NEAREST)
     boxes = np.array([[32, 32, 64, 48], [0, 0, 96, 48]], np.float32)
     narrow = boxes * np.array([0.5, 1, 0.5, 1], np.float32)
-    features = aligned(plain_map(), 64, [wide, squashed], [boxes, narrow[:1]])
+    features = features_of_boxes(plain_map(), 64, [wide, squashed], [boxes, narrow[:1]])
     assert [len(x) for x in features] == [2, 1]
     seen = wide.resize((64, 64), Image.Resampling.BICUBIC)
     np.testing.assert_allclose(
@@ -179,11 +179,11 @@ def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
         picture = pictures[f"{image_id}.png"]
         boxes = selective_search(picture, 8)
         np.testing.assert_array_equal(arrays["boxes"][row], boxes)
-        expected = aligned(Stub().eval(), 32, [picture], [boxes])[0]
+        expected = features_of_boxes(Stub().eval(), 32, [picture], [boxes])[0]
         np.testing.assert_allclose(arrays["proposals"][row], expected, atol=2e-3)
     for row, (image_id, box) in enumerate(zip(NAMED, CORNERS, strict=True)):
         picture = pictures[f"{image_id}.png"]
-        expected = aligned(
+        expected = features_of_boxes(
             Stub().eval(), 32, [picture], [box[None].astype(np.float32)]
         )[0][0]
         expected *= image_id != "p10"  # of an unused image

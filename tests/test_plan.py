@@ -71,7 +71,7 @@ def known(interaction: float = 0.0, error: float = 4.0) -> plan.Known:
     """What SPREAD says; of which `interaction` is the part that other images would
     change."""
     images = error**2 - 2 * interaction**2  # SE is of one training of each
-    given = plan.given(2.1, error, MEASURED)
+    given = plan.known_from_options(2.1, error, MEASURED)
     return replace(given, images=images, interaction=interaction**2)
 
 
@@ -235,7 +235,7 @@ class TestSeason:
         luck = unbiased * sum(
             np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps
         )
-        found = plan.of_season(self.origin(like=PAIR), "rsum")
+        found = plan.known_from_season(self.origin(like=PAIR), "rsum")
         assert found.images == pytest.approx(max(0.0, both - luck / 2))
         assert found.image_count == IMAGES and found.seeds > 0 and found.freedom >= 2
 
@@ -245,7 +245,7 @@ class TestSeason:
     def test_the_spread_of_all_rows_is_told(self, capsys):
         _, rows, sentence = printed(capsys, *self.words())
         assert len(rows) == len(plan.SEEDS)
-        known = plan.of_season(self.origin(), "rsum")
+        known = plan.known_from_season(self.origin(), "rsum")
         assert sentence.strip().endswith(known.source)
 
     def test_rows_and_datasets_that_are_not_there_are_told(self):

@@ -71,7 +71,7 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
         source="data/prepared/tiny",
         image=ImageEncoder(input_size=32, grid=4, standardise=standardise, pixels=32),
     )
-    images.pictures(params_of(), feature_set, data)
+    images.write_image_features(params_of(), feature_set, data)
     for kind in ("pooled", "regions", "pixels"):
         stored = np.load(f"data/features/tiny/stub/{kind}.npy")
         again = query.image_features(

@@ -262,15 +262,15 @@ def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
 def test_how_far_trainings_lie_apart():
     several = board(row("b", 1, 5, 10), row("a", 0, 1, 5))
     rsums = [each.values("rsum") for each in several.rows]
-    known = dataset_page.spread_of(several)
+    known = dataset_page.seed_spread(several)
     deviation = np.mean([np.var(of, ddof=1) for of in rsums]) ** 0.5
     assert known["of"].pooled.variance ** 0.5 == pytest.approx(deviation)
     assert not known["of"].outliers
-    assert dataset_page.spread_of(board(row("b", POOR), row("a", PERFECT))) == {}
-    assert dataset_page.spread_of(board()) == {}
+    assert dataset_page.seed_spread(board(row("b", POOR), row("a", PERFECT))) == {}
+    assert dataset_page.seed_spread(board()) == {}
     ranks = {"a": (5, 1, 1, 1), "b": (1, 5, 1, 1), "c": (1, 1, 5, 1), "d": (1, 1, 1, 5)}
     steady = [row(name, *of) for name, of in ranks.items()]
-    wide = dataset_page.spread_of(
+    wide = dataset_page.seed_spread(
         board(*steady, row("wide", PERFECT, POOR, PERFECT, POOR))
     )
     assert set(wide["of"].outliers) == {"wide"}

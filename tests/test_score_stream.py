@@ -10,7 +10,7 @@ from refusals import refused
 from benchmark.core.errors import UserError
 from benchmark.data.rank_keys import I2T
 from benchmark.scoring import fusion, score_stream
-from benchmark.scoring.checkpoints import outcome
+from benchmark.scoring.checkpoints import failure_of
 from benchmark.scoring.model_scores import Encoded
 from benchmark.scoring.ranking import spans
 from benchmark.scoring.score_stream import EqualScores, ScoreStream, first_equal
@@ -98,7 +98,7 @@ def test_a_memory_that_is_no_number_is_no_failure_of_the_method(text, monkeypatc
     with refused("REMATCH_MEMORY", "MB", repr(text)) as caught:
         ScoreStream([Counting(0).encoded()], fusion.mean)
     with pytest.raises(UserError):
-        outcome(caught.value, "results/x")
+        failure_of(caught.value, "results/x")
 
 
 def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):

@@ -6,7 +6,12 @@ import torch
 from tiny_cells import SCAN, TWO_BRANCH
 
 from benchmark.commands import step_times
-from benchmark.commands.step_times import CellTimes, Fed, cell_times, told
+from benchmark.commands.step_times import (
+    CellTimes,
+    InputSizes,
+    cell_times,
+    extrapolated,
+)
 from benchmark.season.parameters import (
     Cell,
     FeatureSet,
@@ -43,7 +48,7 @@ def times_of(kind: str) -> CellTimes:
         backbone="drawn_cnn",
         folder="data/cells/a",
     )
-    fed = Fed(
+    fed = InputSizes(
         image=image,
         pooled=pooled,
         text=text,
@@ -101,8 +106,8 @@ def run_with_clock(monkeypatch, cost, size: int, share: float) -> dict:
 
 
 def test_more_rows_never_take_less():
-    assert told({8: 2.0, 32: 1.0}, 128) == 1.0
-    assert told({4: 1.0}, 8) == 2.0
+    assert extrapolated({8: 2.0, 32: 1.0}, 128) == 1.0
+    assert extrapolated({4: 1.0}, 8) == 2.0
 
 
 def test_images_are_encoded_with_drawn_weights():
@@ -152,7 +157,7 @@ def set_of(kind: str, encoder: str = "drawn_cnn", **settings: object) -> Feature
 
 
 def test_made_up_captions_have_the_lengths_that_are_asked_for():
-    fed = Fed(
+    fed = InputSizes(
         image=(5,), pooled=5, text=30, classes=3, rows=9, lengths=(3, 7), network=""
     )
     takes = step_times.Inputs(image="pooled", text="tokens")

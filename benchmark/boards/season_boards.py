@@ -98,7 +98,9 @@ class SeasonResults:
         if len(self.missing) == len(self.cells):
             first = self.cells[self.missing[0]]
             file = RESULTS / season / first.dataset / RECORDS
-            advice = f"{play}; or name a season that was played, see: rematch list seasons"
+            advice = (
+                f"{play}; or name a season that was played, see: rematch list seasons"
+            )
             raise UserError(f"{file}: {first.name}", "a record", "nothing", advice)
         some = ", ".join(self.missing[:NAMED])
         if len(self.missing) > NAMED:

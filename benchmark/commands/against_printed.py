@@ -1,6 +1,6 @@
 """One result beside a number that a paper prints: is it compatible, below or above?
 
-The printed number stands for all that is rounded to it. Nothing is known of its own
+The printed number stands for every value that rounds to it. Nothing is known of its own
 images and trainings, so it has no interval; the result has one, for other images and
 other trainings. Its place is
 
@@ -42,8 +42,8 @@ from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import NOTHING_VARIES
 
 UNKNOWN = (
-    "not known of the printed number: which images and how many trainings it is of, so "
-    "it has no interval here"
+    "the printed number has no interval here: its images and its number of trainings "
+    "are not known"
 )
 
 
@@ -57,7 +57,7 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placement:
     """A place with the interval that it follows from."""
 
     conclusion: Place
@@ -65,7 +65,7 @@ class Placed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Against:
+class PrintedComparison:
     """One result beside a printed number."""
 
     comparison: Comparison  # of the result with zero
@@ -83,23 +83,25 @@ class Against:
         return fmean(self.comparison.firsts)
 
     @property
-    def on_test_set(self) -> Placed | None:
+    def on_test_set(self) -> Placement | None:
         """For other trainings alone; None: nothing is known of them."""
         estimate = self.comparison.on_test_set
         if estimate is None:
             return None
-        low, high = estimate.interval
+        low, high = estimate.interval  # of the difference, whose sign may be turned
         half = (high - low) / 2
-        ends = self.level - half, self.level + half
-        # few trainings tell a spread badly, but images never make the mean surer
-        ends = min(ends, self.interval, key=lambda e: e[1] - e[0])
-        return Placed(placed(ends, self.printed, self.margin), ends)
+        interval = self.level - half, self.level + half
+        # With few trainings this can be the wider one; for other images too, the
+        # interval cannot be too narrow for other trainings alone.
+        if 2 * half > self.interval[1] - self.interval[0]:
+            interval = self.interval
+        return Placement(place_of(interval, self.printed, self.margin), interval)
 
     @property
     def conclusion(self) -> Place:
         if self.obstacle:
             return Place.UNDECIDED
-        return placed(self.interval, self.printed, self.margin)
+        return place_of(self.interval, self.printed, self.margin)
 
     @property
     def reason(self) -> str:
@@ -115,7 +117,7 @@ class Against:
         }[self.conclusion]
 
 
-def placed(interval: tuple[float, float], printed: Rounded, margin: float) -> Place:
+def place_of(interval: tuple[float, float], printed: Rounded, margin: float) -> Place:
     """Where an interval lies beside a printed number."""
     low, high = interval
     if high < printed.value - printed.half:
@@ -137,8 +139,8 @@ def printed_number(text: str) -> Rounded:
 
 def against_of_season(
     preset: BoardAndRow, number: Rounded, question: Question
-) -> Against:
-    """A preset of a season, with its interval as the report has it. Raises UserError
+) -> PrintedComparison:
+    """A preset of a season, with its interval as in the report. Raises UserError
     for a metric without an interval."""
     board, row = preset
     if question.metric is None and len(board.ways) > 1 and row.task == "retrieval":
@@ -158,7 +160,7 @@ def against_of_season(
     if board.is_small(row.task):
         obstacle = f"nothing can be concluded from {queries} test queries"
     is_half, better = len(board.ways) == 1, max(level, number.value)
-    return Against(
+    return PrintedComparison(
         comparison=comparison,
         printed=number,
         interval=interval,
@@ -187,9 +189,9 @@ def _notes(comparison: Comparison) -> list[str]:
 
 def against_of_file(
     result: Result, others: Sequence[Result], number: Rounded, question: Question
-) -> Against:
-    """A result from anywhere. The seeds of `others` on the same queries tell with its
-    own how far trainings lie apart. Raises UserError for a metric that it does not
+) -> PrintedComparison:
+    """A result from anywhere. Its own seeds, and those of `others` on the same queries,
+    show how far trainings lie apart. Raises UserError for a metric that it does not
     have, and for a number of another scale."""
     ways = list(result.table.index.unique("direction"))
     if question.metric is None and result.kind == Kind.RANKS and len(ways) > 1:
@@ -202,13 +204,14 @@ def against_of_file(
     is_percent = bool(measure.metric) and METRICS[measure.metric].unit == "%"
     check_scale(result.name, number, sample.mean, is_percent)
     _check_range(result, number, measure)
-    notes = measured.notes
+    notes = [*measured.notes]
     if not measure.metric and question.margin is None:
         notes.append(NO_SCALE)
     few, better = too_few(result), max(sample.mean, number.value)
+    # ranks and hits have an interval even where nothing varies (interval_of_level)
     if comparison.estimate is None and measure.kind == Kind.VALUES:
         few = few or NOTHING_VARIES
-    return Against(
+    return PrintedComparison(
         comparison=comparison,
         printed=number,
         interval=interval_of_level(result, measured),

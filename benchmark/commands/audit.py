@@ -100,7 +100,9 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
     uncounted = sum(not row.queries for row in rows)
     if uncounted:
         what = "whether so many queries can give these recalls"
-        lines.append(f"not checked of {uncounted} rows: {what}; say how many (--queries)")
+        lines.append(
+            f"not checked of {uncounted} rows: {what}; say how many (--queries)"
+        )
     return "\n".join(lines)
 
 

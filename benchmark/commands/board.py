@@ -7,8 +7,8 @@
 A result is a table as `rematch judge` takes it: one file, one for each seed with commas
 between, or FILE:PRESET. All pairs are compared for other queries and other trainings, with
 Holm's adjustment over all of them. Rows that differ significantly keep their order; the
-ranks of a row are those that it could have, and all true ranks are among them at once at
-95%. Rows with a letter of ties in common are not significantly different.
+ranks of a row are those that it could have, and all true ranks are among them at once with
+the confidence of an interval. Rows with a letter of ties in common are not significantly different.
 
 With --by dataset the tables have a column dataset, and a level is the mean over datasets,
 each with the same weight. A result that lacks a dataset of others is refused.

@@ -25,7 +25,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from benchmark.commands import step_times
-from benchmark.commands.step_times import CellTimes, EncodingTimes, Fed
+from benchmark.commands.step_times import CellTimes, EncodingTimes, InputSizes
 from benchmark.contracts.methods import Inputs, Phase
 from benchmark.core import numerics
 from benchmark.core.devices import pick
@@ -156,7 +156,7 @@ class Estimate:
 class Planned:
     """What is known of a cell before anything of it is timed."""
 
-    fed: Fed
+    fed: InputSizes
     kind: Kind
     schedule: Schedule
 
@@ -281,7 +281,7 @@ def fed_of(
     takes: Inputs,
     counts: Counts,
     encoded: dict[str, EncodingTimes],
-) -> Fed:
+) -> InputSizes:
     """The sizes of what a cell is fed: of its features where they are here, else of
     what their encoder makes of an image."""
     sets = {each.folder: each for each in params.feature_sets.values()}
@@ -313,7 +313,7 @@ def fed_of(
     if takes.task == "localisation":
         rows = counts.phrases
     classes = counts.images.get("train", 0)
-    return Fed(
+    return InputSizes(
         image=image,
         pooled=pooled,
         text=text,
@@ -371,7 +371,7 @@ def schedule_of(
     )
 
 
-def kind_of(cell: Cell, fed: Fed, phases: Sequence[Phase]) -> Kind:
+def kind_of(cell: Cell, fed: InputSizes, phases: Sequence[Phase]) -> Kind:
     options = [(key, value) for key, value in cell.options.items() if key not in FREE]
     return Kind(
         method=cell.method,

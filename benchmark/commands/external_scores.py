@@ -175,7 +175,7 @@ def result_of(
     import torch  # which takes seconds, as do the two below
 
     from benchmark.core.devices import provenance
-    from benchmark.scoring.checkpoints import computed
+    from benchmark.scoring.checkpoints import process_numerics
 
     split = data.split(SPLIT)
     arrays = {
@@ -211,7 +211,7 @@ def result_of(
         selected_epoch=None,
         status="ok",
         metrics=external.result.metrics,
-        numerics=computed(),
+        numerics=process_numerics(),
         files={name: hashlib.sha256(npz).hexdigest() for name, npz in arrays.items()},
     )
 

@@ -320,7 +320,9 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
     match = CLAIM.fullmatch(claim)
     first, sign, second, by = match.groups() if match else [None] * 4
     if first == second:  # or no claim at all
-        advice = f"A is the first file or preset, B the second; signs: {', '.join(SIGNS)}"
+        advice = (
+            f"A is the first file or preset, B the second; signs: {', '.join(SIGNS)}"
+        )
         expected = f"a claim on A and B, as in {BEATS!r}"
         raise UserError("--claim", expected, short(claim), advice)
     if by and metric not in (None, by):

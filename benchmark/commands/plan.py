@@ -12,7 +12,8 @@ the margin (far), that they differ by less than the margin (alike), or that the 
 not better by more than it (not_better). Its power is the probability that it holds for
 other images and trainings, by the rules of verdicts, if the true difference is the
 given one. Without --difference, the table has the smallest one that is shown with this
-power. A dash stands where nothing would be known of other trainings.
+power. A dash stands where nothing would be known of other trainings,
+or where no difference is large enough.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def differences_up_to(most: float) -> list[float]:
 
 # to a million
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]
-DIFFERENCES = [*differences_up_to(600), inf]
+DIFFERENCES = differences_up_to(600)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class Known:
     """Why the difference of two rows is uncertain: variances on `image_count`
     images."""
 
-    images: float  # over images, of the difference of two rows with endless trainings
+    images: float  # over images, of the difference of two rows with infinitely many trainings
     image_count: int
     seeds: float  # between the trainings of a row, on the same images
     interaction: float  # the part of that which other images would change
@@ -91,9 +92,9 @@ class Known:
         if variance and seeds == 1 and freedom < CARRIES:
             return None
         part = SeedPart((seeds, seeds), variance, interaction, freedom, is_own=False)
-        luck = part.weight() * interaction
+        of_means = part.weight() * interaction  # in the difference of two means
         parts = (part,) if variance else ()
-        return Doubt(self.images * share + luck, luck, images, parts)
+        return Doubt(self.images * share + of_means, of_means, images, parts)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -106,8 +107,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
     margin = "default: that of verdicts, as if the paper printed D"
     add("--margin", type=float, help=margin)
-    power = "the power to reach; default: 0.8"
-    add("--power", type=float, default=0.8, metavar="P", help=power)
+    goal = "the power to reach; default: 0.8"
+    add("--power", type=float, default=0.8, metavar="P", help=goal)
     add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
     add("--images", type=int, nargs="+", metavar="N", help="test images")
     add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
@@ -143,7 +144,7 @@ def main(arguments: argparse.Namespace) -> None:
         kind=arguments.kind,
         metric=arguments.metric,
         margin=arguments.margin,
-        power=arguments.power,
+        goal=arguments.power,
     )
     facts = facts_of(plan, arguments.seeds, arguments.images)
     if arguments.format == JSON:
@@ -157,9 +158,15 @@ def facts_of(
 ) -> dict:
     """A plan as data: for so many seeds, in rows, and images, in columns, the power of
     the claim, from 0 to 1, or the smallest true difference that is shown; None where
-    nothing would be known of other trainings. Raises UserError for too few of them."""
+    nothing would be known of other trainings, or where no difference is large enough.
+    Raises UserError for too few of them."""
     image_count = plan.known.image_count
-    halves = (1, 2, 4, 10)
+    halves = (
+        1,
+        2,
+        4,
+        10,
+    )  # half the season's images, all, twice and five times as many
     usual = {max(MIN_TEST_QUERIES, image_count * half // 2) for half in halves}
     seeds = list(seeds or SEEDS)
     images = list(images or sorted(usual))
@@ -255,7 +262,7 @@ def plan_of(
     kind: str = ORDERED.name,
     metric: str = "rsum",
     margin: float | None = None,
-    power: float = 0.8,
+    goal: float = 0.8,
 ) -> "Plan":
     """Raises UserError for deviations that are given in part, or beside a season."""
     of_kind = KINDS[kind]
@@ -266,12 +273,12 @@ def plan_of(
         metric=metric,
         difference=difference,
         margin=margin,
-        goal=power,
+        goal=goal,
     )
     plan.rule(difference)  # refuses what cannot hold, before boards are read
     deviations = origin.deviations
     if deviations == (None, None, None):
-        return replace(plan, known=of_season(origin, metric))
+        return replace(plan, known=known_from_season(origin, metric))
     if None in deviations or origin.names_season:
         raise UserError(
             "plan",
@@ -279,7 +286,7 @@ def plan_of(
             found="parts of both, or of one",
             do="give all of one",
         )
-    return replace(plan, known=given(*deviations))
+    return replace(plan, known=known_from_options(*deviations))
 
 
 def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
@@ -321,11 +328,12 @@ class Plan:
             return None
         if self.difference is not None:
             return power(self.rule(self.difference), self.difference, doubt)
+        least, most = METRICS[self.metric].range
         start = bisect(DIFFERENCES, self.margin or 0.0)
+        end = bisect(DIFFERENCES, most - least)
         is_shown = partial(self.suffices, seeds, images)
-        end = len(DIFFERENCES) - 1
         place = bisect_left(DIFFERENCES, True, start, end, key=is_shown)
-        return DIFFERENCES[place] if isfinite(DIFFERENCES[place]) else None
+        return DIFFERENCES[place] if place < end else None
 
     def images_for(self, seeds: int) -> int | None:
         """How many images suffice. They are tried one after the other: with few seeds,
@@ -396,9 +404,9 @@ def rule_of(
     return Rule(kind=kind, margin=margin)
 
 
-def given(sd: float, error: float, image_count: int) -> Known:
-    """From the command line. No part of the spread of trainings is that of images,
-    which asks for the most."""
+def known_from_options(sd: float, error: float, image_count: int) -> Known:
+    """What the options say. The part of the spread of trainings that other images would
+    change is taken to be 0, which is the cautious choice."""
     if not (0 <= sd < inf and 0 <= error < inf and sd + error > 0):
         raise UserError(
             "plan",
@@ -423,7 +431,7 @@ def given(sd: float, error: float, image_count: int) -> Known:
     )
 
 
-def of_season(origin: Origin, metric: str) -> Known:
+def known_from_season(origin: Origin, metric: str) -> Known:
     """From rows of a season: how its trainings vary, and the median of what images add
     to the difference of two rows without a common training; or of the two rows that are
     named."""

@@ -125,7 +125,9 @@ class ScoreReport:
         people judged some pairs, with the most that it may be."""
         has_one_each = bool((ranks.counts == 1).all())
         for declared in (*RANK_METRICS, *ALL_RANKS):
-            metric = METRICS[f"{key.direction}_{declared.name}"]
+            metric = METRICS.get(f"{key.direction}_{declared.name}")
+            if metric is None:  # it is of the other direction
+                continue
             is_known = ranks.knows_all or self.is_known(key, metric)
             repeats_another = metric.needs_all and has_one_each  # R@1, or MRR
             if metric.of_queries is None or repeats_another or not is_known:

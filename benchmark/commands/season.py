@@ -6,7 +6,7 @@ preset that leaves the season file and comes back is not trained again.
 
     rematch season flickr8k                          make it the active one
     rematch season mine.yaml --source pets=DIR       one of your own, and the folder of its images
-    rematch season flickr8k --remove my_model        without a row that `rematch score` added
+    rematch season flickr8k --remove my_model        remove a row that `rematch score` added
 """
 
 import argparse
@@ -59,26 +59,29 @@ def main(arguments: argparse.Namespace) -> None:
         print("next: rematch play, or dvc repro")
 
 
-def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
+def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
-    name = files.season_name(path)
-    declared = files.read_season(path)
+    name = files.season_name(season)
+    declared = files.read_season(season)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
     params = resolved_and_remembered(name, declared)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
         raw_dataset(params, dataset)
-    local = files.read_local()
-    folders = local.sources | folders_of(params, sources)
-    weights_dir = weights_dir or local.weights_dir
-    local = local.model_copy(update={"weights_dir": weights_dir, "sources": folders})
-    files.keep_file(files.season_path(path), name)
+    folders = folders_of(params, sources)
+    files.keep_file(files.season_path(season), name)
+    local = files.read_local()  # after keep_file, which may write to it
+    changes = {
+        "weights_dir": weights_dir or local.weights_dir,
+        "sources": local.sources | folders,
+    }
+    local = local.model_copy(update=changes)
     pipeline.write_pipelines(params)
     files.activate(name)
     if local != files.Local():
-        files.write_local(local.model_copy(update={"kept": files.read_local().kept}))
+        files.write_local(local)
     for dataset in params.datasets:
         unlink_other_source(raw_dataset(files.placed(params, local), dataset))
     show(params)
@@ -87,12 +90,15 @@ def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) ->
 
 
 def resolved_and_remembered(name: str, declared: Season) -> Params:
-    """The season spelt out; what its methods take is noted for the next time."""
-    takes = files.read_remembered()
-    before = len(takes)
-    params = resolve(name, declared, brought=files.read_brought(name), remembered=takes)
-    if len(takes) > before:
-        write_json(files.REMEMBERED, takes)
+    """The season with every cell spelt out. What its methods take is remembered, so that
+    torch need not be imported next time."""
+    remembered = files.read_remembered()
+    before = len(remembered)
+    brought = files.read_brought(name)
+    # resolve adds what is new to `remembered`
+    params = resolve(name, declared, brought=brought, remembered=remembered)
+    if len(remembered) > before:
+        write_json(files.REMEMBERED, remembered)
     return params
 
 
@@ -129,7 +135,8 @@ def check_folder(option: str, folder: str) -> None:
 
 
 def unlink_other_source(raw: RawDataset) -> None:
-    """Remove a link to another folder than is named now, so that DVC fetches anew."""
+    """Remove a link to a folder that is no longer the source, so that DVC fetches the
+    files again."""
     if not raw.source or not raw.folder.is_symlink():
         return
     if raw.folder.resolve() != raw.origin.resolve():

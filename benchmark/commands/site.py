@@ -6,9 +6,9 @@ rematch site --all               of all that have a report; .scratch/sites/index
                                  answers, a search over all of them, and the ledger
 rematch site --public FOLDER     to put on the web
 
-The first has the images and captions of all datasets, for this machine alone; the last
-leaves out those that may not be published. Of a dataset that is not prepared here there
-are no queries. Needs the extra: pip install -e '.[site]'
+Without --public, the folder has the images and captions of all datasets and is for this
+machine alone; with it, those that may not be published are left out. A dataset that is
+not prepared here has no queries. Needs the extra: pip install -e '.[site]'
 """
 
 import argparse
@@ -91,25 +91,29 @@ def main(arguments: argparse.Namespace) -> None:
     reported = read_seasons(ledger.ROOT) if arguments.all else []
     names = [season.season for season in reported] or [arguments.season]
     seasons = [read_params(name) for name in names]
-    own = ".scratch/sites" if arguments.all else f".scratch/site/{seasons[0].season}"
-    folder = arguments.public or Path(own)
+    default = f".scratch/site/{seasons[0].season}"
+    if arguments.all:
+        default = ".scratch/sites"
+    folder = arguments.public or Path(default)
     if folder.exists() and not (folder / MARK).is_file():  # it is replaced as a whole
         found = "a folder that rematch site did not write"
         raise UserError(folder, "a new folder", found, "choose another folder")
     scripts = libraries()  # before anything that takes long
     facts = {"is_public": bool(arguments.public), "has_front": arguments.all}
     written = []
-    with replaced(folder) as part:
+    without_front = shutil.ignore_patterns("front.js")
+    with replaced(folder) as site:
         for params in seasons:
-            place = part / params.season if arguments.all else part
-            of_season = shutil.ignore_patterns("front.js")
-            shutil.copytree(FILES, place, ignore=of_season, dirs_exist_ok=True)
+            season_folder = site / params.season if arguments.all else site
+            shutil.copytree(
+                FILES, season_folder, ignore=without_front, dirs_exist_ok=True
+            )
             for name, text in scripts.items():
-                write_text(place / name, text)
-            written.append(write_season(params, place, **facts))
+                write_text(season_folder / name, text)
+            written.append(write_season(params, season_folder, **facts))
         if arguments.all:
-            write_front(reported, written, part)
-        write_text(part / MARK, "Written by `rematch site`.\n")
+            write_front(reported, written, site)
+        write_text(site / MARK, "Written by `rematch site`.\n")
     print(f"{folder}/index.html: open it in a browser")
 
 
@@ -168,7 +172,7 @@ def correlations(written: Sequence[dict], names: Sequence[str]) -> list[dict]:
 def plots_of(best: BestRow) -> str:
     """The address of the plots of a row's board."""
     board = {"dataset": best.data.dataset, "task": best.leader.task, "layer": ""}
-    return f"{best.season.season}/index.html{place_of(board, 'plots')}"
+    return f"{best.season.season}/index.html{address_of(board, 'plots')}"
 
 
 def html_of(text: str) -> str:
@@ -192,7 +196,7 @@ def rows_found(written: Sequence[dict]) -> Iterator[dict]:
                 continue
             played = [row for row in board["rows"] if row["place"]]
             for rank, row in enumerate(played, start=1):
-                page = place_of(board, "cell", row["preset"])
+                page = address_of(board, "cell", row["preset"])
                 yield {
                     "kind": "row",
                     "season": season["season"],
@@ -231,14 +235,16 @@ def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
     """What the search finds of the claims of season files, which the ledger leaves
     out."""
     for season in written:
-        boards = {board["dataset"]: board for board in reversed(season["boards"])}
+        boards: dict[str, dict] = {}
+        for board in season["boards"]:
+            boards.setdefault(board["dataset"], board)  # by a caption's own image
         for claim in season["claims"]:
             if claim["paper"] != OWN or claim["decisive"] is None:
                 continue
             part = claim["parts"][claim["decisive"]]
             ends = None if part["low"] is None else (part["low"], part["high"])
             effect = signed(part["difference"], part["decimals"], ends)
-            page = place_of(boards[claim["dataset"]], "claims")
+            page = address_of(boards[claim["dataset"]], "claims")
             yield {
                 "kind": "claim",
                 "season": season["season"],
@@ -253,10 +259,15 @@ def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
             }
 
 
-def place_of(board: Mapping, page: str, *more: str) -> str:
+def address_of(board: Mapping, page: str, *more: str) -> str:
     """The address of a page of a board on the page of its season."""
-    key = "/".join(filter(None, (board["dataset"], board["task"], board["layer"])))
-    return "#" + "/".join(quote(part, safe="") for part in (page, key, *more))
+    parts = (page, board_key(board), *more)
+    return "#" + "/".join(quote(part, safe="") for part in parts)
+
+
+def board_key(board: Mapping) -> str:
+    """Dataset, task and layer; site.js makes the same key."""
+    return "/".join(filter(None, (board["dataset"], board["task"], board["layer"])))
 
 
 # A season -----------------------------------------------------------------------------
@@ -284,7 +295,7 @@ def write_season(
     for board, layer in [*boards_by_task(boards), *boards_by_layer(boards)]:
         data = board_data(board, layer)
         season["boards"].append(data)
-        key = "/".join(filter(None, (board.dataset, data["task"], layer)))
+        key = board_key(data)
         pairs = pairs_data(board, data["metrics"])
         write_script(folder / f"data/pairs/{key}.js", f"pairs {key}", pairs)
     write_script(folder / "data/season.js", "season", season)
@@ -297,7 +308,7 @@ def write_season(
         if is_prepared(board):
             print(write_queries(params, board, folder, is_public))
         else:
-            print(lacks(board))
+            print(preparation_note(board))
     return season
 
 
@@ -306,9 +317,9 @@ def is_prepared(board: Board) -> bool:
     return (prepared_tables.ROOT / board.dataset).is_dir()
 
 
-def lacks(board: Board) -> str:
-    """What there is not of a dataset that is not prepared here, and how to get it; ""
-    of others."""
+def preparation_note(board: Board) -> str:
+    """What is missing because the dataset is not prepared here, and how to prepare it; ""
+    if it is prepared."""
     if is_prepared(board):
         return ""
     name = board.dataset
@@ -373,7 +384,9 @@ def boards_by_task(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
 def boards_by_layer(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
     """Every prepared dataset by its further layers of relevance, with their names."""
     for board in boards:
-        for name in board.layers if is_prepared(board) else ():
+        if not is_prepared(board):
+            continue
+        for name in board.layers:
             of_layer = board.under(name)
             if of_layer.rows:
                 yield of_layer, name
@@ -405,7 +418,7 @@ def board_data(board: Board, layer: str) -> dict:
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
         "compared": bool(leader and leader.is_compared),
-        "lacks": lacks(board),
+        "lacks": preparation_note(board),
         "ways": ways,
         "metrics": metrics,
         "ranked_by": RANKED_BY[task],
@@ -458,7 +471,9 @@ def pairs_data(board: Board, metrics: Sequence[str]) -> dict:
 
 
 def difference(board: Board, first: Row, second: Row, metric: str) -> list | None:
-    """Of a pair; of S and MedR, too, the first less the second."""
+    """The first less the second, with its interval. A comparison counts a difference as
+    positive where the first is better; the sign is turned back where less is better (S,
+    MedR)."""
     comparison = compare(board, first, second, metric)
     if comparison is None or comparison.interval is None:
         return None
@@ -558,7 +573,8 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
     for row in rows:
         outcome = row.played[0]
         retrieved = outcome.retrieved
-        missing += outcome.has_scores and not retrieved
+        if outcome.has_scores and not retrieved:
+            missing += 1
         queries = {"seed": outcome.record.seed}
         for way in board.ways:
             shown = retrieved[way][:, :SHOWN].tolist() if way in retrieved else []

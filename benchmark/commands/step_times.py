@@ -1,15 +1,15 @@
 """How long one step of a training, one scoring and one encoding take here, on made-up
 data of a season's sizes.
 
-Seconds on the CPU are those of its own clock, as of a machine that does nothing else;
-on a GPU those of a clock on the wall. What would take too long is timed with fewer
-rows, and told from there: a step may grow with the rows of a batch, or with their
-square. Weights are drawn: a network takes as long with any.
+CPU times are process time divided by the number of threads, so other work on the
+machine does not count; GPU times are wall-clock times. What would take too long is timed with
+fewer rows and extrapolated: a step may grow with the rows of a batch or with their
+square. Weights are random, which does not change how long a network takes.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -25,7 +25,7 @@ from benchmark.contracts import datasets
 from benchmark.contracts.methods import Captions, Inputs, Phase, Sizes
 from benchmark.core.devices import begin, now
 from benchmark.data.feature_folders import Words
-from benchmark.encode.images import BoxEncoder, describer, fused
+from benchmark.encode.images import box_encoder, describer
 from benchmark.features import faster_rcnn, hglmm
 from benchmark.scoring import model_scores
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
@@ -44,7 +44,7 @@ from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train.resumable_loop import Run, optimiser_of
 
 LEAST, GROWTH = 2, 4  # rows that are timed first, and times as many next
-PATIENCE = 4  # shares that the very first run may take to be repeated
+PATIENCE = 4  # budgets; a first run that takes longer is not repeated
 RUNS = 5  # of a whole batch, at most
 SHARES = 0.6, 0.4  # of the time for a cell: steps, and scoring
 DISTINCT = 64  # made-up images
@@ -56,7 +56,7 @@ PROJECTED = 512  # dimensions of a projection that are timed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fed:
+class InputSizes:
     """The sizes of what a method is fed."""
 
     image: tuple[int, ...]  # shape of an image: (F,), (R, F), (3, S, S); (P, F)
@@ -102,10 +102,10 @@ def clock(device: torch.device) -> float:
 
 
 def seconds_at(
-    work: Callable[[int], object], size: int, share: float, device: torch.device
+    work: Callable[[int], object], size: int, budget: float, device: torch.device
 ) -> float:
-    """Seconds of `work(size)`, in about `share` seconds."""
-    until = clock(device) + share
+    """Seconds of `work(size)`, in about `budget` seconds."""
+    until = clock(device) + budget
 
     def timed(rows: int) -> float:
         started = clock(device)
@@ -114,29 +114,25 @@ def seconds_at(
 
     rows = min(size, LEAST)
     first = timed(rows)  # longer than the next: memory is taken, kernels are chosen
-    if first > PATIENCE * share:
-        return told({rows: first}, size)
-    seconds: dict[int, float] = {}
-    while True:
-        seconds[rows] = timed(rows)
-        if rows == size:
-            break
+    if first > PATIENCE * budget:
+        return extrapolated({rows: first}, size)
+    seconds = {rows: timed(rows)}
+    while rows < size:
         if len(seconds) == 1:  # two sizes tell what does not grow with the rows
-            rows = min(size, 2 * rows)
-            continue
-        more = min(size, GROWTH * rows)
-        if clock(device) + told(seconds, more) > until:
-            break
+            more = min(size, 2 * rows)
+        else:
+            more = min(size, GROWTH * rows)
+            if clock(device) + extrapolated(seconds, more) > until:
+                return extrapolated(seconds, size)
         rows = more
-    if rows < size:
-        return told(seconds, size)
+        seconds[rows] = timed(rows)
     runs = [seconds[size]]
     while len(runs) < RUNS and clock(device) + runs[0] < until:
         runs.append(timed(size))
     return median(runs)
 
 
-def told(seconds: dict[int, float], size: int) -> float:
+def extrapolated(seconds: dict[int, float], size: int) -> float:
     """Seconds of `size` rows by those of fewer: as a line or a power through the last
     two of them says, whichever is more."""
     *before, rows = sorted(seconds)
@@ -152,34 +148,36 @@ def told(seconds: dict[int, float], size: int) -> float:
 # Cells --------------------------------------------------------------------------------
 
 
-def cell_times(cell: Cell, fed: Fed, device: str, share: float) -> CellTimes:
-    """The times of a cell, in about `share` seconds."""
+def cell_times(cell: Cell, fed: InputSizes, device: str, budget: float) -> CellTimes:
+    """The times of a cell, in about `budget` seconds."""
     picked = begin(device, cell.precision)
     torch.manual_seed(0)
     method = ConfiguredMethod.of(cell)
     takes, phases = method.takes, method.module.recipe(method.config)
     model = _model(method, cell, fed).to(picked)
     count = max([CAPTION_TILE, *(phase.batch_size for phase in phases)])
-    each = max([1, *(phase.captions_per_image for phase in phases)])
+    captions_per_image = max([1, *(phase.captions_per_image for phase in phases)])
     if takes.task == "localisation":
-        inputs = phrases(fed, count, each, picked)
+        inputs = phrases(fed, count, captions_per_image, picked)
     else:
-        inputs = images_and_captions(fed, takes, count, each, picked)
+        inputs = images_and_captions(fed, takes, count, captions_per_image, picked)
     steps = []
     for phase in phases:
-        part = SHARES[0] * share / len(phases)
-        steps.append(_step_seconds(model, inputs, phase, cell, each, part))
+        part = SHARES[0] * budget / len(phases)
+        steps.append(
+            _step_seconds(model, inputs, phase, cell, captions_per_image, part)
+        )
     fit = _fit_seconds(method, cell, fed) if takes.fit else 0.0
-    half = torch.autocast(
+    autocast = torch.autocast(
         picked.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
     )
     model.eval()
-    with torch.inference_mode(), half:
-        scoring = _scoring_seconds(model, inputs, takes, SHARES[1] * share)
+    with torch.inference_mode(), autocast:
+        scoring = _scoring_seconds(model, inputs, takes, SHARES[1] * budget)
     return CellTimes(steps=tuple(steps), fit=fit, **scoring)
 
 
-def _model(method: ConfiguredMethod, cell: Cell, fed: Fed) -> nn.Module:
+def _model(method: ConfiguredMethod, cell: Cell, fed: InputSizes) -> nn.Module:
     parts = {}
     if method.takes.word_vectors:
         parts["word_vectors"] = torch.randn(fed.text, fed.vector)
@@ -195,8 +193,8 @@ def _step_seconds(
     inputs: SplitInputs | PhraseInputs,
     phase: Phase,
     cell: Cell,
-    each: int,
-    share: float,
+    captions_per_image: int,
+    budget: float,
 ) -> float:
     """A step of the optimiser with a batch of the phase, and gathering it."""
     run = Run(
@@ -216,20 +214,20 @@ def _step_seconds(
 
     def step(drawn: int) -> None:
         siblings = np.arange(phase.captions_per_image)
-        rows = (each * np.arange(drawn)[:, None] + siblings).ravel()
+        rows = (captions_per_image * np.arange(drawn)[:, None] + siblings).ravel()
         pool = rng.integers(0, len(inputs.owners), phase.pool) if phase.pool else None
         for batch in inputs.batches([rows], [pool]):
             run.step(batch, phase)
 
-    return seconds_at(step, phase.batch_size, share, inputs.device)
+    return seconds_at(step, phase.batch_size, budget, inputs.device)
 
 
-def _fit_seconds(method: ConfiguredMethod, cell: Cell, fed: Fed) -> float:
+def _fit_seconds(method: ConfiguredMethod, cell: Cell, fed: InputSizes) -> float:
     """A closed form: what grows with the rows does so with the square of the sizes,
     the rest with their cube."""
     device = torch.device("cpu")
     image, text = min(fed.image[-1], CLOSED), min(fed.text, CLOSED)
-    small = Fed(**vars(fed) | {"image": (image,), "pooled": image, "text": text})
+    small = replace(fed, image=(image,), pooled=image, text=text)
     larger = max(fed.image[-1], fed.text) / max(image, text)
     taken = []
     for rows in (LEAST, FITTED):
@@ -245,7 +243,7 @@ def _fit_seconds(method: ConfiguredMethod, cell: Cell, fed: Fed) -> float:
 
 
 def _scoring_seconds(
-    model: nn.Module, inputs: SplitInputs | PhraseInputs, takes: Inputs, share: float
+    model: nn.Module, inputs: SplitInputs | PhraseInputs, takes: Inputs, budget: float
 ) -> dict[str, float]:
     """The fields of `CellTimes` that are of scoring."""
     device = inputs.device
@@ -255,8 +253,8 @@ def _scoring_seconds(
             model_scores.score_proposals(model, inputs.first_images(count))
 
         count = min(ENCODE_CHUNK, len(inputs.proposals))
-        return {"image": seconds_at(score, count, share, device) / count}
-    part = share / 4
+        return {"image": seconds_at(score, count, budget, device) / count}
+    part = budget / 4
     images = min(ENCODE_CHUNK, len(inputs.images))
     captions = min(ENCODE_CHUNK, len(inputs.owners))
 
@@ -288,15 +286,21 @@ def _scoring_seconds(
 
 
 def images_and_captions(
-    fed: Fed, takes: Inputs, count: int, each: int, device: torch.device
+    fed: InputSizes,
+    takes: Inputs,
+    count: int,
+    captions_per_image: int,
+    device: torch.device,
 ) -> SplitInputs:
-    """Made-up images, `count` of them, with `each` captions."""
+    """Made-up images, `count` of them, with `captions_per_image` captions."""
     is_pixels = takes.image == "pixels"
     drawn = (min(count, DISTINCT), *fed.image)
-    few = torch.randint(256, drawn, dtype=torch.uint8) if is_pixels else None
-    few = torch.randn(drawn).half() if few is None else few
+    if is_pixels:
+        few = torch.randint(256, drawn, dtype=torch.uint8)
+    else:
+        few = torch.randn(drawn).half()
     images = few[torch.arange(count) % len(few)]
-    owners = torch.arange(count).repeat_interleave(each)
+    owners = torch.arange(count).repeat_interleave(captions_per_image)
     chosen = torch.randint(len(fed.lengths), (len(owners),))
     lengths = torch.tensor(fed.lengths)[chosen]
     contexts = None
@@ -325,7 +329,9 @@ def images_and_captions(
     )
 
 
-def phrases(fed: Fed, count: int, each: int, device: torch.device) -> PhraseInputs:
+def phrases(
+    fed: InputSizes, count: int, each: int, device: torch.device
+) -> PhraseInputs:
     """Made-up images with proposals, `count` of them, each with one thing that `each`
     phrases name; two proposals of an image fit."""
     proposals, size = fed.image
@@ -350,22 +356,22 @@ def phrases(fed: Fed, count: int, each: int, device: torch.device) -> PhraseInpu
 
 
 def encoding_times(
-    feature_set: FeatureSet, vector: int, device: str, share: float
+    feature_set: FeatureSet, vector: int, device: str, budget: float
 ) -> EncodingTimes | None:
-    """The times of a feature set, in about `share` seconds, with word vectors of a
+    """The times of a feature set, in about `budget` seconds, with word vectors of a
     size; None of word vectors, of what takes as long as they, and of files of
     features."""
     picked = begin(device)
     torch.manual_seed(0)
     if feature_set.image and not feature_set.image.features:
-        return _picture_times(feature_set.encoder, feature_set.image, picked, share)
+        return _picture_times(feature_set.encoder, feature_set.image, picked, budget)
     if feature_set.proposals:
         encoder, settings = feature_set.encoder, feature_set.proposals
-        return _proposal_times(encoder, settings, picked, share)
+        return _proposal_times(encoder, settings, picked, budget)
     if feature_set.encoder in (TRANSFORMER, "bilstm_max"):
         return _text_times(feature_set, vector)
     if feature_set.encoder == "hglmm":
-        return _fisher_times(feature_set.sentence, vector, share)
+        return _fisher_times(feature_set.sentence, vector, budget)
     return None
 
 
@@ -379,7 +385,7 @@ def scenes(count: int) -> list[Image.Image]:
 
 
 def _picture_times(
-    encoder: str, settings: ImageEncoder, device: torch.device, share: float
+    encoder: str, settings: ImageEncoder, device: torch.device, budget: float
 ) -> EncodingTimes:
     describe = describer(_network(encoder, settings.network), settings, device)
     images = scenes(IMAGES)
@@ -389,22 +395,18 @@ def _picture_times(
         for name, array in describe(images[:count]).items():
             shapes[name] = array.shape[1:]
 
-    item = seconds_at(encode, IMAGES, share, device) / IMAGES
+    item = seconds_at(encode, IMAGES, budget, device) / IMAGES
     return EncodingTimes(item=item, shapes=shapes)
 
 
 def _proposal_times(
-    encoder: str, settings: ProposalEncoder, device: torch.device, share: float
+    encoder: str, settings: ProposalEncoder, device: torch.device, budget: float
 ) -> EncodingTimes:
     network = _network(encoder, settings.network)
     detector = network if encoder == DETECTORS else None
     if settings.how == "rpn" and detector is None:
         detector = _network(DETECTORS, faster_rcnn.NETWORKS[0])
-    if detector is not None:
-        detector.to(device).transform.min_size = (settings.input_size,)
-    if network is not detector:
-        network = fused(network, device)
-    boxes = BoxEncoder(settings, network, detector)
+    boxes = box_encoder(settings, network, detector, device)
     images = scenes(IMAGES)
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -416,13 +418,13 @@ def _proposal_times(
         described = boxes.described(proposed)
         shapes["proposals"] = (settings.count, described[0].shape[1])
 
-    item = seconds_at(encode, IMAGES, share, device) / IMAGES
+    item = seconds_at(encode, IMAGES, budget, device) / IMAGES
     return EncodingTimes(item=item, shapes=shapes)
 
 
 def _text_times(feature_set: FeatureSet, vector: int) -> EncodingTimes:
-    """Of captions of one length, which an encoder takes in batches: those of a batch
-    more than the first."""
+    """Times of TEXTS further captions of one length: encoding 2 * TEXTS less encoding
+    TEXTS, so that loading the weights does not count."""
     encoder = features.load(feature_set.encoder)
     words = tuple(dict.fromkeys(CAPTION.split()))
     rng = np.random.default_rng(0)
@@ -441,7 +443,7 @@ def _text_times(feature_set: FeatureSet, vector: int) -> EncodingTimes:
 
 
 def _fisher_times(
-    settings: SentenceEncoder, vector: int, share: float
+    settings: SentenceEncoder, vector: int, budget: float
 ) -> EncodingTimes:
     """Fisher vectors as the products that project them: one for each text, and some
     more for each that the projection is fitted to."""
@@ -455,7 +457,7 @@ def _fisher_times(
     def project(count: int) -> None:
         fisher[:count] @ components
 
-    seconds = seconds_at(project, TEXTS, share, torch.device("cpu"))
+    seconds = seconds_at(project, TEXTS, budget, torch.device("cpu"))
     item = seconds / TEXTS * size / columns
     passes = 2 * hglmm.POWER_ITERATIONS + 2
     shapes = {"texts": (size,)}

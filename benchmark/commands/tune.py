@@ -52,20 +52,20 @@ def main(arguments: argparse.Namespace) -> None:
             found=f"a fold of {fold.dataset}",
             do=f"tune on {fold.dataset}: its folds take the settings",
         )
-    trained = cell_of_trial(cell, options)
-    check_epochs(trained)
+    trial_cell = cell_of_trial(cell, options)
+    check_recipe(trial_cell)
     numerics.require(cell.numerics, cell.threads)
     title = f"{cell.preset} {tuning.written(options)}"
     trials = tuning.read_trials(params.season)
     if any(trial.is_of(cell.dataset, cell.preset, options) for trial in trials):
         print(f"{title}: already tried")
         return
-    with alone(lock_of(f"{trained.folder}.tune"), f"tune {title}"):
+    with alone(lock_of(f"{trial_cell.folder}.tune"), f"tune {title}"):
         try:
-            trial = run_trial(params, trained, options)
+            trial = run_trial(params, trial_cell, options)
             tuning.add_trial(params.season, trial)
         finally:
-            remove_files(trained)
+            remove_files(trial_cell)
     print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
     if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
@@ -80,14 +80,14 @@ def cell_of_trial(cell: Cell, options: dict[str, Option]) -> Cell:
     return cell.model_copy(update=changes)
 
 
-def check_epochs(cell: Cell) -> None:
-    """Raises UserError for a preset without epochs, of which validation chooses one,
-    and for options that the method does not have."""
+def check_recipe(cell: Cell) -> None:
+    """Raise UserError for options that the method does not have, and for a preset without
+    epochs from which validation could choose."""
     method = ConfiguredMethod.of(cell)
     try:
         phases = method.module.recipe(method.config)
     except OF_A_METHOD:
-        return  # the training tells what the recipe raises
+        return  # the training reports what the recipe raises
     if not sum(phase.epochs for phase in phases):
         raise UserError(
             f"preset {cell.preset}",
@@ -121,7 +121,7 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
 
 
 def remove_files(cell: Cell) -> None:
-    """All that the training of a trial left."""
+    """Remove the files of a trial's training, and the folders that this leaves empty."""
     for file in (cell.folder, cell.checkpoint, cell.history, cell.costs):
         with suppress(OSError):  # other trials are in the folder
             remove(Path(file))

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from benchmark.boards.claims_file import rounded
-from benchmark.commands.against_printed import Against, Place
+from benchmark.commands.against_printed import Place, PrintedComparison
 from benchmark.commands.judged_results import Judged, concluded
 from benchmark.core.errors import printable
 from benchmark.papers.printed_numbers import Rounded
 from benchmark.report.markdown import escaped
-from benchmark.report.pages.claim_tables import limited
+from benchmark.report.pages.claim_tables import decided_by
 from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 
@@ -53,7 +53,7 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
                 "on_test_set": str(verdict.on_test_set),
                 "limit": limit and limit._asdict(),
                 "decides": limit
-                and limited(limit, f"times as many further {each.unit}"),
+                and decided_by(limit, f"times as many further {each.unit}"),
                 "pairs": len(judged),
                 "notes": [note[:LONGEST] for note in each.notes],
             }
@@ -61,7 +61,7 @@ def facts_of(judged: Sequence[Judged]) -> list[dict]:
     return facts
 
 
-def facts_against(against: Against) -> dict:
+def facts_against(against: PrintedComparison) -> dict:
     """The same of one result and a printed number."""
     comparison, (low, high) = against.comparison, against.interval
     of_trainings = None

@@ -24,7 +24,7 @@ PATTERN = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST - 1}}}"
 EXPECTED = (
     f"a name of 1 to {LONGEST} letters, digits, _ and -, the first a letter or a digit"
 )
-LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
+LONGEST_FILE_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
 LONGEST_TEXT = 10_000  # characters of a caption or phrase
 FOLD = re.compile(r"(?P<dataset>.+)_fold(?P<number>[1-9][0-9]*)")
 FOLDS = "_folds"  # end of the name of the folder of all folds of a dataset
@@ -112,11 +112,12 @@ def inside(
             do=do,
         )
     longest = max(len(part.encode()) for part in path.parts)
-    if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
+    if longest > LONGEST_FILE_NAME or len(file.encode()) > LONGEST_PATH:
         raise UserError(
             where,
-            expected=f"{expected} of at most {LONGEST_NAME} bytes per name",
-            found=f"{len(file)} characters, {file!r:.60}...",
+            expected=f"{expected} of at most {LONGEST_PATH} bytes, {LONGEST_FILE_NAME} "
+            "per name",
+            found=f"{len(file.encode())} bytes, {file!r:.60}...",
             do=do,
         )
     return str(path)
@@ -167,7 +168,8 @@ def folder_of(name: str) -> str:
 
 
 def prefix_of(name: str) -> str:
-    """What the names in that folder begin with: those of a fold with "3/"."""
+    """What the names of a fold begin with in `folder_of(name)`, for example "3/"; "" for
+    a whole dataset."""
     fold = fold_of(name)
     return f"{fold.number}/" if fold else ""
 

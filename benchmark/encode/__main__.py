@@ -138,7 +138,10 @@ def vectors(feature_set: FeatureSet, data: Prepared) -> None:
         write_card(folder, card)
 
 
-IMAGES = {"pictures": images.pictures, "proposals": images.proposals}
+IMAGES = {
+    "pictures": images.write_image_features,
+    "proposals": images.write_proposal_features,
+}
 TEXTS = {"words": words, "contexts": contexts, "sentences": vectors, "phrases": vectors}
 
 

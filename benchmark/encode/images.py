@@ -52,11 +52,13 @@ from benchmark.season.plugins import versions
 CHUNK, CHUNK_OF_BOXES = 64, 16
 PROGRESS = "progress.json"  # with it a scratch folder is resumed
 BICUBIC = Image.Resampling.BICUBIC
-# grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
-CELLS = 2
+# of a box, per side; chosen on validation scenes of `shapes`, against 1
+PARTS = 2
 
 
-def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+def write_image_features(
+    params: Params, feature_set: FeatureSet, data: Prepared
+) -> None:
     """Write features of I images in the order of the image table:
 
     pooled.npy     (I, F) float16
@@ -73,7 +75,7 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         import_features(feature_set, data, dataset)
         return
     network, weights = _network(params, feature_set.encoder, settings.network)
-    state = network.state_dict()
+    state = network.state_dict()  # before `describer`, which may move the network
     sees_whole = isinstance(network, FasterRCNN)
     device = begin(params.device)
     describe = describer(network, settings, device)
@@ -131,7 +133,9 @@ def _save_network(scratch: Path, state: dict, counted: np.ndarray | None) -> Non
     torch.save(state | scale, scratch / "network.pt")
 
 
-def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+def write_proposal_features(
+    params: Params, feature_set: FeatureSet, data: Prepared
+) -> None:
     """Write P proposals of each of I images, and the features of N boxes that phrases
     name:
 
@@ -155,7 +159,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     card = card_of(feature_set, ids, data) | weights
     card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
     truths = regions[CORNERS].to_numpy(np.float32)
-    none = np.zeros(0, np.int64)
+    no_rows = np.zeros(0, np.int64)
     rows_of = regions.groupby("image_id").indices
     shape = (len(ids), settings.count)
     open_image = dataset.pictures()
@@ -164,21 +168,24 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         for rows, opened in chunks(scratch, files, open_image, CHUNK_OF_BOXES):
             encoder.take(opened)
             boxes = encoder.proposed(ids[rows], dataset.folder)
-            named = [rows_of.get(image_id, none) for image_id in ids[rows]]
-            both = []
-            for proposed, phrases in zip(boxes, named, strict=True):
-                both.append(np.concatenate([proposed, truths[phrases]]))
-            values = encoder.described(both)
-            width = values[0].shape[1]
+            region_rows = [rows_of.get(image_id, no_rows) for image_id in ids[rows]]
+            all_boxes = []
+            for proposed, named in zip(boxes, region_rows, strict=True):
+                all_boxes.append(np.concatenate([proposed, truths[named]]))
+            described = encoder.described(all_boxes)
+            width = described[0].shape[1]
             path = scratch / "proposals.npy"
             of_proposals = array_at(path, (*shape, width), np.float16)
             path = scratch / "truths.npy"
             of_truths = array_at(path, (len(regions), width), np.float16)
-            for n, row in enumerate(range(rows.start, rows.stop)):
-                count = len(boxes[n])
-                stored_boxes[row, :count] = boxes[n]
-                of_proposals[row, :count] = values[n][:count]
-                of_truths[named[n]] = values[n][count:]
+            images_of_chunk = range(rows.start, rows.stop)
+            for row, proposed, named, values in zip(
+                images_of_chunk, boxes, region_rows, described, strict=True
+            ):
+                count = len(proposed)
+                stored_boxes[row, :count] = proposed
+                of_proposals[row, :count] = values[:count]
+                of_truths[named] = values[count:]
         present = stored_boxes.any(-1)
         is_train = (images["split"] == "train").to_numpy()
         counted = present & is_train[:, None] if settings.standardise else None
@@ -224,7 +231,7 @@ class BoxEncoder:
         """Features (n, F) of the boxes (n, 4) of each image."""
         if self.network is not self.detector:
             size = self.settings.input_size
-            return aligned(self.network, size, self.images, boxes)
+            return features_of_boxes(self.network, size, self.images, boxes)
         pairs = zip(self.views, boxes, strict=True)
         return [view.described(corners) for view, corners in pairs]
 
@@ -242,11 +249,21 @@ def _box_encoder(
     if settings.how == "rpn" and detector is None:
         name = faster_rcnn.NETWORKS[0]
         detector, weights["detector"] = _network(params, "faster_rcnn", name)
+    return box_encoder(settings, network, detector, device), weights
+
+
+def box_encoder(
+    settings: ProposalEncoder,
+    network: nn.Module,
+    detector: FasterRCNN | None,
+    device: torch.device,
+) -> BoxEncoder:
+    """A box encoder with its networks on the device."""
     if detector is not None:
         detector.to(device).transform.min_size = (settings.input_size,)
     if network is not detector:
         network = fused(network, device)
-    return BoxEncoder(settings, network, detector), weights
+    return BoxEncoder(settings, network, detector)
 
 
 def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dict]:
@@ -286,9 +303,9 @@ def scratch_folder(
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep the memory of maps for those that follow: else the system takes
-    every large block back and gives it again full of zeros, in up to two fifths of the
-    time of a network."""
+    """Make glibc reuse the memory of freed feature maps. Otherwise each large block
+    goes back to the system and is zeroed when it is allocated again, which takes up to
+    two fifths of a network's time."""
     with suppress(AttributeError, TypeError):  # another C library, another system
         libc = ctypes.CDLL(None)
         libc.mallopt(-4, 0)  # M_MMAP_MAX
@@ -304,8 +321,8 @@ def chunks(
     """The slices of `files` that are not done yet, at most `size` long, and what
     `open_one` makes of each file.
 
-    Threads open as many of those that follow while the network computes. A slice counts
-    as done when the next one is asked for.
+    While the network computes, threads open the next `size` files. A slice counts as
+    done when the next one is asked for.
     """
     keep_freed_memory()
     progress = read_json(scratch / PROGRESS)
@@ -422,18 +439,18 @@ def _rows(grid_BFgg: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def aligned(
+def features_of_boxes(
     network: nn.Module,
     size: int,
     images: list[Image.Image],
     boxes: list[np.ndarray],
 ) -> list[np.ndarray]:
-    """Features (n, CELLS * CELLS * F') float32 of the boxes (n, 4) of every image.
+    """Features (n, PARTS * PARTS * F') float32 of the boxes (n, 4) of every image.
 
-    Those of the feature map under a box (RoIAlign, He et al. 2017), averaged in CELLS x
-    CELLS parts and concatenated, row by row from the top left; each part is the mean of
-    four points. The parts in which something is show how well the box fits. The network
-    sees the images squashed to `size` x `size` pixels.
+    Those of the feature map under a box (RoIAlign, He et al. 2017), averaged in PARTS x
+    PARTS parts and concatenated, row by row from the top left; each part is the mean of
+    four points. Which parts of the box an object fills shows how well the box fits
+    it. The network sees the images squashed to `size` x `size` pixels.
     """
     map_BFhw = network(_pixels(network, images, size))[1]
     height, width = map_BFhw.shape[2:]
@@ -444,7 +461,7 @@ def aligned(
         down = height / image.height
         zoom = map_BFhw.new_tensor([across, down, across, down])
         on_map.append(torch.from_numpy(corners).to(map_BFhw) * zoom)
-    parts = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
+    parts = roi_align(map_BFhw, on_map, PARTS, sampling_ratio=2, aligned=True)
     features = parts.permute(0, 2, 3, 1).flatten(1).float().cpu()
     counts = [len(corners) for corners in boxes]
     return [rows.numpy() for rows in features.split(counts)]

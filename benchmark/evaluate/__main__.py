@@ -101,7 +101,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             cost = results.read_training_cost(of_cell, Path(cell.checkpoint))
         costs = Costs(training=cost, scoring=scoring)
         results.write_cell_costs(of_cell, folder / RECORD, costs)
-        checkpoints.tell(cell.key, result.status, result.reason)
+        checkpoints.log_failure(cell.key, result.status, result.reason)
 
 
 def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]:
@@ -139,7 +139,7 @@ def _evaluate(
             return _evaluate_streamed(models, cell, data)
         return _evaluate_model(models[0], cell, data)
     except checkpoints.OF_A_METHOD as error:
-        return Evaluation(**checkpoints.outcome(error, cell.folder))
+        return Evaluation(**checkpoints.failure_of(error, cell.folder))
 
 
 # Images and captions ------------------------------------------------------------------

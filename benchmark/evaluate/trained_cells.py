@@ -176,7 +176,7 @@ def record_facts(
         "parameters": sum(parameters.values()),
         "selected_epoch": first.checkpoint.epoch if is_trained else None,
         "trainings": trainings,
-        "numerics": checkpoints.computed(),
+        "numerics": checkpoints.process_numerics(),
     }
 
 

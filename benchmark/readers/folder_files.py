@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from benchmark.core.files import is_file
 from benchmark.readers.key_names import folded
-from benchmark.readers.text_tables import IMAGES
+from benchmark.readers.text_tables import IMAGE_ENDINGS
 
 
 def below(raw: Path) -> list[str]:
@@ -32,7 +32,7 @@ def ending_in(raw: Path, endings: tuple[str, ...]) -> list[str]:
 
 def is_image(name: str) -> bool:
     """Whether a file name has the ending of an image."""
-    return PurePosixPath(name).suffix.lower().removeprefix(".") in IMAGES
+    return PurePosixPath(name).suffix.lower().removeprefix(".") in IMAGE_ENDINGS
 
 
 def meant(raw: Path, names: list[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ from benchmark.readers.annotation_files import (
 from benchmark.readers.annotations import Annotations, Entry, Form, Record, form_keys
 from benchmark.readers.annotations import entry as entry_of
 from benchmark.readers.key_names import split_of_path
-from benchmark.readers.text_tables import IMAGES, lines_of
+from benchmark.readers.text_tables import IMAGE_ENDINGS, lines_of
 
 HUGGING_FACE = Form(usual=KARPATHY.usual | form_keys("img_id"))
 IMG2DATASET = Form(
@@ -279,17 +279,17 @@ def of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     for name in files:
         for key, sample in _samples(raw / name).items():
             where = f"{name}: {key}"
-            image = _member_of_kinds(sample, IMAGES, where)
+            image = _member_of_kinds(sample, IMAGE_ENDINGS, where)
             text = _member_of_kinds(sample, TEXTS, where)
             if image is None:
                 raise UserError(
                     where,
-                    expected=f"an image (.{', .'.join(IMAGES)})",
+                    expected=f"an image (.{', .'.join(IMAGE_ENDINGS)})",
                     found=", ".join(f".{kind}" for kind in sample),
                     do=SAMPLE,
                 )
             for kind in sample:
-                if kind not in (*IMAGES, *TEXTS, "json"):
+                if kind not in (*IMAGE_ENDINGS, *TEXTS, "json"):
                     seen.keys[f".{kind}",] = None
             facts = _facts_of(raw / name, sample.get("json"), text, where)
             record = Record(where, facts, IMG2DATASET)

@@ -26,8 +26,8 @@ CLOSE = (
     "close the quotation mark; one that belongs to the text is doubled, in a field in "
     'quotation marks: "A ""quoted"" word"'
 )
-IMAGES = ("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "ppm")
-IMAGE_NAME = re.compile(rf".*[^/\\]\.(?:{'|'.join(IMAGES)})", re.IGNORECASE)
+IMAGE_ENDINGS = ("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "ppm")
+IMAGE_NAME = re.compile(rf".*[^/\\]\.(?:{'|'.join(IMAGE_ENDINGS)})", re.IGNORECASE)
 ENCLOSED = re.compile(r'"(?:[^"]|"")*"')  # a field in quotation marks
 LINE_BREAK = re.compile(r"\r\n|\r|\n")
 SHORTEST = 3  # letters and digits of a name that is known by its pattern
@@ -102,7 +102,7 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
         name=name,
         separator=separator,
         is_padded=lines[0].partition(separator)[2].startswith(" "),
-        keys=tuple(place for place, name in enumerate(columns) if is_key(name)),
+        keys=tuple(place for place, column in enumerate(columns) if is_key(column)),
     )
     if separator in ",;":
         return _without_fault(_enclosing(lines, columns, layout))
@@ -110,7 +110,8 @@ def read(text: str, name: str, separator: str, is_key: Callable[[str], bool]) ->
     if letters.fault is None and not _shows_enclosing(lines[0], letters, layout):
         return letters
     enclosing = _enclosing(lines, columns, layout)
-    if letters.fault_line > enclosing.fault_line > 0:  # the reading that gets further
+    # the reading that gets further
+    if enclosing.fault and letters.fault_line > enclosing.fault_line:
         return _without_fault(letters)
     return _without_fault(enclosing)
 
@@ -142,8 +143,9 @@ def _letters(lines: list[str], columns: list[str], layout: Layout) -> Table:
 
 
 def _shows_enclosing(first: str, table: Table, layout: Layout) -> bool:
-    """Whether quotation marks enclose fields: a name of a column, a field with doubled
-    ones, or all fields of a column. In padded tables, only the first of these tells."""
+    """Whether quotation marks enclose fields: those of a column name, of a field with
+    doubled marks inside, or of every field in a column. In padded tables only the first
+    counts."""
     heads = first.strip().split(layout.separator)
     if any(ENCLOSED.fullmatch(head.strip()) for head in heads):
         return True
@@ -186,11 +188,12 @@ def _fault_of(
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
     """The table if fields may be enclosed in quotation marks."""
     table = Table(columns)
-    several = []
+    multiline_rows = []
     text = lines
-    if layout.is_padded:  # csv allows blanks before a quotation mark alone
-        after = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
-        text = [after.sub('"', line) for line in lines]
+    if layout.is_padded:
+        # csv skips blanks before an opening quotation mark, but not after a closing one
+        closing = re.compile(rf'" +(?={re.escape(layout.separator)}|[\r\n]|$)')
+        text = [closing.sub('"', line) for line in lines]
     rows = csv.reader(
         text,
         delimiter=layout.separator,
@@ -210,46 +213,46 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
                 break
             table.rows.append(Row(first, cells))
             if start - first > 1:
-                several.append(table.rows[-1])
+                multiline_rows.append(table.rows[-1])
     except csv.Error as error:
         table.fault_line = start
         reason = f"something else ({error}) in line {rows.line_num}"
         expected = f"CSV, separated by {layout.separator!r}"
         table.fault = layout.error(start, expected, reason, CLOSE)
-    _refuse_enclosed_rows(table, several, lines, layout)
+    _set_fault_of_enclosed_rows(table, multiline_rows, lines, layout)
     return table
 
 
-def _refuse_enclosed_rows(
+def _set_fault_of_enclosed_rows(
     table: Table,
-    several: list[Row],
+    multiline_rows: list[Row],
     lines: list[str],
     layout: Layout,
 ) -> None:
     """Set the fault of a table in which a field encloses a row.
 
-    several  rows that take several lines
+    multiline_rows  rows that take several lines
 
     A line is a row if it has enough separators, and an image in the place of one.
     """
-    if not several:
+    if not multiline_rows:
         return
-    starts = {row.line for row in several}
+    starts = {row.line for row in multiline_rows}
     known: set[str] = set()
     for row in table.rows:
         if row.line not in starts:
             known.update(row.cells[key].strip() for key in layout.keys)
     names = Names(known)
-    for row in several:
+    for row in multiline_rows:
         own = _line_of_key(row, layout)
         last = row.line + _breaks(row.cells)
         for number in range(row.line, last + 1):
             line = lines[number - 1].strip()
             if number != own and _is_row(line, len(table.columns), names, layout):
-                both = f"lines {row.line} to {last} in one, of which line {number} "
-                both += f"is a row of its own ({line!r:.60})"
+                evidence = f"lines {row.line} to {last} in one, of which line {number} "
+                evidence += f"is a row of its own ({line!r:.60})"
                 expected = "a row that ends before the next one begins"
-                table.fault = layout.error(row.line, expected, both, CLOSE)
+                table.fault = layout.error(row.line, expected, evidence, CLOSE)
                 table.fault_line = row.line
                 return
 
@@ -269,6 +272,7 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
     cells = [_bare(cell) for cell in line.split(layout.separator)]
     if len(cells) < columns:
         return False
+    # a key counts from either end: a caption may hold separators
     for key in layout.keys:
         if cells[key] in names or cells[key - columns] in names:
             return True

@@ -1,16 +1,15 @@
-"""Finds the figures of the report, every file of figures/ has some, and keeps them on
-disk.
+"""Find the figures of the report, of which every file of figures/ draws some, and save
+them.
 
-A file of figures/ has one name that is looked for, FIGURES = {section: function}. A
-section is a key of SECTIONS, or papers/<name of a paper>; a function takes FigureInputs
-and yields ReportFigure, none where the results have nothing to show. To add a figure,
-add a file; nothing else has to name it. Within a section, figures stand in the
-alphabetical order of their files.
+Each file of figures/ defines FIGURES = {section: function}. A section is a key of
+SECTIONS, or papers/<name of a paper>; a function takes FigureInputs and yields
+ReportFigure, none where the results have nothing to show. To add a figure, add a file;
+nothing else has to name it. Within a section, figures stand in the alphabetical order
+of their files.
 """
 
 import pkgutil
 import posixpath
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +25,7 @@ from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style
-from benchmark.report import figures as folder
+from benchmark.report import figures as figure_package
 from benchmark.report.markdown import escaped, picture
 
 SECTIONS = {
@@ -76,9 +75,9 @@ class ReportFigure:
 def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
     """The figures of a section. Raises UserError for a file with an unknown one."""
     known = {*SECTIONS, *(f"papers/{name}" for name in papers())}
-    modules = pkgutil.iter_modules(folder.__path__)
+    modules = pkgutil.iter_modules(figure_package.__path__)
     for name in sorted(module.name for module in modules):
-        module = import_module(f"{folder.__name__}.{name}")
+        module = import_module(f"{figure_package.__name__}.{name}")
         if not module.FIGURES.keys() <= known:
             raise UserError(
                 f"{module.__file__}: FIGURES",
@@ -102,9 +101,11 @@ class FigureFolder:
     # page -> names of its figures; of a gallery <preset>-found
     shown: dict[str, list[str]] = field(default_factory=dict)
 
-    def section(self, name: str, inputs: FigureInputs, stem: str, page: str) -> str:
-        """Save all figures of a section; returns their Markdown, a blank line behind
-        each. Their files are called `stem`-<figure>."""
+    def save_section(
+        self, name: str, inputs: FigureInputs, stem: str, page: str
+    ) -> str:
+        """Save all figures of a section; returns their Markdown, each followed by a
+        blank line. Their files are called `stem`-<figure>."""
         text = ""
         for drawn in figures(name, inputs):
             path = self.folder / f"{stem}-{drawn.file}"
@@ -129,8 +130,9 @@ def remove_others(folder: Path, kept: Iterable[Path]) -> None:
     """Delete what an earlier report left in `folder`, half-written files of a killed
     one too."""
     kept = set(kept)
+    # in reverse, so that a folder comes after what is in it
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not any(path.iterdir()):
-            shutil.rmtree(path)
+            path.rmdir()
         elif path.is_file() and path not in kept:
             path.unlink()

@@ -1,8 +1,8 @@
 """What a training leaves behind: weights with what is needed to use them and what
 decided them, or the reason why there are none.
 
-The identity of a training is kept with its weights, so that no record can tell of
-options, inputs or code that the weights were not made with.
+The identity of a training is kept with its weights, so that no record can claim options,
+inputs or code other than those that made the weights.
 """
 
 import json
@@ -28,11 +28,12 @@ from benchmark.season.parameters import Cell
 from benchmark.season.plugins import ConfiguredMethod, method_digest, versions
 
 OF_THE_MACHINE = (UserError, OSError, MemoryError)
-OF_A_METHOD = (Exception, SystemExit)  # caught after those of the machine
+# what a method may raise; failure_of raises those of the machine again
+OF_A_METHOD = (Exception, SystemExit)
 CPU_ALLOCATOR = "DefaultCPUAllocator"  # in the message of a RuntimeError
 LONGEST = 300  # characters of a message
-# of a cell: where files lie, which decides no weight
-ELSEWHERE = {"folder", "start", "keeps"}
+# fields of a cell that say where files are; they decide no weight
+PATH_FIELDS = {"folder", "start", "keeps"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class Checkpoint:
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, atomically. Equal checkpoints give equal bytes."""
     content = vars(checkpoint) | {
-        # pickled, it would hang on what is interned
+        # a pickle would depend on which strings are interned
         "identity": json.dumps(checkpoint.identity),
         "state": {
             key: value.cpu().contiguous() for key, value in checkpoint.state.items()
@@ -81,7 +82,8 @@ def load(path: Path) -> Checkpoint:
     # torch raises many types here, depending on what the bytes are
     except Exception as error:
         actual = f"something else ({type(error).__name__})"
-        expected, advice = "a checkpoint of this version", "delete it; dvc repro"
+        expected = "a checkpoint of this version"
+        advice = "delete it, then run `dvc repro`, or `rematch play`"
         raise UserError(path, expected, actual, advice) from error
 
 
@@ -102,7 +104,8 @@ def identity_of(cell: Cell) -> dict:
     that it reads and of its method's code, versions of the framework, and how the
     process computes. Raises UserError for features of other tables or with changed
     files."""
-    prepared, start = prepared_tables.read(cell.dataset).sha256, Path(cell.start or "")
+    prepared = prepared_tables.read(cell.dataset).sha256
+    start = Path(cell.start or "")
     features = {}
     for folder in cell.features:
         card = Path(folder, "card.json")
@@ -111,17 +114,17 @@ def identity_of(cell: Cell) -> dict:
             raise UserError(card, expected, "features of other tables", ENCODE_AGAIN)
         features[folder] = verified(Path(folder))
     return {
-        "cell": cell.model_dump(mode="json", exclude=ELSEWHERE),
+        "cell": cell.model_dump(mode="json", exclude=PATH_FIELDS),
         "prepared": prepared,
         "features": features,
         "start": files.sha256(start) if start.is_file() else None,
         "method": method_digest(cell.method),
         "versions": {name: versions()[name] for name in ("prepare", "encode", "train")},
-        "numerics": computed(),
+        "numerics": process_numerics(),
     }
 
 
-def computed() -> dict:
+def process_numerics() -> dict:
     """How the present process computes, for identities and records."""
     return vars(numerics.current()) | {"fingerprint": fingerprint()}
 
@@ -129,13 +132,18 @@ def computed() -> dict:
 def check_identity(trained: dict, cell: Cell) -> None:
     """Raises UserError where the weights of a cell were not trained as they would be
     now, apart from the machine."""
-    before, after = _flat(trained), _flat(identity_of(cell))
+    before = _flat(trained)
+    after = _flat(identity_of(cell))
     for key in sorted(before.keys() | after.keys()):
-        old, new = repr(before.get(key)), repr(after.get(key))  # of NaN, too
+        # as text, since NaN is not equal to itself
+        old = repr(before.get(key))
+        new = repr(after.get(key))
         if not key.startswith("numerics") and old != new:
-            expected, trained_with = f"weights of the present {key}", "those of another"
+            expected = f"weights of the present {key}"
+            trained_with = "those of another"
             if key.startswith("cell"):
-                expected, trained_with = f"weights of {key} = {new}", f"those of {old}"
+                expected = f"weights of {key} = {new}"
+                trained_with = f"those of {old}"
             advice = f"train again: python -m benchmark.train {cell.key}"
             raise UserError(cell.checkpoint, expected, trained_with, advice)
 
@@ -152,12 +160,12 @@ class DivergedError(ArithmeticError):
     """The loss, or a validation score, is no longer finite."""
 
 
-def outcome(error: BaseException, folder: str) -> dict[str, str]:
-    """Status and reason of a cell that ended with this error: one line, with the place
-    in the code that raised it. The traceback is kept for who wrote the method; `folder`
-    is that of the cell's results. What the machine or the user's files are to blame for
-    is raised again, so that the stage ends with it: MemoryError, too, where torch has
-    no type for it, as on the CPU."""
+def failure_of(error: BaseException, folder: str) -> dict[str, str]:
+    """The status and reason of a cell that ended with this error, in one line with the
+    place in the code. Errors of the machine or of the user's files are raised again and
+    end the stage, as is MemoryError where torch has no type for it (on the CPU). The
+    traceback is kept for the author of the method; `folder` is that of the cell's
+    results."""
     if isinstance(error, OF_THE_MACHINE):
         raise error
     if isinstance(error, NotApplicableError):
@@ -169,13 +177,14 @@ def outcome(error: BaseException, folder: str) -> dict[str, str]:
         raise MemoryError(f"{folder}: {line}") from error
     traceback = "".join(format_exception(error))
     files.write_text(Path(".scratch/failed", f"{folder}.txt"), traceback)
-    frames, place = extract_tb(error.__traceback__), ""
+    frames = extract_tb(error.__traceback__)
+    place = ""
     if frames:
         place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
     return {"status": "failed", "reason": f"{type(error).__name__}: {line}{place}"}
 
 
-def tell(name: str, status: str, why: str) -> None:
+def log_failure(name: str, status: str, why: str) -> None:
     """A line in the log when a cell ends without a result."""
     if status != "ok":
         ProgressBar.write(f"{name}: {status}: {why}", file=sys.stderr)

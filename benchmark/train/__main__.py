@@ -58,7 +58,7 @@ def train_cell(params: Params, cell: Cell) -> None:
             with chdir("."):  # back, wherever the method went
                 training = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
-            reason = checkpoints.outcome(error, cell.folder)
+            reason = checkpoints.failure_of(error, cell.folder)
             training = Training(Checkpoint(identity=identity, **reason))
         checkpoint = training.checkpoint
         checkpoints.save(Path(cell.checkpoint), checkpoint)
@@ -71,7 +71,7 @@ def train_cell(params: Params, cell: Cell) -> None:
         results.write_training_cost(Path(cell.costs), Path(cell.checkpoint), cost)
         # not before all of it is there
         shutil.rmtree(scratch.parent, ignore_errors=True)
-        checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
+        checkpoints.log_failure(cell.key, checkpoint.status, checkpoint.reason)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _trained(
     except NotApplicableError:
         raise
     except OF_A_METHOD as error:
-        failure = checkpoints.outcome(error, cell.folder)
+        failure = checkpoints.failure_of(error, cell.folder)
     checkpoint = Checkpoint(
         identity=identity,
         words=data.vocabulary.words if data.vocabulary else None,

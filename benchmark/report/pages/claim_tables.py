@@ -17,6 +17,7 @@ TESTS = "../../tests"  # from a season's page
 INDENT = "– "  # before a part of a claim
 # columns of a verdict
 DIFFERENCE, OPEN = f"difference, {PERCENT} interval", "would decide it"
+FOLD = "more {folds} of the same size"  # other images from the same pool
 
 
 def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
@@ -29,21 +30,21 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
         head = {
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
-            **measured(None),
+            **verdict_columns(None),
             "flags": Code(letters) if letters else None,
         }
         if len(claim_test.verdicts) == 1:
-            lines.append(head | measured(claim_test.verdicts[0]))
+            lines.append(head | verdict_columns(claim_test.verdicts[0]))
         elif claim_test.verdicts:
             lines.append(head)
             for verdict in claim_test.verdicts:
                 name = f"{INDENT}{compared(verdict)}"
                 line = {"claim": name, "verdict": verdict.conclusion}
-                lines.append(line | measured(verdict))
+                lines.append(line | verdict_columns(verdict))
     return Table.of(title, lines)
 
 
-def measured(verdict: Verdict | None) -> dict:
+def verdict_columns(verdict: Verdict | None) -> dict:
     """A comparison for pages; None: empty columns, of a claim with several parts."""
     if verdict is None:
         return dict.fromkeys(("metric", DIFFERENCE, "printed", OPEN))
@@ -51,7 +52,7 @@ def measured(verdict: Verdict | None) -> dict:
         "metric": verdict.comparison.heading,
         DIFFERENCE: difference(verdict.comparison),
         "printed": printed_difference(verdict),
-        OPEN: limited(verdict.limit) if verdict.limit else "",
+        OPEN: decided_by(verdict.limit) if verdict.limit else "",
     }
 
 
@@ -116,7 +117,8 @@ def against_papers(
     board: Board, claim_tests: Sequence[ClaimTest]
 ) -> list[tuple[ClaimTest, str]]:
     """The verdicts that contradict their paper, each with Markdown links to the tests
-    that speak for the implementation: a wrong one is likelier than a wrong paper."""
+    that speak for the implementation, since a wrong implementation is likelier than a
+    wrong paper."""
     listed = []
     for claim_test in claim_tests:
         rows = list(filter(None, map(board.row, claim_test.claim.presets)))
@@ -131,7 +133,7 @@ def against_papers(
     return listed
 
 
-def counted(claim_tests: Sequence[ClaimTest]) -> str:
+def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
     """How many claims that count hold, fail and are open: "holds 1, undecided 2"."""
     numbers = counts(claim_tests)
     told = {
@@ -150,14 +152,15 @@ def tally(claim_tests: Sequence[ClaimTest]) -> str:
     others = [claim_test for claim_test in claim_tests if claim_test.paper != OWN]
     sentences = []
     if own:
-        sentences.append(f"The season's own claims: {counted(own)}")
+        sentences.append(f"The season's own claims: {conclusion_counts(own)}")
     if others:
-        number = sum(claim_test.is_counted for claim_test in others)
-        numbers = counts(others)
-        head = f"Of the papers' claims {number} count here: {counted(others)}"
-        if numbers[Conclusion.NOT_RUN] == number:
-            head = f"None of the {number} claims of papers that count was run"
-        sentences.append(head)
+        count = sum(claim_test.is_counted for claim_test in others)
+        if counts(others)[Conclusion.NOT_RUN] == count:
+            sentence = f"None of the {count} claims of papers that count was run"
+        else:
+            concluded = conclusion_counts(others)
+            sentence = f"Of the papers' claims {count} count here: {concluded}"
+        sentences.append(sentence)
     return ". ".join(sentences)
 
 
@@ -205,15 +208,12 @@ def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
     if verdict.size not in (None, Size.AS_PRINTED):
         remarks.append(f"the difference is {verdict.size}")
     if verdict.limit:
-        remarks.append(f"to decide it: {limited(verdict.limit)}")
+        remarks.append(f"to decide it: {decided_by(verdict.limit)}")
     remarks += map(flags.said, claim_test.flags)
     return "; ".join(dict.fromkeys(remarks))
 
 
-FOLD = "more {folds} of the same size"  # other images from the same pool
-
-
-def limited(limit: Limit, fold: str = FOLD) -> str:
+def decided_by(limit: Limit, fold: str = FOLD) -> str:
     """What would decide an undecided comparison, if its difference stays; `fold` says
     what further folds are."""
     ways = []

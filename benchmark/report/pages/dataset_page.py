@@ -22,26 +22,27 @@ from benchmark.season.parameters import Declaration
 from benchmark.stats.comparisons import CARRIES
 from benchmark.stats.significance import RankCorrelation, rank_correlation
 
-SECTIONS = ("result", "similarity", "training", "cost")  # of figures of retrieval
+RETRIEVAL_SECTIONS = ("result", "similarity", "training", "cost")  # of figures
 
 
 def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval = board.retrieval
     localisation = board.localisation
-    drawn = dict.fromkeys((*SECTIONS, "phrases"), "")
+    drawn = dict.fromkeys((*RETRIEVAL_SECTIONS, "localisation"), "")
     page = f"datasets/{board.dataset}.md"
     if retrieval.ranked:
         inputs = FigureInputs(board=retrieval)
-        for section in SECTIONS:
-            drawn[section] = figures.section(section, inputs, board.dataset, page)
+        for section in RETRIEVAL_SECTIONS:
+            drawn[section] = figures.save_section(section, inputs, board.dataset, page)
     if localisation.ranked:
         inputs = FigureInputs(board=localisation)
         stem = f"{board.dataset}-localisation"
-        drawn["phrases"] = figures.section("training", inputs, stem, page)
+        drawn["localisation"] = figures.save_section("training", inputs, stem, page)
     tables = dataset_tables(params, board)
     seen = [captions_seen(board, row) for row in board.ranked]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
+    shared = result_tables.shared_flags(board)
     return filled(
         "dataset.md.j2",
         board=board,
@@ -50,9 +51,9 @@ def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> st
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
         few_queries=few_queries(board),
         tables=tables,
-        legend=legend(leaderboards, result_tables.shared_flags(board)),
-        shared=[flags.NAMES[letter] for letter in result_tables.shared_flags(board)],
-        spread=spread_of(retrieval),
+        legend=legend(leaderboards, shared),
+        shared=[flags.NAMES[letter] for letter in shared],
+        spread=seed_spread(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
         tie_gap=tie_gap(retrieval),
         overlap_and_rsum=overlap_and_rsum(retrieval),
@@ -71,8 +72,8 @@ def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> st
 
 
 def tie_gap(board: Board) -> float | None:
-    """What ties would add to an R@1 at most, in points, if they counted for the method;
-    None of ranks alone, which do not tell."""
+    """The most that ties could add to an R@1, in points, if they counted for the method;
+    None where only ranks are known."""
     gaps = []
     for row in board.ranked:
         for outcome in row.played:
@@ -99,9 +100,9 @@ def few_queries(board: Board) -> dict[str, int]:
     return {task: board.test_queries(task) for task in tasks if board.is_small(task)}
 
 
-def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
-    """What the letters of the flags say that the tables show, and those of all rows;
-    empty where there are none."""
+def legend(tables: Iterable[Table], shared_letters: Iterable[str] = ()) -> str:
+    """What the flag letters in the tables mean, then the flags that all rows share; empty
+    if there are none."""
     shown: set[str] = set()
     for table in tables:
         for letters in table.frame.get("flags", []):
@@ -111,13 +112,13 @@ def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
         if letter in shown:
             parts.append(f"{letter} {name}")
     texts = [", ".join(parts)] if parts else []
-    shared = [flags.NAMES[letter] for letter in of_all]
-    if shared:
-        texts.append(f"all rows: {', '.join(shared)}")
+    shared_names = [flags.NAMES[letter] for letter in shared_letters]
+    if shared_names:
+        texts.append(f"all rows: {', '.join(shared_names)}")
     return "; ".join(texts)
 
 
-def spread_of(board: Board) -> dict:
+def seed_spread(board: Board) -> dict:
     """How far trainings lie apart, and whether rows vary alike; empty where that is not
     known."""
     if not board.ranked:
@@ -132,7 +133,8 @@ def spread_of(board: Board) -> dict:
 
 def _twins(board: Board) -> dict:
     """How many test images have a twin in another split, and how rsum changes without
-    the queries of those that the card names; empty where it names none."""
+    the queries of those that the card names; empty where it names none, or where no row
+    can be measured without them."""
     named = row_warnings.named_twins(board.card)
     if not named:
         return {}

@@ -69,10 +69,10 @@ class ExamplePlace:
     thumbnails: str  # subfolder of that folder
     page: str
 
-    def section(self, name: str, inputs: FigureInputs) -> str:
+    def save_section(self, name: str, inputs: FigureInputs) -> str:
         """Markdown of the figures of a section, which are drawn."""
         dataset = inputs.board.dataset
-        return self.figures.section(name, inputs, dataset, self.page)
+        return self.figures.save_section(name, inputs, dataset, self.page)
 
 
 def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str, str]:
@@ -96,14 +96,14 @@ def _by_task(params: Declaration, board: Board, place: ExamplePlace) -> dict[str
         sections["retrieval"] = filled(
             "examples.md.j2",
             galleries=galleries,
-            figures=place.section("examples", inputs),
+            figures=place.save_section("examples", inputs),
         )
     if board.localisation.ranked:
         of_task = board.localisation
         inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
         sections["localisation"] = filled(
             "phrases.md.j2",
-            figures=place.section("phrases", inputs),
+            figures=place.save_section("phrases", inputs),
         )
     return sections
 

@@ -28,11 +28,11 @@ from benchmark.report.pages.claim_tables import (
     DIFFERENCE,
     INDENT,
     OPEN,
+    decided_by,
     difference,
     level,
-    limited,
-    measured,
     printed_difference,
+    verdict_columns,
 )
 from benchmark.report.tables import Number, Table, signed
 from benchmark.stats import PERCENT
@@ -226,7 +226,7 @@ def needed(row: LedgerRow) -> str:
     if None in limits:
         reasons = [verdict.reason for verdict in undecided if not verdict.limit]
         return ", ".join(dict.fromkeys(reasons))
-    return limited(Limit(_most(limits, "seeds"), _most(limits, "folds")))
+    return decided_by(Limit(_most(limits, "seeds"), _most(limits, "folds")))
 
 
 def _lacking(row: LedgerRow) -> str:
@@ -437,7 +437,7 @@ def evidence_table(row: LedgerRow) -> Table:
         name = "all set-ups"
         if len(parts) > 1:
             name += f": {verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
+        line = {"test": name, "verdict": verdict.conclusion} | verdict_columns(verdict)
         line[DIFFERENCE] = _pooled_difference(part)
         lines.append(line)
     for finding in row.findings + row.alike:
@@ -454,12 +454,14 @@ def _finding_lines(finding: Finding) -> list[dict]:
     else:
         verdicts = list(finding.alone.values())
     only = verdicts[0] if len(verdicts) == 1 else None
-    head = {"test": finding.place, "verdict": finding.conclusion} | measured(only)
+    head = {"test": finding.place, "verdict": finding.conclusion} | verdict_columns(
+        only
+    )
     lines = [head | {OPEN: open_by}]
     if only:
         return lines
     for verdict in verdicts:
         name = f"{INDENT}{verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | measured(verdict)
+        line = {"test": name, "verdict": verdict.conclusion} | verdict_columns(verdict)
         lines.append(line | {OPEN: None})
     return lines

@@ -135,10 +135,11 @@ def of_direction(board: Board, way: str) -> Table:
 def of_all_items(board: Board, way: str) -> Table:
     """The metrics of all relevant items of a direction, of the rows whose ranks tell
     them; no rows where each query has one such item."""
-    metrics = [f"{way}_{metric.name}" for metric in ALL_RANKS]
+    names = [f"{way}_{metric.name}" for metric in ALL_RANKS]
+    metrics = [name for name in names if name in METRICS]  # some are of one direction
     rows = []
     for row in board.ranked:
-        if comparisons.usable(row, metrics[1]):
+        if comparisons.usable(row, f"{way}_map"):
             counts = row.played[0].scores.ranks[RankKey(way)].counts
             if (counts > 1).any():
                 rows.append(row)

@@ -106,7 +106,7 @@ def _readme(
             "board": board,
             "task": task,
             "table": table,
-            "figures": figures.section(
+            "figures": figures.save_section(
                 "first", FigureInputs(board=board), stem, "README.md"
             ),
             "summary": "",
@@ -163,7 +163,9 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
         section = {
             "board": board,
             "tally": claim_tables.tally(ordered),
-            "figures": figures.section("claims", inputs, board.dataset, "claims.md"),
+            "figures": figures.save_section(
+                "claims", inputs, board.dataset, "claims.md"
+            ),
             "table": table,
             "against": claim_tables.against_papers(board, ordered),
             "not_run": sum(not test.verdicts for test in ordered),
@@ -205,7 +207,7 @@ def _paper(
             "title": board.title,
             "tables": list(chain.from_iterable(by_number.values())),
             "answers": list(paper_tables.answers(paper, board)),
-            "figures": figures.section(f"papers/{name}", inputs, stem, page),
+            "figures": figures.save_section(f"papers/{name}", inputs, stem, page),
         }
         shown.append(section)
     return filled(
