@@ -33,6 +33,17 @@ def test_a_right_row_is_right():
     assert rules() == set()
 
 
+def test_recalls_of_growing_k_may_be_equal():
+    equal = {
+        "t2i_r1": "0",
+        "t2i_r5": "0",
+        "t2i_r10": "0",
+        "rsum": "193.3",
+        "mean": "32.2",
+    }
+    assert "order" not in rules(**equal)
+
+
 @pytest.mark.parametrize(
     ("metric", "number", "rule"),
     [

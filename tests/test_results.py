@@ -56,6 +56,14 @@ def test_results_are_read_as_they_were_written_whatever_their_order():
     assert {path.name: path.read_bytes() for path in FOLDER.iterdir()} == before
 
 
+def test_the_best_rank_of_a_query_is_the_first_of_its_own():
+    ranks = Ranks(values=np.array([2, 5, 9, 0, 4, 7]), counts=np.array([3, 1, 2]))
+    assert ranks.best.tolist() == [2, 0, 4]
+    assert ranks.queries.tolist() == [0, 0, 0, 1, 2, 2]
+    of_two = ranks.at(np.array([False, True, True]))
+    assert of_two.best.tolist() == [0, 4]
+
+
 def test_a_line_of_the_records_is_a_fact_and_a_line_of_the_costs_is_a_run():
     results.write_folder(FOLDER, {"a/0": result("a/0")})
     lines = (FOLDER / "records.json").read_text().splitlines()
