@@ -272,7 +272,7 @@ def test_a_verdict_against_a_paper_stands_with_what_speaks_for_us(played, monkey
     monkeypatch.setattr(claims, "margin_of", lambda *_: 200.0)
     report.write_report(played)
     text = seen_text(FOLDER / "claims.md")
-    assert "fails 1" in text
+    assert "1 without effect" in text
     assert "Against loops" in text.partition("Against the papers")[2]
     told, *_ = json.loads((FOLDER / "claims.json").read_text())["datasets"]
     (part,) = told["claims"][0]["parts"]

@@ -1,5 +1,4 @@
-"""Try a method file on small made-up data: what holds of what a method promises (the
-contract).
+"""Test a method file on small made-up data: does it do what a method must?
 
     rematch check path/to/mine.py
 

@@ -4,8 +4,8 @@ how much disk the season still needs, and how long its trainings took.
     rematch doctor flickr8k             what is missing
     rematch doctor papers --estimate    what it would cost, from a minute or two of timing
 
-Weights that are to be downloaded are missing where their address does not answer. The
-exit status is 2 if anything is missing, disk among it.
+Weights that have to be downloaded count as missing if their address does not answer.
+The exit status is 2 if anything is missing, disk space included.
 """
 
 import argparse

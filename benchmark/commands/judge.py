@@ -16,11 +16,11 @@ item, from 0; empty or -1: not found). It may have direction (i2t, t2i, ...), cl
 Eval Ever log are tables, too; FILE:METRIC is one of their metrics. With --qrels it is a
 TREC run. Either is one file, or one per seed with commas between; FILE:PRESET is a row
 of a table that `export --queries` wrote, whose other rows tell how far trainings lie
-apart. Else it is SEASON:PRESET, with all its seeds.
+apart. Otherwise it is SEASON:PRESET, with all its seeds.
 
-Claims are "A > B", the default, "A = B", and "A not better than B", and may end with
-"by METRIC"; where less is better, claim "B > A". Every further --pair is asked the
-same, and p is adjusted for all of them by Holm.
+A claim is "A > B" (the default), "A = B" or "A not better than B", and may end with
+"by METRIC"; where less is better, claim "B > A". Every further --pair is judged by the
+same claim, and p is adjusted over all pairs by Holm.
 
 --printed asks whether one result is compatible with a number that a paper prints. Below
 or above: the result's interval lies wholly beyond what is rounded to the number.
@@ -134,7 +134,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", type=float, metavar="X", help="differences up to X count as none"
     )
-    parser.add_argument("--layer", default=OWN, help="of relevance")
+    parser.add_argument("--layer", default=OWN, help="layer of relevance")
     parser.add_argument(
         "--qrels", type=Path, metavar="FILE", help="judgements, of TREC runs"
     )
@@ -154,13 +154,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     unanswered = "queries to which a run has no answer count as not found, however many"
     add("--count-unanswered", action="store_true", help=unanswered)
     parser.add_argument(
-        "--dataset", help="of presets; default: the only one that has them"
+        "--dataset", help="dataset of the presets; default: the only one with them"
     )
     parser.add_argument(
         "--out", type=Path, action="append", default=[], help="a .md or .json file"
     )
     parser.add_argument(
-        "--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed"
+        "--format", choices=(TEXT, JSON), default=TEXT, help="format of the output"
     )
     parser.add_argument(
         CHECK, action="store_true", help="exit with the conclusion: 0, 1, 2, or 3"

@@ -1,4 +1,4 @@
-"""Run what is stale of a season, several stages at once. DVC keeps the record.
+"""Run the stale stages of a season, several at once. DVC keeps the record.
 
     rematch play                          the active season, on all cores
     rematch play flickr8k --only '*scan*'  some cells, with what they need

@@ -21,9 +21,9 @@ embeddings (N, F) of the test images and captions; token matrices of late intera
 an .npz with tokens (T, F) and lengths (N,) of each side; or scores (images, captions);
 of a re-ranker two matrices in one file, named i2t and t2i. Rows belong to ids where the
 file has some (a column or array image_id, caption_id or the like, the index of pandas,
-or NAME_ids.txt beside it), else they are in the test split's order. Whole numbers other
-than int8 of both signs need --numbers, which says what they stand for. In scores, -inf
-stands for what was not retrieved.
+or NAME_ids.txt beside it), else they are in the test split's order. Whole numbers need
+--numbers, which says what they stand for, unless they are int8 of both signs. In
+scores, -inf stands for what was not retrieved.
 
 Ranks of the best relevant item are a .csv or .parquet with the columns direction (i2t
 or t2i), query (its id) and rank, from 0 (--first-rank 1: from 1); empty or -1 is "not

@@ -1,4 +1,4 @@
-"""Make a season the one that `dvc repro` runs; without a name, say which one that is.
+"""Choose the season that `dvc repro` runs; without a name, say which one it is.
 
 Writes the pipelines of the season into seasons/NAME/, and those of its datasets into
 seasons/shared/. Folders of this machine are kept in local.yaml. What was run stays: a

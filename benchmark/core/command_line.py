@@ -47,7 +47,7 @@ def add_season_first(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,  # so that the option counts where no word is
         help="default: the active one",
     )
-    parser.add_argument("--season", metavar="NAME", help="the same as an option")
+    parser.add_argument("--season", metavar="NAME", help="the season, as an option")
 
 
 def run_stage(

@@ -134,15 +134,19 @@ def against_papers(
 
 
 def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
-    """How many claims that count hold, fail and are open: "holds 1, undecided 2"."""
+    """How many claims that count hold, have no effect, fail and are open: "1 held, 2
+    undecided"."""
     numbers = counts(claim_tests)
+    without_effect = numbers[Conclusion.NO_DIFFERENCE]
+    denied = sum(numbers[conclusion] for conclusion in FAILED)
     told = {
-        "holds": numbers[Conclusion.HOLDS],
-        "fails": sum(numbers[conclusion] for conclusion in FAILED),
+        "held": numbers[Conclusion.HOLDS],
+        "without effect": without_effect,
+        "failed": denied - without_effect,
         "undecided": numbers[Conclusion.UNDECIDED],
         "not run": numbers[Conclusion.NOT_RUN],
     }
-    return ", ".join(f"{word} {count}" for word, count in told.items() if count)
+    return ", ".join(f"{count} {word}" for word, count in told.items() if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:
@@ -225,5 +229,5 @@ def decided_by(limit: Limit, fold: str = FOLD) -> str:
         ways.append(f"{limit.folds} {fold.format(folds=folds)}")
     if not ways:
         most = f"{MOST_SEEDS} more seeds or {MOST_FOLDS} more folds"
-        return f"no number up to {most}: the difference lies too near to a bound"
+        return f"not even {most}: the difference is too close to a bound"
     return " or ".join(ways)
