@@ -14,8 +14,8 @@ from benchmark.core.records import Aspect, Departure
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.report.pages.paper_tables import (
-    answers,
     obstacles,
+    obstacles_of_rows,
     paper_table,
     shown_tables,
     unmeasured,
@@ -174,7 +174,7 @@ def test_the_reader_and_the_partition_decide(place, card, reason):
     paper = paper_of(own(PRINTED, place))
     reasons = obstacles(paper, played, played.rows[0], place)
     assert reasons == ([reason] if reason else [])
-    assert answers(paper, played) == {tuple(reasons)}
+    assert obstacles_of_rows(paper, played) == {tuple(reasons)}
 
 
 class TestFolds:

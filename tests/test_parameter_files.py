@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+from benchmark.contracts import HOME
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
 from benchmark.season.parameter_files import read_season, season_names, season_path
-from benchmark.season.plugins import PACKAGE_ROOT, method_of
+from benchmark.season.plugins import method_of
 from benchmark.season.resolving import resolve
 from benchmark.season.tuning import read_trials
 from seasons import committed
@@ -21,7 +22,7 @@ def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert season_path("demo") == PACKAGE_ROOT / "seasons/demo/season.yaml"
+    assert season_path("demo") == HOME / "seasons/demo/season.yaml"
     own = Path("seasons/demo/season.yaml")
     own.parent.mkdir(parents=True)
     own.write_text(f"{START}datasets: {{}}\nseeds: [7]\n")
@@ -83,7 +84,7 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
 def test_a_committed_season_scales_alike_what_a_paper_compares_or_has_the_trial(
     name, monkeypatch
 ):
-    monkeypatch.chdir(PACKAGE_ROOT)
+    monkeypatch.chdir(HOME)
     trials = read_trials(name)
     for first, second, names in unequal_pairs(committed(name)):
         tried = []

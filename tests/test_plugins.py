@@ -60,7 +60,7 @@ def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(
     tmp_path, monkeypatch
 ):
     (tmp_path / "methods").mkdir()
-    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
+    monkeypatch.setattr(plugins, "HOME", tmp_path)
     for file in ("a", "b"):
         (tmp_path / "methods" / f"{file}.yaml").write_text("same: {title: Same}\n")
     with refused("methods/b.yaml: preset 'same'", found="methods/a.yaml"):

@@ -8,11 +8,11 @@ from builders import board, cost, outcome, record, standing
 
 from benchmark.boards.row_settings import (
     Unequal,
+    board_time_settings,
     captions_seen,
     is_of_features,
     other_encoder,
     reads_other_words,
-    settings_of,
     settings_of_pair,
     time_settings,
 )
@@ -145,4 +145,4 @@ def test_stages_at_once_and_devices_make_settings_of_their_own():
 def test_external_rows_have_no_times():
     row = standing("a", [outcome("a", 0)])
     external = standing("b", [outcome("b", 0, family="brought")])
-    assert settings_of(board(row, external)) == time_settings(row)
+    assert board_time_settings(board(row, external)) == time_settings(row)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -78,3 +79,17 @@ def test_verify_counts_the_cells_of_other_fingerprints(monkeypatch, capsys):
     verify.warn_of_other_fingerprints([here, other, here])
     told = capsys.readouterr().out
     assert "1 of 3 cells" in told and "0123," in told
+
+
+def test_a_method_is_verified_with_the_modules_beside_it(tmp_path, monkeypatch):
+    params = read_params("demo")
+    monkeypatch.chdir(tmp_path)
+    mine = Path("mine")
+    mine.mkdir()
+    (mine / "method.py").write_text("import layers_of_mine\n")
+    (mine / "layers_of_mine.py").write_text("WIDTH = 8\n")
+    (mine / "notes.py").write_text("raise SystemExit\n")  # which it does not import
+    methods = params.model_copy(update={"methods": {"mine": "mine/method.py"}})
+    verify._make_project(Path("again"), methods)
+    copied = {path.name for path in Path("again/mine").iterdir()}
+    assert copied == {"method.py", "layers_of_mine.py"}

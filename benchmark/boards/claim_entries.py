@@ -20,7 +20,7 @@ from benchmark.boards.claims_file import (
     VerdictEntry,
     column,
 )
-from benchmark.boards.row_settings import settings_of
+from benchmark.boards.row_settings import board_time_settings
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import quantity
 from benchmark.season.parameters import Declaration
@@ -147,7 +147,7 @@ def made(board: Board) -> Made:
         epochs=[*epochs[:1], *epochs[-1:]],
         images=board.card["counts"].get("train", {}).get("images", 0),
         hours=seconds / 3600,
-        settings=[str(setting) for setting in settings_of(board)],
+        settings=[str(setting) for setting in board_time_settings(board)],
         commits=sorted({each.git_commit for each in costs}),
     )
 

@@ -1,17 +1,19 @@
 """The grade of a claim: what its tests in several set-ups amount to.
 
-A set-up is a season on a dataset of photographs; a season that repeats the test images
-and features of another is none of its own. Each part of a claim is pooled over the
-set-ups that could judge it (stats.pooling), and the pooled differences are judged like
+A set-up is a season on a dataset of photographs; a season with the test images and
+features of another is not a further set-up. Each part of a claim is pooled over the
+set-ups that can judge it (stats.pooling), and the pooled differences are judged like
 those of one season, with Holm's adjustment over the claims of the paper: that is the
-headline. Each set-up has a verdict of its own, without the adjustment: it repeats a test
-and chooses none. The rule is the same for what holds and for what fails:
+headline. Each set-up also has a verdict of its own, without the adjustment, since it
+repeats a test and chooses none. The first line that applies decides, whether the claim
+holds or fails:
 
-    depends on the set-up   the set-ups differ by more than chance, and in what they say
-    undecided               the pooled verdict is, or a set-up contradicts it
-    confirmed               two set-ups or more say alone what the pooled verdict says,
-                            of each part where it holds, of the denied one where not
-    seen once               fewer do
+    depends on the set-up   the set-ups differ by more than chance, and do not all say
+                            the same
+    undecided               the pooled verdict is undecided, or a set-up contradicts it
+    confirmed               at least two set-ups, each alone, agree with the pooled
+                            verdict: on every part if it holds, else on the decisive one
+    seen once               fewer than two do
 """
 
 from collections.abc import Sequence
@@ -51,11 +53,15 @@ class Grade(StrEnum):
         return grade
 
 
-MARKS = {  # of a test
+MARKS = {  # of one finding, in the matrix
     Conclusion.HOLDS: "●",
+    Conclusion.REVERSED: "✕",
+    Conclusion.BETTER: "✕",
+    Conclusion.WORSE: "✕",
+    Conclusion.NOT_BETTER: "✕",
     Conclusion.NO_DIFFERENCE: "○",
     Conclusion.UNDECIDED: "?",
-} | {conclusion: "✕" for conclusion in FAILED if conclusion != Conclusion.NO_DIFFERENCE}
+}
 HOLDING = (Grade.CONFIRMED, Grade.SEEN_ONCE)
 FAILING = (Grade.FAILS, Grade.NO_EFFECT)  # confirmed or seen once, too
 
@@ -93,29 +99,29 @@ class Finding:
 
     @cached_property
     def alone(self) -> dict[int, Verdict]:
-        """What it says of each part for itself, by part, without an adjustment for other
-        claims."""
+        """The verdict on each part that was run, by part, without an adjustment for
+        other claims."""
         (judged,) = rules.judge([self.verdicts])
         return {verdict.part: verdict for verdict in judged}
 
     @property
     def conclusion(self) -> Conclusion:
-        """What it says of the whole claim: on photographs for itself, on drawings as its
-        season has it."""
+        """The conclusion on the whole claim: its own on photographs, that of the season
+        on drawings."""
         if self.is_drawn:
             return self.entry.conclusion
         return rules.decisive(list(self.alone.values())).conclusion
 
     @property
     def reason(self) -> str:
-        """Why it says what it does for itself, and what it says among the claims of its
-        season where that is something else; on drawings as its season has it."""
-        itself = rules.decisive(list(self.alone.values()))
-        if self.is_drawn or itself.conclusion == self.entry.conclusion:
+        """The reason of its conclusion and, where the season concludes something else,
+        that of the season; the season's alone on drawings."""
+        own = rules.decisive(list(self.alone.values()))
+        if self.is_drawn or own.conclusion == self.entry.conclusion:
             return self.entry.reason
-        reason = itself.reason
+        reason = own.reason
         if len(self.verdicts) > 1:
-            reason = f"{itself.comparison.names}: {reason}"
+            reason = f"{own.comparison.names}: {reason}"
         of_season = f"{self.entry.conclusion} among all claims of the season"
         return f"{reason}; {of_season}, where {self.entry.reason}"
 
@@ -135,9 +141,10 @@ class PooledPart:
         part = self.verdict.part
         return [finding.alone[part].conclusion for finding in self.set_ups]
 
-    def saying(self, answer: bool) -> int:
-        """How many set-ups say alone that it holds, or that it does not."""
-        return list(map(_answer, self.alone)).count(answer)
+    def number_saying(self, *, holds: bool) -> int:
+        """How many set-ups say, each alone, that the claim holds, or that it fails."""
+        answers = [_answer(conclusion) for conclusion in self.alone]
+        return answers.count(holds)
 
     def alone_in(self, finding: Finding) -> Conclusion:
         """What a finding says of it for itself, which may repeat a set-up; undecided
@@ -159,10 +166,11 @@ class Graded:
 
     @property
     def decisive(self) -> PooledPart:
-        """The part whose verdict is that of the claim; of one that depends on the set-up
-        that whose set-ups differ most."""
-        is_unlike = self.grade == Grade.DEPENDS
-        return most_unlike(self.parts) if is_unlike else decisive_of(self.parts)
+        """The part that decides: the one whose set-ups differ most if the grade depends
+        on the set-up, else the one whose verdict is that of the claim."""
+        if self.grade == Grade.DEPENDS:
+            return most_heterogeneous(self.parts)
+        return decisive_of(self.parts)
 
     @property
     def is_smaller(self) -> bool:
@@ -178,43 +186,44 @@ class Graded:
 
 
 def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
-    """The counted claims of one paper, each with one finding on photographs or more."""
+    """The grades of one paper's counted claims, each with at least one finding on
+    photographs; p is adjusted over all of them."""
     pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
-    chances = [_heterogeneity(parts) for parts in pooled]
-    adjusted = np.minimum(1.0, holm_products(chances)) if chances else []
-    listed = []
+    p_values = [_heterogeneity(parts) for parts in pooled]
+    adjusted = np.minimum(1.0, holm_products(p_values)) if p_values else []
+    grades = []
     for parts, verdicts, p in zip(pooled, judged, adjusted, strict=True):
-        whole = [
+        judged_parts = [
             replace(part, verdict=verdict)
             for part, verdict in zip(parts, verdicts, strict=True)
         ]
-        listed.append(_graded(tuple(whole), float(p)))
-    return listed
+        grades.append(_grade_of(tuple(judged_parts), float(p)))
+    return grades
 
 
 def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
-    """The parts that a finding has, before they are judged."""
+    """The parts that any of the findings has, over their set-ups, not yet judged."""
     parts = []
     for index, declared in enumerate(findings[0].claim.parts):
         run = [finding for finding in findings if finding.on(index)]
         usable = [finding for finding in run if not finding.on(index).blocked]
-        if is_time(declared.metric):  # machines differ
-            usable = usable[:1]
+        if is_time(declared.metric):
+            usable = usable[:1]  # machines differ, so times are not pooled
         if usable:
-            parts.append(_over_set_ups(index, _unlike(index, usable)))
+            parts.append(_over_set_ups(index, _on_distinct_inputs(index, usable)))
         elif run:
             parts.append(_blocked([finding.on(index) for finding in run]))
     return parts
 
 
-def _unlike(index: int, findings: Sequence[Finding]) -> list[Finding]:
-    """Those on other images or other features; of several on the same ones the one with
-    the most trainings, the first on ties."""
+def _on_distinct_inputs(index: int, findings: Sequence[Finding]) -> list[Finding]:
+    """One finding for each pair of test images and features: of several, the one with
+    the most trainings; the first on ties."""
     best: dict[tuple[str, ...], Finding] = {}
     for number, finding in enumerate(findings):
         inputs: tuple[str, ...] = finding.inputs(index)
-        if not all(inputs):  # like no other
+        if not all(inputs):  # not known, so taken as distinct
             inputs = (*inputs, str(number))
         known = best.setdefault(inputs, finding)
         if _trainings(finding, index) > _trainings(known, index):
@@ -231,12 +240,15 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
     """A part of a claim over the set-ups that can judge it."""
     verdicts = [finding.on(index) for finding in findings]
     compared = [verdict.comparison for verdict in verdicts]
-    first, biases = verdicts[0], []
+    first = verdicts[0]
+    biases = []
     for verdict in verdicts:
         biases += verdict.biases
     slopes = first.slopes
     if slopes:
-        slopes = fmean(each.slopes[0] for each in verdicts if each.slopes), slopes[1]
+        here = fmean(verdict.slopes[0] for verdict in verdicts if verdict.slopes)
+        in_paper = slopes[1]  # the same in every set-up
+        slopes = here, in_paper
     verdict = replace(
         first,
         comparison=pooling.pool(compared),
@@ -259,13 +271,14 @@ def _blocked(verdicts: Sequence[Verdict]) -> PooledPart:
 
 
 def _heterogeneity(parts: Sequence[PooledPart]) -> float:
-    """p of a claim: that of its parts whose set-ups differ most, by Bonferroni."""
-    return min(1.0, len(parts) * most_unlike(parts).heterogeneity)
+    """p of a claim: the least of its parts, with Bonferroni's correction."""
+    return min(1.0, len(parts) * most_heterogeneous(parts).heterogeneity)
 
 
-def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
-    """`p` is that of their heterogeneity, after the adjustment."""
-    answers = set(map(_answer, most_unlike(parts).alone))
+def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:
+    """The grade of a claim from its judged parts; `p` is that of its heterogeneity,
+    adjusted by Holm."""
+    answers = {_answer(conclusion) for conclusion in most_heterogeneous(parts).alone}
     if p <= ALPHA and len(answers) > 1:
         return Graded(grade=Grade.DEPENDS, parts=parts)
     decisive = decisive_of(parts)
@@ -275,11 +288,12 @@ def _graded(parts: tuple[PooledPart, ...], p: float) -> Graded:
         grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
         return Graded(grade=grade, parts=parts)
     if conclusion == Conclusion.HOLDS:
-        agreeing = min(part.saying(True) for part in parts)
-        contradicting = max(part.saying(False) for part in parts)
+        agreeing = min(part.number_saying(holds=True) for part in parts)
+        contradicting = max(part.number_saying(holds=False) for part in parts)
         grade = Grade.CONFIRMED if agreeing >= 2 else Grade.SEEN_ONCE
     else:
-        agreeing, contradicting = decisive.saying(False), decisive.saying(True)
+        agreeing = decisive.number_saying(holds=False)
+        contradicting = decisive.number_saying(holds=True)
         is_none = conclusion == Conclusion.NO_DIFFERENCE
         grade = Grade.NO_EFFECT if is_none else Grade.FAILS
     if contradicting:
@@ -295,7 +309,7 @@ def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:
     return next(part for part in parts if part.verdict is verdict)
 
 
-def most_unlike(parts: Sequence[PooledPart]) -> PooledPart:
+def most_heterogeneous(parts: Sequence[PooledPart]) -> PooledPart:
     """The part whose set-ups differ most, the first on ties."""
     return min(parts, key=lambda part: part.heterogeneity)
 

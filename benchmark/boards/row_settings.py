@@ -1,7 +1,10 @@
-"""What a row was run with: its text encoder and word vectors, beside those of its paper,
-and which encoders have read the captions of test before; options of two rows that a
-claim compares, which a season made unequal, or equal; and in which settings its times
-were measured. Times of different settings cannot be compared."""
+"""What a row was run with, for its flags.
+
+Its text encoder and word vectors, where they are not those of its paper, and whether
+the encoder was trained on the captions of the dataset. The options of two rows that a
+season made unequal, or equal, unlike the paper. The settings in which its times were
+measured: times of different settings cannot be compared.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,8 +17,8 @@ from benchmark.season.parameters import Option
 
 
 def is_of_features(departure: Departure) -> bool:
-    """Whether it is one of features. Vectors of texts count where they come from word
-    vectors; encoders have a flag of their own."""
+    """Whether a departure is one of features, not of a text encoder, which has a flag
+    of its own. Text vectors count if they come from word vectors."""
     if departure.aspect != Aspect.TEXT_VECTORS:
         return True
     return departure.reads_words and departure.texts != "contextual"
@@ -51,9 +54,9 @@ class CaptionsSeen:
 
 
 def captions_seen(board: Board, row: Row) -> CaptionsSeen | None:
-    """The training of a row's text encoder, or of an external row, where it has the
-    captions of the dataset; None where nothing is known of such a one. What the season
-    file says comes first."""
+    """The text encoder of a row, or an external row itself, that was trained on the
+    captions of the dataset; None if it is not known to be. What the season file says
+    comes first."""
     name = row.preset if row.is_external else row.record.text_features.get("weights")
     if not name:
         return None
@@ -71,8 +74,8 @@ def captions_seen(board: Board, row: Row) -> CaptionsSeen | None:
 
 
 class Unequal(NamedTuple):
-    """An option of two rows that a season scaled to different values, which the paper
-    has not."""
+    """An option that a season scaled to different values in two rows, and that is equal
+    in the paper."""
 
     name: str
     first: Option
@@ -90,21 +93,23 @@ class SettingsOfPair(NamedTuple):
 
 
 def settings_of_pair(first: Row, second: Row) -> SettingsOfPair:
-    """Of rows that are trained alike, anew or from another one; nothing of others."""
-    is_start = bool(first.declared.start), bool(second.declared.start)
-    is_alike = first.method == second.method and is_start[0] == is_start[1]
-    if not is_alike or first.declared.fuse or second.declared.fuse:
+    """What differs between two rows of one method that both start anew or both start
+    from another row; nothing for other pairs and for fusions."""
+    start_alike = bool(first.declared.start) == bool(second.declared.start)
+    is_fused = first.declared.fuse or second.declared.fuse
+    if first.method != second.method or not start_alike or is_fused:
         return SettingsOfPair([], [])
-    records, presets = (first.record, second.record), (first.declared, second.declared)
-    here, there = records[0].options, records[1].options
-    differing = [
-        Unequal(name, here.get(name), there.get(name))
-        for name in unequal(*records, *presets)
-    ]
+    record, other_record = first.record, second.record
+    paper, other_paper = first.declared.options, second.declared.options
+    differing = []
+    for name in unequal(record, other_record, first.declared, second.declared):
+        values = record.options.get(name), other_record.options.get(name)
+        differing.append(Unequal(name, *values))
     evened = []
-    for name in sorted({*records[0].scaled, *records[1].scaled}):
-        in_paper = presets[0].options.get(name) == presets[1].options.get(name)
-        if here.get(name) == there.get(name) and not in_paper:
+    for name in sorted({*record.scaled, *other_record.scaled}):
+        is_same_here = record.options.get(name) == other_record.options.get(name)
+        is_same_in_paper = paper.get(name) == other_paper.get(name)
+        if is_same_here and not is_same_in_paper:
             evened.append(name)
     return SettingsOfPair(differing, evened)
 
@@ -134,8 +139,8 @@ class TimeSetting:
 
 
 def time_settings(row: Row) -> list[TimeSetting]:
-    """Of all trainings and scorings; several where seeds were run in different
-    ones."""
+    """The settings of all trainings and scorings of a row; several if its seeds were
+    run in different ones."""
     settings = set()
     for outcome in row.played:
         for costs in (*outcome.trainings, outcome.scoring):
@@ -143,8 +148,8 @@ def time_settings(row: Row) -> list[TimeSetting]:
     return sorted(settings, key=str)
 
 
-def settings_of(board: Board) -> list[TimeSetting]:
-    """Those in which times of its rows were measured; external rows have none."""
+def board_time_settings(board: Board) -> list[TimeSetting]:
+    """The settings of all rows of a board; external rows have no times."""
     settings = set()
     for row in board.rows:
         if not row.is_external:

@@ -40,17 +40,8 @@ from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_declaration, season_names
 from benchmark.season.parameters import Declaration
 
-COLUMNS = [
-    "season",
-    "dataset",
-    "preset",
-    "seed",
-    "layer",
-    "direction",
-    "query",
-    "cluster",
-    "rank",
-]
+OF_CELL = ["season", "dataset", "preset", "seed"]  # columns that its record has
+COLUMNS = [*OF_CELL, "layer", "direction", "query", "cluster", "rank"]
 EEE, EVAL_RESULTS = "eee", "eval_results"
 IN_FOLDERS = (EEE, EVAL_RESULTS)  # formats that are several files
 
@@ -110,17 +101,33 @@ def main(arguments: argparse.Namespace) -> None:
 def check_options(arguments: argparse.Namespace) -> None:
     """Raises UserError for options that do not go together."""
     in_folder = arguments.format in IN_FOLDERS
-    name = arguments.format if in_folder else EEE
-    others = arguments.table or arguments.queries or arguments.trec
-    if in_folder != bool(arguments.out) or in_folder and others:
-        actual = "--out alone" if arguments.out else f"--format {name} alone"
-        if others and in_folder:
-            actual = "a table, --queries or --trec beside it"
+    outputs = {
+        "a table": arguments.table,
+        "--queries": arguments.queries,
+        "--trec": arguments.trec,
+    }
+    given = [name for name, value in outputs.items() if value]
+    fault = ""
+    if in_folder and given:
+        fault = "a table, --queries or --trec beside it"
+    elif in_folder and not arguments.out:
+        fault = f"--format {arguments.format} alone"
+    elif arguments.out and not in_folder:
+        fault = "--out alone"
+    if fault:
+        name = arguments.format if in_folder else EEE
         raise UserError(
             "export",
             expected=f"--format {name} with --out FOLDER, and nothing else",
-            found=actual,
+            found=fault,
             do=f"run: rematch export --format {name} --out FOLDER",
+        )
+    if len(given) > 1:
+        raise UserError(
+            "export",
+            expected="a table, --queries or --trec",
+            found=" and ".join(given),
+            do="run one export for each",
         )
     if arguments.samples and arguments.format != EEE:
         raise UserError(
@@ -170,9 +177,10 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
         for outcome in board.outcomes:
             if not outcome.is_ok:
                 continue
-            cell = {key: getattr(outcome.record, key) for key in COLUMNS[:4]}
-            for name, ranks in outcome.scores.ranks.items():
-                tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
+            cell = {name: getattr(outcome.record, name) for name in OF_CELL}
+            for key, ranks in outcome.scores.ranks.items():
+                table = queries[key].assign(**cell, rank=ranks.best)
+                tables.append(table[COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
 

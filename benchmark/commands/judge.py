@@ -14,9 +14,9 @@ item, from 0; empty or -1: not found). It may have direction (i2t, t2i, ...), cl
 (what is drawn anew, such as the image of a caption; default: the query), seed (default:
 0), layer, dataset and gallery. Samples that lm_eval, Inspect (.eval, .json) or Every
 Eval Ever log are tables, too; FILE:METRIC is one of their metrics. With --qrels it is a
-TREC run. Either is one file, or one per seed with commas between; FILE:PRESET is a row
-of a table that `export --queries` wrote, whose other rows tell how far trainings lie
-apart. Otherwise it is SEASON:PRESET, with all its seeds.
+TREC run. A table or a run is one file, or one file per seed with commas between.
+FILE:PRESET is one row of a table that `export --queries` wrote; its other rows tell how
+far trainings lie apart. SEASON:PRESET is a preset of a season, with all its seeds.
 
 A claim is "A > B" (the default), "A = B" or "A not better than B", and may end with
 "by METRIC"; where less is better, claim "B > A". Every further --pair is judged by the
@@ -191,7 +191,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
     if arguments.printed is not None:
         names = [[arguments.first]]
         readings = readings_of(names, arguments)
-        ((result,),), others = read_all(names, readings, Source.of(arguments))
+        known, others = read_each(readings, Source.of(arguments))
+        result = known[arguments.first]
         metric, margin = arguments.metric, arguments.margin
         return [compare_printed(result, arguments.printed, others, metric, margin)]
     names = [[arguments.first, arguments.second], *arguments.pair]
@@ -226,7 +227,8 @@ def judge_pairs(
 def judge_claims(claims: Sequence[ClaimOnFiles]) -> list[dict]:
     """The facts of each claim of a file, with Holm's p over those that compare two
     results. Those by the same metric tell together how far trainings lie apart."""
-    judged, facts = [], {}
+    facts = {}
+    judged = {}
     for number, claim in enumerate(claims):
         metric, margin = claim.written.metric, claim.written.margin
         alike = [other for other in claims if other.written.metric == metric]
@@ -237,12 +239,12 @@ def judge_claims(claims: Sequence[ClaimOnFiles]) -> list[dict]:
             facts[number] = compare_printed(result, printed, results, metric, margin)
         else:
             conventions.check(*claim.results)
-            judged.append(of_files(*claim.results, results, claim.question))
-    of_pairs = iter(facts_of(judged))
+            judged[number] = of_files(*claim.results, results, claim.question)
+    of_pairs = facts_of(list(judged.values()))
+    facts |= dict(zip(judged, of_pairs, strict=True))
     listed = []
     for number, claim in enumerate(claims):
-        of_claim = facts[number] if number in facts else next(of_pairs)
-        listed.append({"statement": claim.written.statement} | of_claim)
+        listed.append({"statement": claim.written.statement} | facts[number])
     return listed
 
 
@@ -318,13 +320,13 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
 def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Question:
     """What a claim asks. Raises UserError for what is no claim on A and B."""
     match = CLAIM.fullmatch(claim)
-    first, sign, second, by = match.groups() if match else [None] * 4
-    if first == second:  # or no claim at all
+    if match is None or match[1] == match[3]:
         advice = (
             f"A is the first file or preset, B the second; signs: {', '.join(SIGNS)}"
         )
         expected = f"a claim on A and B, as in {BEATS!r}"
         raise UserError("--claim", expected, short(claim), advice)
+    first, sign, _, by = match.groups()
     if by and metric not in (None, by):
         expected = f"{by}, as the claim says"
         raise UserError("--metric", expected, metric, "name one")
@@ -342,8 +344,8 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
 def read_all(
     pairs: Sequence[Sequence[str]], readings: Mapping[str, Reading], source: Source
 ) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
-    """What the names of all pairs stand for, and the other presets of their files.
-    Raises UserError for files beside presets, and for options that neither takes."""
+    """The results of all pairs of names, and the other presets of their files. Raises
+    UserError as `read_each`."""
     given, others = read_each(readings, source)
     return [[given[name] for name in names] for names in pairs], others
 
@@ -351,21 +353,22 @@ def read_all(
 def read_each(
     readings: Mapping[str, Reading], source: Source
 ) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
-    """The same by name, of names with their readings."""
+    """The result of each name, and the other presets of their files. Raises UserError
+    for files beside presets, and for options of presets beside files."""
     for cached in (table_of, read_qrels):  # files may have changed
         cached.cache_clear()
     given = {name: read(name, source, readings[name]) for name in readings}
-    are_files = {isinstance(result, Result) for result in given.values()}
-    mixed = "one of each" if len(are_files) > 1 else ""
-    for option, value in (
-        ("--season", source.season),
-        ("--dataset", source.dataset),
-    ):
-        if value and True in are_files:
-            mixed = mixed or option
-    if mixed:
+    are_files = [isinstance(result, Result) for result in given.values()]
+    fault = ""
+    if any(are_files) and not all(are_files):
+        fault = "one of each"
+    elif any(are_files) and source.season:
+        fault = "--season"
+    elif any(are_files) and source.dataset:
+        fault = "--dataset"
+    if fault:
         expected = "files, or presets, and options of these"
-        raise UserError("judge", expected, mixed, "choose")
+        raise UserError("judge", expected, fault, "choose")
     others = beside(readings)
     return given, [read(name, source, others[name]) for name in others]
 
@@ -437,11 +440,17 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
     if is_file(name):
         raise unreadable(name)
     reading.refuse_all_but(name)
+    return row_of_preset(name, source)
+
+
+def row_of_preset(name: str, source: Source) -> BoardAndRow:
+    """The row of a PRESET or SEASON:PRESET. Raises UserError unless there is one."""
     season, _, preset = name.rpartition(":")
     if not season and preset in season_names():
         advice = f"name a row of it: {preset}:PRESET"
         raise UserError(name, "a table, or SEASON:PRESET", "a season alone", advice)
-    boards = {b.dataset: b for b in boards_of(season or source.season, source.layer)}
+    known = boards_of(season or source.season, source.layer)
+    boards = {board.dataset: board for board in known}
     if not boards:
         do = "choose another with --layer"
         raise UserError(f"{name}: layer", f"judgements as {source.layer}", "none", do)
@@ -451,12 +460,11 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
         (board, row) for board in boards.values() for row in board.rows if row.played
     ]
     entry({row.preset: row for _, row in rows}, preset, "preset")
-    first, *others = [(board, row) for board, row in rows if row.preset == preset]
-    if others:
-        raise UserError(
-            "--dataset", "one dataset", f"{preset} on {len(others) + 1}", "name it"
-        )
-    return first
+    found = [(board, row) for board, row in rows if row.preset == preset]
+    if len(found) > 1:
+        several = f"{preset} on {len(found)}"
+        raise UserError("--dataset", "one dataset", several, "name it")
+    return found[0]
 
 
 def unreadable(name: str) -> UserError:
@@ -491,10 +499,8 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 
 @cache
 def boards_of(season: str | None, layer: str) -> list[Board]:
-    """The boards of a season that have a layer of relevance, by it; read once."""
+    """The boards of a season under a layer of relevance that they have; read once."""
     boards = read_boards(read_declaration(season))
-    return (
-        boards
-        if layer == OWN
-        else [board.under(layer) for board in boards if layer in board.layers]
-    )
+    if layer == OWN:
+        return boards
+    return [board.under(layer) for board in boards if layer in board.layers]

@@ -5,10 +5,11 @@
     rematch play --dry                    list the stages that would run; write nothing
     rematch play --gpus 0,1 --jobs 4      two cells on each GPU
 
-It runs what `dvc repro` would of a season, and afterwards DVC finds everything up to date. A stage
-that fails stops those that need it, and no others. A training that was killed resumes
-where it was; Ctrl-C ends all that runs. What a stage prints is in .scratch/log/. The
-exit status is 1 if a stage failed, or a cell that was evaluated now.
+It runs the stages that `dvc repro` would run, and afterwards DVC finds the season up to
+date. A stage that fails stops those that need it, and no others. A training that was
+killed resumes where it was; Ctrl-C ends all that runs. What a stage prints is in
+.scratch/log/. The exit status is 1 if a stage failed, or if the record of a cell that
+was evaluated in this run says that it failed.
 """
 
 import argparse
@@ -42,7 +43,7 @@ LOCK = Path(".scratch/play.lock")
 EVERYTHING = "*"  # cells
 ROOT_PIPELINE = "dvc.yaml"
 # seconds between two writings of lock files, each of which takes seconds
-FLUSH_AFTER = 60
+WRITE_AFTER = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
             for name in records.left_out:
                 print(f"dvc.yaml: {name}: not of a season, left to: dvc repro {name}")
             named = tasks_of(params, records)
-            failures = tasks.run_all(named, jobs, gpus, records.is_stale, records.ended)
+            failures = tasks.run_all(named, jobs, gpus, records.begin, records.ended)
         if not is_whole:  # else a stage did
             datasets = dict.fromkeys(params.everything[key].dataset for key in chosen)
             for folder in dict.fromkeys(map(folder_of, datasets)):
@@ -133,9 +134,10 @@ def hours_of(params: Params, stale: Collection[str]) -> str:
     for key in params.cells:
         if f"{Kind.TRAIN}@{key}" in stale:
             trainings += 1
-            known += [seconds[key]] if key in seconds else []
-    stages_told = "1 stage" if len(stale) == 1 else f"{len(stale)} stages"
-    line = f"{stages_told}, {trainings} of them trainings"
+            if key in seconds:
+                known.append(seconds[key])
+    number = "1 stage" if len(stale) == 1 else f"{len(stale)} stages"
+    line = f"{number}, {trainings} of them trainings"
     if not trainings:
         return line
     if not known:
@@ -192,24 +194,21 @@ class Records:
         index = Index.from_indexes(repo, _indexes(repo, season))
         self.graph = index.graph  # from a stage to those that it needs
         needed = {stage for stage in index.stages if stage.name in last}
-        # a user's own stages, which `dvc repro` runs with the active season
-        self.left_out = [
-            stage.name
-            for stage in index.stages
-            if pipeline.ACTIVE.name in last
-            and stage.path_in_repo == ROOT_PIPELINE
-            and stage not in needed
-        ]
+        self.left_out = []
+        if pipeline.ACTIVE.name in last:
+            # a user's own stages, which `dvc repro` runs with the active season
+            for stage in index.stages:
+                if stage.path_in_repo == ROOT_PIPELINE and stage not in needed:
+                    self.left_out.append(stage.name)
         for stage in list(needed):
             needed |= networkx.descendants(self.graph, stage)
         ordered = networkx.topological_sort(self.graph.subgraph(needed).reverse())
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in ordered}
-        # of stages that were found stale, as they were then
-        self.inputs: dict[str, dict] = {}
-        self.unwritten: list[PipelineStage] = []  # that ended
-        self.kept = 0
-        self.run = set[str]()
-        self.written = time.monotonic()
+        self.inputs: dict[str, dict] = {}  # of each stage that began, as they were then
+        self.run: set[str] = set()  # names of stages that ended
+        self.unwritten: list[PipelineStage] = []  # of those, not yet in lock files
+        self.kept = 0  # number of stages that were up to date
+        self.last_write = time.monotonic()
 
     def is_changed(self, name: str) -> bool:
         """Whether an input, an output or the command is other than it was when last
@@ -217,19 +216,19 @@ class Records:
         with self.repo.lock:
             return self.stages[name].changed()
 
-    def is_stale(self, name: str) -> bool:
-        """The same, before it is run: its inputs are noted, or it is counted."""
-        is_stale = self.is_changed(name)
-        if is_stale:
-            with self.repo.lock:
-                self.inputs[name] = _inputs(self.stages[name])
-        else:
+    def begin(self, name: str) -> bool:
+        """Whether a stage is stale and has to run. Note its inputs if so; else count it
+        as up to date."""
+        if not self.is_changed(name):
             self.kept += 1
-        return is_stale
+            return False
+        with self.repo.lock:
+            self.inputs[name] = _inputs(self.stages[name])
+        return True
 
     def ended(self, name: str) -> str:
-        """Note that a stage was run, unless an input changed meanwhile: what the stage
-        made is of the former one. The reason why it does not count, or nothing."""
+        """Save what a stage made, unless an input changed while it ran: what it made
+        belongs to the old input. The reason why it was not saved, or ""."""
         stage = self.stages[name]
         before = self.inputs[name]
         with self.repo.lock:
@@ -241,7 +240,7 @@ class Records:
             stage.commit()
         self.run.add(name)
         self.unwritten.append(stage)
-        if time.monotonic() - self.written > FLUSH_AFTER:
+        if time.monotonic() - self.last_write > WRITE_AFTER:
             self.write()
         return ""
 
@@ -254,7 +253,7 @@ class Records:
             for of_file in ended.values():
                 of_file[0].dvcfile.dump_stages(of_file, update_pipeline=False)
         self.unwritten.clear()
-        self.written = time.monotonic()
+        self.last_write = time.monotonic()
 
 
 def _indexes(repo: Repo, season: str) -> Iterator[Index]:

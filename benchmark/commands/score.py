@@ -152,12 +152,12 @@ def score_annotations(arguments: argparse.Namespace) -> None:
 def score_in_season(arguments: argparse.Namespace) -> None:
     """Score the test split of a season's dataset, and write the row."""
     params = season_of(arguments)
-    with suggesting_annotations(raw_dataset(params, arguments.dataset).reader):
+    raw = raw_dataset(params, arguments.dataset)
+    with suggesting_annotations(raw.reader):
         data = prepared_tables.read(arguments.dataset)
     if arguments.items:
         check_items_alone(arguments)
-        raw = raw_dataset(params, arguments.dataset).folder
-        write_items(data, raw, arguments.items)
+        write_items(data, raw.folder, arguments.items)
         return
     row = row_of(params, arguments.dataset, arguments.name, arguments.seed)
     external = score_and_show(arguments, data)
@@ -173,11 +173,11 @@ def score_in_season(arguments: argparse.Namespace) -> None:
 
 
 def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
-    """Judge the files, write the ranks if --out says where, and print the result."""
-    external = judge(arguments, data)
+    """Evaluate the files, write the ranks if --out says where, and print the result."""
+    external = evaluate(arguments, data)
     if arguments.out:
         write_ranks(arguments.out, arguments.seed, data, external)
-    ScoreReport(data, external, order_of(arguments)).show()
+    ScoreReport(data, external, advice_on_order(arguments)).show()
     return external
 
 
@@ -213,17 +213,18 @@ def check_items_alone(arguments: argparse.Namespace) -> None:
 # Options ------------------------------------------------------------------------------
 
 
-def judge(arguments: argparse.Namespace, data: Prepared) -> External:
-    """The evaluation of what was made elsewhere. Raises UserError for what cannot be
-    judged."""
+def evaluate(arguments: argparse.Namespace, data: Prepared) -> External:
+    """Evaluate the files that the options name. Raises UserError for what cannot be
+    evaluated."""
     kind = kind_of(arguments)
     check_options(arguments, kind)
     reading = reading_of(arguments)
     if kind == "ranks":
         return of_ranks(arguments.ranks, data, reading)
-    files, is_row = [arguments.matrix], arguments.annotations is None
+    files = [arguments.matrix]
     if kind == "embeddings":
         files = [arguments.images, arguments.captions]
+    is_row = arguments.annotations is None
     try:
         if kind == "matrix":
             return of_matrix(arguments.matrix, data, reading, is_row)
@@ -238,19 +239,27 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
 
 
 def kind_of(arguments: argparse.Namespace) -> str:
-    """The kind of the files, one of KINDS. Raises UserError unless it is one."""
-    pair = [path for path in (arguments.images, arguments.captions) if path]
-    given = {"embeddings": pair, "matrix": arguments.matrix, "ranks": arguments.ranks}
-    kinds = [kind for kind, files in given.items() if files]
-    if len(kinds) == 1 and len(pair) != 1:
+    """The kind of the files, one of KINDS. Raises UserError for none, for several, and
+    for one file of a pair."""
+    images, captions = arguments.images, arguments.captions
+    given = {
+        "embeddings": images or captions,
+        "matrix": arguments.matrix,
+        "ranks": arguments.ranks,
+    }
+    kinds = [kind for kind, file in given.items() if file]
+    if not kinds:
+        found = "none of them"
+    elif len(kinds) > 1:
+        found = "several kinds"
+    elif images and not captions:
+        found = "--images alone"
+    elif captions and not images:
+        found = "--captions alone"
+    else:
         return kinds[0]
-    actual = "none of them"
-    if pair:
-        actual = "--images alone" if arguments.images else "--captions alone"
-    if len(kinds) > 1:
-        actual = "several kinds"
     expected = ", or ".join(KINDS.values())
-    raise UserError("score", expected, actual, "name the files of one kind")
+    raise UserError("score", expected, found, "name the files of one kind")
 
 
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
@@ -291,12 +300,12 @@ def reading_of(arguments: argparse.Namespace) -> ReadingOptions:
         first_rank=arguments.first_rank,
         not_found=arguments.not_found,
         depth=arguments.depth or 0,
-        order=order_of(arguments),
+        order=advice_on_order(arguments),
     )
 
 
-def order_of(arguments: argparse.Namespace) -> str:
-    """The command that writes the test items, as an advice."""
+def advice_on_order(arguments: argparse.Namespace) -> str:
+    """The command that writes the test items, in a sentence."""
     words = ["rematch", "score", "--dataset", arguments.dataset]
     if arguments.annotations:
         words += ["--annotations", str(arguments.annotations)]

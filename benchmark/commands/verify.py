@@ -4,14 +4,14 @@
     rematch verify demo --only '*scan*'   some of them, with what they need
 
 Everything is run in .scratch/verify/<season>; results/ and reports/ stay as they are.
-Metrics, ranks and histories must be the same to the last bit: of all relevant items, of
-converted results of the best one. The exit status is 1 if one of them is not, or a cell
-could not be run.
+Metrics, histories and the ranks of all relevant items must be the same to the last bit;
+of converted results only the ranks of the best items are known. The exit status is 1 if
+something differs, or a cell could not be run.
 
-Bits can be equal only on a processor with the fingerprint of the records; that of a
-season with `numerics: portable` is the same on any x86-64 with AVX2
-(docs/reproducibility.md). Elsewhere this command says so first, and shows by how much
-rsum differs.
+Bits can be equal only on a processor with the fingerprint of the records. A season with
+`numerics: portable` has one fingerprint on every x86-64 with AVX2
+(docs/reproducibility.md). On others this command says so first, and shows rsum of both
+runs.
 """
 
 import argparse
@@ -37,6 +37,7 @@ from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
 from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.plugins import code_files
 from benchmark.season.stages import in_order
 
 SCRATCH = Path(".scratch/verify")
@@ -65,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
     warn_of_other_fingerprints(records)
     folder = SCRATCH / params.season
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
-        _begin_in(folder, params)
+        _make_project(folder, params)
         with contextlib.chdir(folder):
             pipeline.write_pipelines(params)
             check_raw_files(records)
@@ -174,13 +175,13 @@ def comparison(
     old: CellResult | None, new: CellResult | None, failure: Failure | None
 ) -> Compared:
     """Whether all that counts of a cell is equal."""
-    shown = _rsum_or_status(old), _rsum_or_status(new)
+    scores = _rsum_or_status(old), _rsum_or_status(new)
     if failure:
-        return Compared(*shown, problem=failure.reason)
+        return Compared(*scores, problem=failure.reason)
     if not new:
-        return Compared(*shown, problem="not run")
+        return Compared(*scores, problem="not run")
     if not old:
-        return Compared(*shown, problem="not committed")
+        return Compared(*scores, problem="not committed")
     before = old.record
     after = new.record
     different = []
@@ -190,8 +191,8 @@ def comparison(
     are_ok = before.status == after.status == "ok"
     if are_ok and not _same_ranks_everywhere(old, new):
         different.append("ranks")
-    fingerprint = str(before.numerics.get("fingerprint"))
-    return Compared(*shown, different=tuple(different), fingerprint=fingerprint)
+    committed_on = str(before.numerics.get("fingerprint"))
+    return Compared(*scores, different=tuple(different), fingerprint=committed_on)
 
 
 def _rsum_or_status(result: CellResult | None) -> str:
@@ -232,16 +233,20 @@ def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     return named
 
 
-def _begin_in(folder: Path, params: Params) -> None:
-    """An empty project: the season, manifests and links to raw files, and nothing that
-    was made from them. The folders of this machine become absolute paths."""
+def _make_project(folder: Path, params: Params) -> None:
+    """Make a project anew with the season, its methods, manifests and links to raw
+    files, and nothing made from them. The paths of local.yaml become absolute."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data/raw").mkdir(parents=True)
     paths = [files.SEASONS / params.season / files.SEASON_FILE]
     paths += [Path(f"data/manifests/{dataset}.json") for dataset in params.datasets]
     for method in map(Path, params.methods.values()):
-        if not method.is_absolute():
-            paths += [method, method.with_suffix(".yaml")]
+        if method.is_absolute():
+            continue
+        paths += [method, method.with_suffix(".yaml")]
+        for file in code_files(method):  # those beside it that it imports, too
+            if file.parent == method.resolve().parent:
+                paths.append(method.parent / file.name)
     for file in filter(Path.is_file, paths):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / file)

@@ -100,10 +100,10 @@ def encode(
     `settings`.
     """
     tokens = list(map(tokenise, captions))
-    ids, counts_CV = _word_counts(tokens, words)
+    ids, weights_CV = _word_weights(tokens, words)
     train = np.flatnonzero(is_train)
     # columns of words that training captions have
-    seen = np.unique(counts_CV[train].indices)
+    seen = np.unique(weights_CV[train].indices)
     if len(seen) < settings.centres:
         raise UserError(
             "hglmm: centres",
@@ -119,10 +119,10 @@ def encode(
         gradients_VF[rows] = gradients(x_VE[rows], mixture)
     order = np.random.default_rng(SEED).permutation(len(train))
     fitted = train[order[:FIT_AT_MOST]]
-    pca = _projection(counts_CV[fitted], gradients_VF, settings.size)
+    pca = _projection(weights_CV[fitted], gradients_VF, settings.size)
     vectors = np.empty((len(captions), pca.n_components_), dtype=np.float32)
     for rows in _blocks(len(captions), "encode hglmm"):
-        fisher_CF = fisher_vectors(counts_CV[rows], gradients_VF)
+        fisher_CF = fisher_vectors(weights_CV[rows], gradients_VF)
         vectors[rows] = pca.transform(fisher_CF)
     facts = {
         "fisher_dimensions": gradients_VF.shape[1],
@@ -137,29 +137,30 @@ def encode(
     return vectors, words.coverage(tokens) | ica | facts
 
 
-def _word_counts(
+def _word_weights(
     captions: Sequence[Sequence[str]],
     words: Words,
 ) -> tuple[np.ndarray, csr_matrix]:
-    """Ids (V,) of the words of tokenised captions, and their counts (C, V), over the
-    root of each caption's length."""
-    ids_of = list(map(words.ids, captions))
-    lengths = np.array(list(map(len, ids_of)))
-    ids, columns = np.unique(np.concatenate(ids_of), return_inverse=True)
-    rows = np.repeat(np.arange(len(captions)), lengths)
-    share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
+    """Ids (V,) of the known words of tokenised captions, and their weights (C, V): the
+    count of a word over the root of the caption's number of known words."""
+    ids_C = [words.ids(caption) for caption in captions]
+    length_C = np.array([len(ids) for ids in ids_C])
+    ids, columns = np.unique(np.concatenate(ids_C), return_inverse=True)
+    rows = np.repeat(np.arange(len(captions)), length_C)
+    weights = (1 / np.sqrt(length_C[rows])).astype(np.float32)
     shape = (len(captions), len(ids))
-    return ids, csr_matrix((share, (rows, columns)), shape=shape)
+    # the weights of a word that a caption repeats are added
+    return ids, csr_matrix((weights, (rows, columns)), shape=shape)
 
 
 def _projection(
-    counts_CV: csr_matrix,
+    weights_CV: csr_matrix,
     gradients_VF: np.ndarray,
     size: int | None,
 ) -> PCA:
     """Principal components, `size` of them, of the Fisher vectors of captions to fit
     to."""
-    captions = counts_CV.shape[0]
+    captions = weights_CV.shape[0]
     fisher_CF = np.empty((captions, gradients_VF.shape[1]), dtype=np.float32)
     most = min(fisher_CF.shape)
     if size is not None and size > most:
@@ -170,7 +171,7 @@ def _projection(
             do="lower it or leave it out",
         )
     for rows in _blocks(captions, "fit hglmm"):
-        fisher_CF[rows] = fisher_vectors(counts_CV[rows], gradients_VF)
+        fisher_CF[rows] = fisher_vectors(weights_CV[rows], gradients_VF)
     pca = PCA(
         size or min(SIZE, most),
         svd_solver="randomized",
@@ -317,29 +318,31 @@ def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
     """What each word adds to a caption's Fisher vector before the division by sqrt(N),
     (N, F)."""
     K, E = mixture.location.shape
-    posterior_NK = expectation(x_NE, mixture)[0] / np.sqrt(mixture.prior)
+    posterior_NK, _ = expectation(x_NE, mixture)
+    scaled_NK = posterior_NK / np.sqrt(mixture.prior)
     parts_N2KE = np.empty((len(x_NE), 2, K, E))
     for k, laplacian_E in enumerate(mixture.laplacian):
         u_NE = (x_NE - mixture.location[k]) / mixture.scale[k]
         first_NE = np.where(laplacian_E, np.sign(u_NE), u_NE)
         gaussian_NE = (u_NE**2 - 1) / np.sqrt(2)
         second_NE = np.where(laplacian_E, np.abs(u_NE) - 1, gaussian_NE)
-        share_N1 = posterior_NK[:, k, None]
-        parts_N2KE[:, 0, k] = share_N1 * first_NE
-        parts_N2KE[:, 1, k] = share_N1 * second_NE
+        scaled_N1 = scaled_NK[:, k, None]
+        parts_N2KE[:, 0, k] = scaled_N1 * first_NE
+        parts_N2KE[:, 1, k] = scaled_N1 * second_NE
     return parts_N2KE.reshape(len(x_NE), 2 * K * E)
 
 
-def fisher_vectors(counts_CV: csr_matrix, gradients_VF: np.ndarray) -> np.ndarray:
+def fisher_vectors(weights_CV: csr_matrix, gradients_VF: np.ndarray) -> np.ndarray:
     """Fisher vectors (C, F): signed roots, of unit length; zero without known words."""
-    sums_CF = counts_CV @ gradients_VF
+    sums_CF = weights_CV @ gradients_VF
     roots_CF = np.sqrt(np.abs(sums_CF))
     return _unit(np.copysign(roots_CF, sums_CF))
 
 
 def _blocks(rows: int, title: str) -> ProgressBar:
+    """Slices of at most BLOCK rows, with a progress bar."""
     blocks = []
-    for start in range(0, rows, BLOCK):
-        stop = min(start + BLOCK, rows)
-        blocks.append(slice(start, stop))
+    for first in range(0, rows, BLOCK):
+        stop = min(first + BLOCK, rows)
+        blocks.append(slice(first, stop))
     return ProgressBar(blocks, desc=title, unit="block")

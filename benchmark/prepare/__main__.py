@@ -36,11 +36,12 @@ from benchmark.readers.segmenters import SPACELESS
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params
 
-LEAST, MOST = 16, 8192  # pixels of a side that is ordinary
-LONGEST = 8  # times the shorter side that the longer one ordinarily is, at most
-NAMED = 5  # of what a note lists
-SIGNS = 5  # of a script without spaces: a word of more is several
-# of 255: what 12 bits in a picture of 16 have at most, which is nearly black
+LEAST, MOST = 16, 8192  # pixels of an ordinary side
+LONGEST = 8  # most times that an ordinary longer side is the shorter one
+NAMED = 5  # items that a note names
+# characters of the longest word of a script without spaces: more are several words
+WORD = 5
+# of 255: the most that 12-bit values in a 16-bit picture have, which is nearly black
 BLACK = 16
 FACTS = ("split", "title", "source", "licence", "may_publish", "folds")  # of its card
 MARKUP = {  # in captions -> what it is
@@ -135,8 +136,12 @@ def card_of(
     their reader says of them."""
     facts = dataset.card
     release = dataset.release
-    card: dict = {"dataset": dataset.name, "reader": dataset.reader}
-    card |= {"options": dataset.options, "manifest": dataset.manifest_sha256}
+    card: dict = {
+        "dataset": dataset.name,
+        "reader": dataset.reader,
+        "options": dataset.options,
+        "manifest": dataset.manifest_sha256,
+    }
     for key in FACTS:
         card[key] = getattr(facts, key)
     card["ways"] = list(facts.ways)
@@ -208,46 +213,30 @@ def summary(card: dict, layers: Iterable[Layer]) -> list[str]:
     return lines
 
 
-def twins_note(twin: dict[str, int]) -> list[str]:
-    if not any(twin.values()):
+def twins_note(counts: dict[str, int]) -> list[str]:
+    """A line on the twins within test, if there are some."""
+    if not any(counts.values()):
         return []
-    numbers = f"{twin['images']} images and {twin['captions']} captions"
-    note = f"Twins within test: {numbers} are equal or nearly equal to those of another"
-    return [f"{note} image, so no method can tell which one is meant."]
+    numbers = f"{counts['images']} images and {counts['captions']} captions"
+    line = f"Twins within test: {numbers} are equal or nearly equal to those of another"
+    return [f"{line} image, so no method can tell which one is meant."]
 
 
 def oddities(
     images: pd.DataFrame,
     captions: pd.DataFrame,
-    black: Iterable[str],
+    black: Sequence[str],
 ) -> list[str]:
-    """Notes on what is out of the ordinary, if any: pictures of extreme size or shape
-    and those named in `black`; images without captions; captions with markup, that
-    repeat one of their image, without a word (of the training captions), or in a script
-    without spaces."""
-    with_file = images[images["file"] != ""]
-    short = with_file[["width", "height"]].min(axis=1)
-    long = with_file[["width", "height"]].max(axis=1)
-    is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
-    extreme = []
-    for row in with_file[is_extreme].itertuples():
-        extreme.append(f"{row.file} ({row.width} x {row.height})")
-    has_caption = images["image_id"].isin(captions["image_id"])
-    uncaptioned = images[~has_caption]
+    """Notes on what is out of the ordinary, if any, on pictures, images and captions.
+    `black` are the files of the pictures that are nearly black."""
+    uncaptioned = images[~images["image_id"].isin(captions["image_id"])]
     files = uncaptioned["file"]
-    ids = uncaptioned["image_id"]
     repeats = captions[captions.duplicated(["image_id", "text"])]
-    odd_sides = f"pictures have a side of less than {LEAST} or more than {MOST} pixels,"
-    odd_sides += f" or one more than {LONGEST} times the other"
-    dark = f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit "
-    dark += "values in a 16-bit file are: scale them)"
-    notes = {
-        odd_sides: extreme,
-        dark: black,
-        "images have no caption": files.where(files != "", ids),
+    is_used = captions["split"].isin(USED)
+    notes = odd_pictures(images, black) | {
+        "images have no caption": files.where(files != "", uncaptioned["image_id"]),
         "images have the same caption more than once": repeats["image_id"].unique(),
     }
-    is_used = captions["split"].isin(USED)
     notes |= odd_words(captions[is_used])
     for pattern, what in MARKUP.items():
         has_it = captions["text"].str.contains(re.compile(pattern))
@@ -259,6 +248,24 @@ def oddities(
     return lines
 
 
+def odd_pictures(
+    images: pd.DataFrame, black: Sequence[str]
+) -> dict[str, Sequence[str]]:
+    """What is odd about pictures: extreme sides, and those in `black` -> the files."""
+    with_file = images[images["file"] != ""]
+    short = with_file[["width", "height"]].min(axis=1)
+    long = with_file[["width", "height"]].max(axis=1)
+    is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
+    extreme = []
+    for row in with_file[is_extreme].itertuples():
+        extreme.append(f"{row.file} ({row.width} x {row.height})")
+    odd_sides = f"pictures have a side of less than {LEAST} or more than {MOST} pixels,"
+    odd_sides += f" or one more than {LONGEST} times the other"
+    dark = f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit "
+    dark += "values in a 16-bit file are: scale them)"
+    return {odd_sides: extreme, dark: black}
+
+
 def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     """What is odd about the words of used captions -> the ids of such captions."""
     texts = captions["text"]
@@ -268,8 +275,8 @@ def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     known = set(chain.from_iterable(words[is_trained]))
     is_unknown = ~is_trained & words.map(known.isdisjoint)
     has_words = words.map(bool)
-    signs = texts.map(signs_in)
-    is_joined = (signs > SIGNS) & (words.map(len) * SIGNS <= signs)
+    characters = texts.map(spaceless_characters)
+    is_joined = (characters > WORD) & (words.map(len) * WORD <= characters)
     evaluated = int((~is_trained).sum())
     of_others = f"captions of val and test (of {evaluated}) have no word of the "
     of_others += "training captions"
@@ -283,8 +290,8 @@ def odd_words(captions: pd.DataFrame) -> dict[str, pd.Series]:
     }
 
 
-def signs_in(text: str) -> int:
-    """The signs of scripts without spaces."""
+def spaceless_characters(text: str) -> int:
+    """The number of characters of scripts without spaces."""
     return 0 if text.isascii() else len(SPACELESS.findall(text))
 
 

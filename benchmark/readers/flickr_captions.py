@@ -1,8 +1,8 @@
-"""What Flickr8k, Flickr30k and its Entities have in common: the layout of captions and
-of lists.
+"""What Flickr8k, Flickr30k and Flickr30k Entities have in common: the layout of their
+caption files and image lists.
 
 Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its
-file. Flickr30k's are also passed on as a table with the columns image_name,
+file. The captions of Flickr30k are also found as a table with the columns image_name,
 comment_number and comment, separated by | and blanks.
 """
 
@@ -24,25 +24,25 @@ LISTS = {
 }
 
 TABLE = ("image_name", "comment_number", "comment")  # columns
-# In the table that is passed on, one line lacks its second separator.
+# One line of that table lacks its second separator.
 TORN_LINE = re.compile(r"^([^|\n]+\| *\d)( {2,}[^|\n]+)$", re.MULTILINE)
 TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*)")
 
 
 def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match]]:
-    """Where each line of the caption file `name` stands, and its parts as TOKEN_LINE
-    names them."""
+    """The place of each line of the caption file `name`, and its parts as TOKEN_LINE
+    names them. Raises UserError for a line of another form."""
     for number, line in enumerate(lines, start=1):
+        where = f"{name}:{number}"
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
-            where, expected = f"{name}:{number}", "name#k, a tab and a caption"
             raise UserError(
                 where,
-                expected=expected,
+                expected="name#k, a tab and a caption",
                 found=f"{line!r:.80}",
                 do=UNCHANGED,
             )
-        yield f"{name}:{number}", match
+        yield where, match
 
 
 def captions(path: Path, name: str) -> pd.DataFrame:
@@ -54,10 +54,11 @@ def captions(path: Path, name: str) -> pd.DataFrame:
 
 
 def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
-    """The same columns from a table, and how many lines lacked their second separator.
-    Raises UserError for other columns, and for a number that an image has twice."""
+    """The columns of `captions` from a table, and the number of lines that lacked their
+    second separator. Raises UserError for other columns, and for a line without an
+    image, a caption or a number that its image has once."""
     text = archives.text(path, path.name).removeprefix("\ufeff")
-    text, torn = TORN_LINE.subn(r"\1|\2", text)
+    text, torn_lines = TORN_LINE.subn(r"\1|\2", text)
     table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
     if sorted(table.columns) != sorted(TABLE):
         raise UserError(
@@ -79,9 +80,9 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
                 do=UNCHANGED,
             )
         rows[caption_id] = file, caption
-    captions = pd.DataFrame(rows.values(), columns=["file", "text"])
-    captions.insert(0, "caption_id", list(rows))
-    return captions, torn
+    frame = pd.DataFrame(rows.values(), columns=["file", "text"])
+    frame.insert(0, "caption_id", list(rows))
+    return frame, torn_lines
 
 
 def listed(
@@ -121,10 +122,10 @@ def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
         sentids += entry.sentids
         for number, text in enumerate(entry.captions):
             rows.append((f"{entry.file}#{number}", entry.file, text))
-    captions = pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+    frame = pd.DataFrame(rows, columns=["caption_id", "file", "text"])
     if None not in sentids and len(set(sentids)) == len(sentids):
-        captions.index = pd.Index(sentids, dtype=int, name="sentid")
-    return captions
+        frame.index = pd.Index(sentids, dtype=int, name="sentid")
+    return frame
 
 
 def tables(

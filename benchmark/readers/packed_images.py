@@ -2,9 +2,9 @@
 the latter.
 
 Hugging Face stores images in a column of parquet files: structs of `bytes` and `path`,
-or the bytes alone. Both kinds of files may come from anyone. Members are found by the
-headers of a tar. What a parquet file unpacks to is bounded before and while it is
-unpacked, and a row group at a time is held.
+or the bytes alone. Both kinds of files may come from anyone, so nothing in them is
+trusted. Members of a tar are found by its headers. The size that a parquet file unpacks
+to is bounded before and while it is unpacked, one row group at a time.
 """
 
 import io
@@ -32,16 +32,21 @@ TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
 HELD = re.compile(
     r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE
 )
-# bytes that an honest table has at least for each row, and each value of a column
+# least bytes of an honest table for each row, and for each value of a column
 ROW = 8
-PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
-# numbers of fields of such a header: bytes, kinds of pages; and in these
-UNPACKED, PACKED, PAGE_KINDS, VALUES_OF_PAGE = 2, 3, (5, 7, 8), 1
+PAGE_HEADER = 1 << 16  # most bytes; it may hold the least and the greatest value
+# ids of the fields of a page header (parquet.thrift)
+UNPACKED, PACKED = 2, 3  # sizes in bytes
+PAGE_KINDS = (5, 7, 8)  # the header of a data, a dictionary, and a second data page
+VALUES_OF_PAGE = 1  # the number of values, in the header of each kind
 NAMED = 9  # columns that a message lists
 FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
 VALUES = 1 << 26  # bytes of values that are unpacked at once
-# kinds of Thrift's fields; and bytes of a truth value, of a byte, of a double
-INTEGERS, BYTES, STRUCT, SIZES = (4, 5, 6), 8, 12, {1: 0, 2: 0, 3: 1, 7: 8}
+# types of fields in Thrift's compact protocol
+INTEGERS = (4, 5, 6)
+BYTES = 8
+STRUCT = 12
+SIZES = {1: 0, 2: 0, 3: 1, 7: 8}  # bytes of true, of false, of a byte, of a double
 REPEATED = 10  # times that an image may stand in a row group: once per caption
 SMALLER = "write it with row_group_size=100"
 
@@ -114,8 +119,8 @@ def columns(path: Path) -> tuple[list[str], list[str]]:
 
 
 def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
-    """The names of a parquet file's columns; of structs, and of lists of structs, those
-    of their fields, each after that of its column. A column of images is one name."""
+    """The path of names to each value of a parquet file: its column and, in a struct or
+    a list of structs, the fields down to it. A column of images is one name."""
     keys: list[tuple[str, ...]] = []
     with parquet(path) as table:
         for column in table.schema_arrow:
@@ -155,7 +160,7 @@ def parquet_records(
         read += [f"{name}.path" for name in images if f"{name}.path" in leaves(table)]
         read_pages = pages(path, table, read)
         _check_sizes(path, table.metadata.num_rows, read_pages)
-        batches = table.iter_batches(_many(read_pages), columns=read)
+        batches = table.iter_batches(_rows_at_once(read_pages), columns=read)
         records = chain.from_iterable(batch.to_pylist() for batch in batches)
         for row, record in enumerate(records):
             for name in images:
@@ -270,14 +275,16 @@ def _pages_of(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
         start += head.tell() + page.packed
 
 
-def _many(pages: Iterable[Page]) -> int:
+def _rows_at_once(pages: Iterable[Page]) -> int:
     """How many rows may be unpacked at once: no value is longer than its page."""
-    return max(1, min(1024, VALUES // max([1, *(page.unpacked for page in pages)])))
+    longest = max((page.unpacked for page in pages), default=0)
+    rows = VALUES // max(1, longest)
+    return max(1, min(1024, rows))
 
 
 def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
-    """The numbers and structs, by their fields, of a struct in Thrift's compact
-    protocol."""
+    """The integers and structs of a struct in Thrift's compact protocol, by the ids of
+    their fields; None for a field of another type."""
     fields = {}
     number = 0
     while head := data.read(1)[0]:
@@ -371,7 +378,7 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
             )
         contents = []
         size = 0
-        for batch in table.iter_batches(_many(read), [group], [leaf]):
+        for batch in table.iter_batches(_rows_at_once(read), [group], [leaf]):
             size += batch.nbytes
             if size > files.ALWAYS + REPEATED * unpacked:
                 raise UserError(

@@ -84,14 +84,14 @@ def layout(folder: Path) -> list[Part]:
     return parts
 
 
-def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
-    """The tables of a folder; `files` maps the ids of images that have a picture to its
-    file."""
+def tables(parts: list[Part], pictures: Mapping[str, str], notes: list[str]) -> Tables:
+    """The tables of a folder; `pictures` has the file of each image that has one, by
+    image id."""
     rows = []
     captions = []
     for part in parts:
         for row, image_id in enumerate(part.ids):
-            rows.append((image_id, files.get(image_id, ""), part.split, image_id))
+            rows.append((image_id, pictures.get(image_id, ""), part.split, image_id))
             own = part.captions[EACH * row : EACH * (row + 1)]
             for number, text in enumerate(own):
                 captions.append((f"{image_id}#{number}", image_id, text))
@@ -157,6 +157,8 @@ def _ids(path: Path, images: int) -> list[str]:
 
 
 def _per_image(count: int, images: int, where: str) -> int:
+    """How many lines or rows an image has: 1 or EACH. Raises UserError for other
+    counts."""
     if count not in (images, EACH * images):
         raise UserError(
             where,

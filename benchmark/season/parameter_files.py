@@ -14,13 +14,14 @@ from typing import TypeVar
 
 import yaml
 
+from benchmark.contracts import HOME
 from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
 from benchmark.core.files import is_file, read_json, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
 from benchmark.data import results
 from benchmark.season.declaring import declare
 from benchmark.season.parameters import Brought, Declaration, Params, Season
-from benchmark.season.plugins import PACKAGE_ROOT, shown
+from benchmark.season.plugins import shown
 from benchmark.season.resolving import resolve
 
 SEASONS, SEASON_FILE = Path("seasons"), "season.yaml"
@@ -50,7 +51,7 @@ class Local(Strict):
 
 def season_names() -> list[str]:
     """Every ready-made season, in alphabetical order."""
-    files = (PACKAGE_ROOT / SEASONS).glob(f"*/{SEASON_FILE}")
+    files = (HOME / SEASONS).glob(f"*/{SEASON_FILE}")
     return sorted(file.parent.name for file in files)
 
 
@@ -60,7 +61,7 @@ def season_path(name: str) -> Path:
     if name.endswith(".yaml"):
         return Path(name)
     own = SEASONS / name / SEASON_FILE
-    return own if own.is_file() else PACKAGE_ROOT / own
+    return own if own.is_file() else HOME / own
 
 
 def season_name(name: str) -> str:
@@ -264,7 +265,7 @@ def keep_file(source: Path, season: str) -> None:
             )
     write_text(target, source.read_text(encoding="utf-8"))
     kept = Kept(file=file, sha256=sha256(target))
-    if source != PACKAGE_ROOT / target and kept != before:
+    if source != HOME / target and kept != before:
         kept_files = local.kept | {season: kept}
         write_local(local.model_copy(update={"kept": kept_files}))
 

@@ -28,7 +28,6 @@ from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
 from benchmark.season.parameters import CORRECTIONS, Cell, Correction, Option
 
-PACKAGE_ROOT = HOME  # where methods/, datasets/ and seasons/ lie
 CONTRACTS = "benchmark.contracts"
 VERSIONS = Path(__file__).parents[1] / "versions.yaml"
 OFFERED = ("Config", "inputs", "Model", "recipe")
@@ -40,17 +39,12 @@ STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
 
 
 def method_of(name: str) -> ModuleType:
-    """The module of a method by name or path. Raises UserError for an unknown one, and
-    for a file that cannot be imported or is no method: whatever the file raises is for
-    who wrote it to correct, and its last line that the error came through is named."""
-    file = method_file(name)
-    if name.endswith(".py") and not file.is_file():
-        raise UserError(
-            f"method {name!r}",
-            expected="the path of a .py file",
-            found="no such file",
-            do="correct the path",
-        )
+    """The module of a method, by its name or the path of its file.
+
+    Raises UserError for an unknown name, and for a file that is missing, cannot be
+    imported, or is no method. Whatever the file raises becomes such an error, which
+    names the last line of the file in the traceback.
+    """
     if not name.endswith(".py"):
         known = methods.names()
         if name not in known:
@@ -61,6 +55,14 @@ def method_of(name: str) -> ModuleType:
                 do="correct its name",
             )
         return methods.load(name)
+    file = method_file(name)
+    if not file.is_file():
+        raise UserError(
+            f"method {name!r}",
+            expected="the path of a .py file",
+            found="no such file",
+            do="correct the path",
+        )
     try:
         module = methods.load(str(file))
     except (Exception, SystemExit) as error:
@@ -86,7 +88,7 @@ def method_of(name: str) -> ModuleType:
 def method_file(path: str) -> Path:
     """The file of a method that a season names: from the working folder or, as those of
     ready-made seasons, from where methods/ lie."""
-    return Path(path) if Path(path).is_file() else PACKAGE_ROOT / path
+    return Path(path) if Path(path).is_file() else HOME / path
 
 
 def _not_imported(name: str, error: BaseException) -> UserError:
@@ -214,7 +216,7 @@ Known = dict[str, tuple[str, Preset]]
 def presets() -> Known:
     """Every preset, from the YAML file beside each method; not to be changed."""
     by_name: Known = {}
-    for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
+    for path in sorted((HOME / "methods").glob("*.yaml")):
         rows = _read_presets(path)
         for name, preset in rows.items():
             if name in by_name:
@@ -234,48 +236,48 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
     names that are taken."""
     by_name: Known = {}
     others = presets() if own_methods else {}
-    for name, file in own_methods.items():
+    for method, file in own_methods.items():
         rows = _read_presets(method_file(file).with_suffix(".yaml"))
-        rows.setdefault(name, Preset(title=f"{name}, defaults"))
-        for row, preset in rows.items():
-            if row in others or row in by_name:
+        rows.setdefault(method, Preset(title=f"{method}, defaults"))
+        for name, preset in rows.items():
+            if name in others or name in by_name:
                 raise UserError(
-                    f"methods.{name}: preset {row!r}",
+                    f"methods.{method}: preset {name!r}",
                     expected="an unused name",
                     found="that of a preset",
                     do="rename it",
                 )
-            by_name[row] = file, preset
+            by_name[name] = file, preset
     return by_name
 
 
 def corrected_presets(
     corrections: Mapping[Correction, list[str]], known: Known
 ) -> Known:
-    """Those of a season's corrections. Raises UserError for a preset that cannot be
+    """Presets of a season's corrections. Raises UserError for a preset that cannot be
     corrected."""
     able = []
-    for preset, (_, row) in known.items():
-        if not row.fuse or row.fuse.how == "average":
-            able.append(preset)
+    for name, (_, preset) in known.items():
+        if not preset.fuse or preset.fuse.how == "average":
+            able.append(name)
     by_name: Known = {}
-    for correction, presets_of_it in corrections.items():
-        for preset in presets_of_it:
-            name = f"{preset}_{correction}"
-            if preset not in able or name in known:
+    for correction, names in corrections.items():
+        for name in names:
+            corrected = f"{name}_{correction}"
+            if name not in able or corrected in known:
                 raise UserError(
                     f"corrections.{correction}",
                     expected="a preset with a score of its own, or an average; "
-                    f"and no preset {name}",
-                    found=suggested(preset, able),
+                    f"and no preset {corrected}",
+                    found=suggested(name, able),
                     do="correct it",
                 )
-            method, row = known[preset]
-            members = row.fuse.of if row.fuse else [preset]
-            title = f"{row.title}, {CORRECTIONS[correction]}"
+            method, preset = known[name]
+            members = preset.fuse.of if preset.fuse else [name]
+            title = f"{preset.title}, {CORRECTIONS[correction]}"
             fuse = Fuse(how=correction, of=members)
             changes = {"title": title, "fuse": fuse}
-            by_name[name] = method, row.model_copy(update=changes)
+            by_name[corrected] = method, preset.model_copy(update=changes)
     return by_name
 
 
@@ -283,7 +285,7 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     """Those of a YAML file; none where there is no such file."""
     rows = read_yaml(path) if path.is_file() else {}
     if {"title", "datasets", "presets"} <= rows.keys():
-        rows = {}  # a season's file, which one may well call as one's method
+        rows = {}  # the file of a season that has the name of the method
     by_name = {}
     for name, row in rows.items():
         checked_name(name, f"{shown(path)}: preset")
@@ -294,10 +296,10 @@ def _read_presets(path: Path) -> dict[str, Preset]:
 def needs(name: str, known: Known) -> list[str]:
     """The preset and, before it, what it is made of: members of a fusion, the one that
     it starts from, and so on."""
-    _, row = known[name]
-    others = [member for member, _ in row.fuse.members] if row.fuse else []
-    if row.start:
-        others.append(row.start)
+    _, preset = known[name]
+    others = [member for member, _ in preset.fuse.members] if preset.fuse else []
+    if preset.start:
+        others.append(preset.start)
     needed: dict[str, None] = {}
     for other in others:
         needed |= dict.fromkeys(needs(other, known))
@@ -306,8 +308,8 @@ def needs(name: str, known: Known) -> list[str]:
 
 def shown(path: Path) -> str:
     """`path` as messages name it: from the repository root where it lies in there."""
-    if path.is_relative_to(PACKAGE_ROOT):
-        return str(path.relative_to(PACKAGE_ROOT))
+    if path.is_relative_to(HOME):
+        return str(path.relative_to(HOME))
     return str(path)
 
 
@@ -335,7 +337,7 @@ def code_files(path: Path) -> dict[Path, str]:
             # benchmark.contracts.methods.x
             if name.startswith(CONTRACTS) and name.count(".") > 2:
                 kind, plugin = name.split(".")[2:4]
-                ahead.append(PACKAGE_ROOT / kind / f"{plugin}.py")
+                ahead.append(HOME / kind / f"{plugin}.py")
     return reached
 
 
@@ -346,10 +348,10 @@ def plugin_digest(path: Path) -> str:
 
 
 def method_digest(method: str) -> str:
-    """That of a method, by its name or the path of its file."""
-    is_own = method.endswith(".py")
-    ours = methods.FOLDER / f"{method}.py"
-    return plugin_digest(method_file(method) if is_own else ours)
+    """`plugin_digest` of a method, by its name or the path of its file."""
+    if method.endswith(".py"):
+        return plugin_digest(method_file(method))
+    return plugin_digest(methods.FOLDER / f"{method}.py")
 
 
 @cache

@@ -135,9 +135,9 @@ def _shown_heads(frame: pd.DataFrame) -> list[str]:
     return heads[:MOST]
 
 
-def answers(paper: Paper, board: Board) -> set[tuple[str, ...]]:
-    """The obstacles to comparing measured rows with what is printed; an empty one of
-    those that can be compared."""
+def obstacles_of_rows(paper: Paper, board: Board) -> set[tuple[str, ...]]:
+    """The obstacles to comparing each measured row with what is printed; an empty tuple
+    for rows that can be compared."""
     reasons = set()
     for table in paper.tables.values():
         for printed in table.rows:

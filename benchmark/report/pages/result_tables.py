@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
-from benchmark.boards.row_settings import settings_of, time_settings
+from benchmark.boards.row_settings import board_time_settings, time_settings
 from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
@@ -202,7 +202,7 @@ def _table_of_rows(
 def costs(board: Board) -> Table:
     """What the presets cost, those of external scores left out; settings, where there
     are several, by their numbers on the page of the records."""
-    known = settings_of(board.whole or board)
+    known = board_time_settings(board.whole or board)
     rows = [row for row in board.ranked if not row.is_external]
     lines = []
     for row in rows:

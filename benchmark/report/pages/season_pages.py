@@ -9,7 +9,7 @@ from itertools import chain
 
 from benchmark.boards import flags
 from benchmark.boards.board_layers import board_layers
-from benchmark.boards.boards import MIN_TEST_QUERIES, Board
+from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
@@ -27,7 +27,7 @@ from benchmark.stats import ALPHA
 from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
-HEADS = {  # of the claims that a sentence names
+HEADS = {  # start of a line of the summary -> conclusions of the claims that it names
     "Claims that hold": (Conclusion.HOLDS,),
     "Claims that fail": FAILED,
 }
@@ -56,11 +56,14 @@ def season_pages(
     texts = {"claims.md": _claims(boards, figures)}
     tables: dict[str, dict[str, list[str]]] = {}  # page -> paper -> numbers
     for name in measured:
+        paper = papers()[name]
         page = f"papers/{name}.md"
-        of_boards = [paper_tables.shown_tables(papers()[name], b) for b in boards]
+        of_boards = [paper_tables.shown_tables(paper, board) for board in boards]
         texts[page] = _paper(name, boards, of_boards, figures)
-        shown = set().union(*of_boards)
-        tables[page] = {name: [n for n in papers()[name].tables if n in shown]}
+        shown: set[str] = set()
+        for of_board in of_boards:
+            shown.update(of_board)
+        tables[page] = {name: [number for number in paper.tables if number in shown]}
     for board in boards:
         page = f"datasets/{board.dataset}.md"
         texts[page] = dataset_page(params, board, figures)
@@ -72,13 +75,18 @@ def season_pages(
         if layers:
             page = f"datasets/{board.dataset}-relevance.md"
             texts[page] = relevance_page(board, layers)
+    # last: it shows figures of the datasets' pages
     texts["README.md"] = _readme(params, boards, measured, figures, folds)
-    pages = []
+    contents = []
     for page in sorted(texts):
-        shown = {"tables": tables.get(page, {}), "figures": figures.shown.get(page, [])}
-        if page not in FRONT and any(shown.values()):
-            pages.append(PageContents(path=page, **shown))
-    return SeasonPages(texts, pages)
+        on_page = PageContents(
+            path=page,
+            tables=tables.get(page, {}),
+            figures=figures.shown.get(page, []),
+        )
+        if page not in FRONT and (on_page.tables or on_page.figures):
+            contents.append(on_page)
+    return SeasonPages(texts, contents)
 
 
 def _readme(
@@ -88,8 +96,8 @@ def _readme(
     figures: FigureFolder,
     folds: Sequence[Board],
 ) -> str:
-    """The first page: of each dataset and task a figure, who leads, and what was found
-    in short; of the one with most rows before everything else."""
+    """The first page: for each dataset and task a figure, the leaders and a summary;
+    the one with the most ranked rows first."""
     tasks = []
     for board in boards:
         for of_task in (board.retrieval, board.localisation):
@@ -118,6 +126,7 @@ def _readme(
         shown.append(section)
     names = [of_folds.dataset for of_folds in folds]
     folded = [board for board in boards if folder_of_folds(board.dataset) in names]
+    with_overlap = [board for board in boards if _rows_with_overlap(board)]
     return filled(
         "season.md.j2",
         params=params,
@@ -125,19 +134,19 @@ def _readme(
         boards=boards,
         layered=[board for board in boards if board_layers(board)],
         folded=folded,
-        overlaps=[_overlap(board, figures) for board in boards if _has_overlap(board)],
+        overlaps=[_overlap(board, figures) for board in with_overlap],
         papers={name: papers()[name].paper.title for name in measured},
     )
 
 
-def _has_overlap(board: Board) -> bool:
-    return any(row.values(result_tables.S) for row in board.retrieval.ranked)
+def _rows_with_overlap(board: Board) -> list[Row]:
+    return [row for row in board.retrieval.ranked if row.values(result_tables.S)]
 
 
 def _overlap(board: Board, figures: FigureFolder) -> dict:
-    """S of the best row that has it, and of all rows; and the densities that the page
-    of the dataset shows, which was made before."""
-    rows = [row for row in board.retrieval.ranked if row.values(result_tables.S)]
+    """S of the best row that has it, and of all rows; and the figure of the densities,
+    if the page of the dataset shows it."""
+    rows = _rows_with_overlap(board)
     levels = [row.mean(result_tables.S) for row in rows]
     drawn = figures.folder / f"{board.dataset}-similarities.svg"
     return {
@@ -206,7 +215,7 @@ def _paper(
         section = {
             "title": board.title,
             "tables": list(chain.from_iterable(by_number.values())),
-            "answers": list(paper_tables.answers(paper, board)),
+            "obstacles": list(paper_tables.obstacles_of_rows(paper, board)),
             "figures": figures.save_section(f"papers/{name}", inputs, stem, page),
         }
         shown.append(section)
@@ -225,9 +234,9 @@ def _paper(
 
 def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     """Who leads, which claims hold, what is missing: the most important first."""
-    boards = {"retrieval": board.retrieval, "localisation": board.localisation}
+    tasks = {"retrieval": board.retrieval, "localisation": board.localisation}
     leaders = []
-    for of_task in boards.values():
+    for of_task in tasks.values():
         if of_task.ranked and not board.is_small(of_task.ranked[0].task):
             leaders.append(leader(of_task))
     counted = [test for test in tests if test.is_counted]
@@ -244,8 +253,10 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     is_any_run = any(test.verdicts for test in tests)
     choices = {}
     for row in leaders:
-        choices[row.task] = choice_of(boards[row.task])
-    answers = [paper_tables.answers(paper, board) for paper in papers().values()]
+        choices[row.task] = choice_of(tasks[row.task])
+    obstacles = set()
+    for paper in papers().values():
+        obstacles |= paper_tables.obstacles_of_rows(paper, board)
     return filled(
         "summary.md.j2",
         board=board,
@@ -258,7 +269,7 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
-        comparable=any(() in of_paper for of_paper in answers),
+        comparable=() in obstacles,  # no obstacle for at least one row
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )
