@@ -72,6 +72,16 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(
     assert ", p " not in told and f"{FIRST} beats {SECOND} by rsum: undecided" in told
 
 
+def test_only_queries_that_changed_are_largest_changes_each_once(capsys):
+    queries = pd.DataFrame(
+        {"first": [0, 5, 2], "second": [3, 5, 0], "text": ["won", "even", "lost"]}
+    )
+    queries["step"] = np.log((1 + queries["second"]) / (1 + queries["first"]))
+    compare.print_largest_changes(queries)
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.split()[-1] for line in lines] == ["won", "lost"]
+
+
 def test_a_clone_without_data_has_the_verdict(season, capsys):
     shutil.rmtree("data/prepared")
     words = ["compare", FIRST, SECOND, "--dataset", "open"]

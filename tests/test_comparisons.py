@@ -42,7 +42,7 @@ from benchmark.boards.comparisons import (
 )
 from benchmark.core.errors import UserError
 from benchmark.stats import significance
-from benchmark.stats.comparisons import CARRIES
+from benchmark.stats.comparisons import FREEDOM_FOR_SINGLES
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def test_a_single_training_takes_the_spread_of_enough_others():
     assert interval(board(single, *others), single, "rsum") is None
     more = [*others, varied("c", [1.0, 1.2, 1.1])]
     part = seed_part(board(single, *more), single, "rsum")
-    assert part.freedom == CARRIES == 6
+    assert part.freedom == FREEDOM_FOR_SINGLES == 6
     low, high = interval(board(single, *more), single, "rsum")
     part = part._replace(counts=(1,))
     over_images = interval_over_images(board(single), single, "rsum")

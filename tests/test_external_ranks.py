@@ -71,6 +71,19 @@ def test_queries_that_were_not_found_leave_out_what_is_not_known(capsys):
     assert "t2i_meanr" not in metrics and main(["report"]) == 0
 
 
+def test_a_median_of_which_half_was_not_found_is_not_known(capsys):
+    rows = [("i2t", name, 0) for name in IMAGE_IDS]
+    for number, name in enumerate(CAPTION_IDS):
+        rows.append(("t2i", name, 2 if 2 * number < len(CAPTION_IDS) else ""))
+    save_table(rows)
+    assert score("--ranks", "r.csv", "--depth", "10") == 0
+    assert "t2i_medr" not in record().metrics
+    rows[-1] = ("t2i", CAPTION_IDS[-1], 2)
+    save_table(rows)
+    assert score("--ranks", "r.csv", "--depth", "10") == 0
+    assert record().metrics["t2i_medr"] == 3
+
+
 def test_ranks_of_other_queries_are_refused(capsys):
     rows = [("i2t", name, 0) for name in IMAGE_IDS] + [
         ("t2i", name, 0) for name in CAPTION_IDS

@@ -20,11 +20,11 @@ from benchmark.season import pipeline
 from benchmark.season.parameter_files import (
     SEASONS,
     Local,
+    add_brought,
     keep_file,
     read_params,
     remove_brought,
     resolved,
-    write_brought,
     write_local,
 )
 from benchmark.season.parameters import RETRIEVED, SAMPLES, Brought
@@ -312,7 +312,7 @@ def test_a_row_that_was_brought_is_removed_by_one_command(repository, capsys):
     rows = {}
     for seed in (0, 1):
         row = Brought(dataset="shapes", preset="other", seed=seed)
-        write_brought("small", row)
+        add_brought("small", row)
         place = f"small/shapes/{row.name}"
         rows[row.name] = results.CellResult(place=place, record=record("other", seed))
     results.write_external(folder, rows)

@@ -5,18 +5,20 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from layouts import draw
-from refusals import check, refusal
+from refusals import check, refusal, refused
 
 from benchmark.__main__ import main
 from benchmark.commands import run
 from benchmark.data import prepared_tables
+from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.season.parameter_files import Local, write_local
+from benchmark.season.parameter_files import Local, read_params, write_local
 
 SEASON = """
 title: Mine
@@ -164,3 +166,18 @@ def test_pictures_that_change_before_they_are_encoded(own):
     error = refusal(encode, "mine-drawn_cnn_96_g6_flip")
     check(error, "data/raw/mine/pictures/0.png", "the manifest", "", FETCH)
     assert not Path("data/features").exists()
+
+
+def test_a_lost_file_is_found_though_the_reader_takes_what_is_in_the_folder(own):
+    assert main(["fetch", "mine"]) == 0
+    dataset = raw_dataset(read_params("mine"), "mine")
+    in_folder = SimpleNamespace(
+        **{name: getattr(dataset, name) for name in ("name", "reader", "options")},
+        folder=dataset.folder,
+        manifest=dataset.manifest,
+        inventory=lambda: sorted(dataset.folder.glob("**/*.*")),
+    )
+    check_manifest(in_folder)
+    (own / "pictures/3.png").unlink()
+    with refused(where="pictures/3.png", expected="in the manifest", found="nothing"):
+        check_manifest(in_folder)

@@ -147,7 +147,7 @@ def test_equal_items_have_the_scores_of_the_first_one(size, kinds):
     for _ in range(2):  # passes
         for rows, columns in product(spans(IMAGES, size[0]), spans(CAPTIONS, size[1])):
             before = scores[rows, columns].copy()
-            levelled[rows, columns] = equals.level(before, rows, columns)
+            levelled[rows, columns] = equals.made_equal(before, rows, columns)
             assert np.array_equal(before, scores[rows, columns])
         for image, caption in product(range(IMAGES), range(CAPTIONS)):
             expected = scores[first_image[image], first_caption[caption]]

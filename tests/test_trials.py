@@ -146,10 +146,31 @@ def test_a_true_region_must_lead_proposals_that_do_not_fit(is_right):
 def test_a_training_ends_where_the_true_pairs_lead():
     trial = tiny_trial("plain")
     training, pairing = learned(trial, trial.module.recipe(trial.config))
-    assert training.falls and pairing.is_learned
+    assert training.has_fallen and pairing.is_learned
     assert len(training.losses) == trials.LOOK_EVERY
     names = {"image.weight", "image.bias", "text.weight", "text.bias"}
     assert training.moved() == names
+
+
+@pytest.mark.parametrize(
+    ("losses", "has_fallen"),
+    [
+        ((-1.0, -0.9), False),
+        ((-1.0, -1.2), True),
+        ((1.0, 0.9), False),
+        ((1.0, 0.6), True),
+    ],
+)
+def test_a_loss_falls_below_zero_too(losses, has_fallen):
+    trial = tiny_trial("plain")
+    phases = trial.module.recipe(trial.config)
+    training = Training(trial, phases, trials.RATES[0])
+    coming = iter(losses)
+    anything = next(training.model.parameters())
+    training.model.loss = lambda batch: {"made": 0 * anything.sum() + next(coming)}
+    for _ in losses:
+        training.step(phases[0])
+    assert training.has_fallen == has_fallen
 
 
 def test_wrong_pairs_are_trained_to_the_end_with_every_rate(monkeypatch):
@@ -163,7 +184,7 @@ def test_wrong_pairs_are_trained_to_the_end_with_every_rate(monkeypatch):
     monkeypatch.setattr(trials, "Training", Counted)
     trial = tiny_trial("wrong", how="rolled")
     training, pairing = learned(trial, trial.module.recipe(trial.config))
-    assert training.falls and not pairing.is_learned
+    assert training.has_fallen and not pairing.is_learned
     assert len(training.losses) == trials.STEPS and rates == list(trials.RATES)
 
 

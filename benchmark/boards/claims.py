@@ -360,7 +360,7 @@ def _other_values(board: Board, row: Row, name: str, wanted: str | float) -> lis
     """The values of an option, in the trainings of a row, that a claim is not about."""
     values = set()
     for preset in comparisons.trainings_of(board, row):
-        trained = comparisons.known(board, preset)
+        trained = comparisons.row_of_any_task(board, preset)
         options = trained.record.options if trained else {}
         if options.get(name) != wanted:
             values.add(str(options.get(name, "another")))

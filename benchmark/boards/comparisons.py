@@ -1,14 +1,14 @@
-"""What a board's records say about a metric: intervals of rows and differences of two.
+"""Intervals of the metrics of a board's rows, and differences between two rows.
 
-Recalls, rsum and whatever else is declared with `of_queries` are means over queries:
-their images are the units, each with all its captions and phrases; images of one group,
-such as those of a person, together. S has resamples of its own. Every other metric,
-times among them, varies with its trainings only.
+Recalls, rsum and every other metric that is declared with `of_queries` are means over
+queries. Their units are groups of images, such as those of one person; an image counts
+with all its captions and phrases. S has resamples of its own. Every other metric, such
+as a time, varies only with the training.
 
-Every training counts. Trainings of two rows are paired if they are shared, as those of
-a fusion and of its members; equal seed numbers pair nothing else. What a training adds
-to the spread comes from all rows of the dataset (stats.comparisons); of times, mean
-scores and correlations, which do not vary alike, from the row itself.
+All trainings of a row are used. Two rows are compared in pairs if they share trainings,
+as a fusion does with its members; equal seeds alone make no pairs. The variance between
+trainings is estimated from all rows of the dataset (stats.comparisons), but that of
+times, mean scores and correlations, which differs between rows, from the row itself.
 """
 
 import json
@@ -29,8 +29,9 @@ from benchmark.stats.comparisons import Comparison, Sample, Spread
 from benchmark.stats.significance import SeedPart
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
-OF_ITS_OWN = ("score", "correlation")  # units: rows of other scales do not vary alike
-BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S depends on its bins
+# units of metrics whose scale, and so whose variance, differs between rows
+UNITS_OF_OWN_SCALE = ("score", "correlation")
+BIN_GAP = 0.02  # by which S may differ between half and double the bins
 
 
 def measure(outcome: Outcome, metric: str) -> float | None:
@@ -161,17 +162,17 @@ def _are_paired(board: Board, rows: Sequence[Row]) -> bool:
 
 @lru_cache(maxsize=4096)
 def usable(row: Row, metric: str) -> dict[int, Outcome]:
-    """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over
-    queries."""
-    usable = {}
+    """The outcomes that have the metric and, if it is a mean over queries, its ranks;
+    by seed."""
+    outcomes = {}
     for outcome in row.played:
         terms = []
         for side in sides(metric):
             terms += _terms(outcome, side)
         has_ranks = all(term.ranks in outcome.scores.ranks for term in terms)
         if has_ranks and measure(outcome, metric) is not None:
-            usable[outcome.record.seed] = outcome
-    return usable
+            outcomes[outcome.record.seed] = outcome
+    return outcomes
 
 
 @lru_cache(maxsize=4096)  # of each pair of rows that is compared
@@ -213,18 +214,10 @@ def _sample_over_folds(board: Board, row: Row, metric: str) -> Sample:
 
 @lru_cache(maxsize=4096)
 def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
-    """What each group of images does to a metric of one cell, (G,) as
-    significance.deviations. For S, (T,) deviations of its resamples, whose squares add
-    up to its variance likewise; all cells of a dataset share their resamples."""
+    """The part of each group of images in the error of a metric of one cell, (G,), as
+    significance.deviations has it. For S, that of each of its resamples, (T,)."""
     if metric == "overlap_s":
-        replicates_T = outcome.scores.replicates
-        # A resample that is NaN, as one of a single group, is so for every cell: it
-        # adds nothing.
-        is_finite_T = np.isfinite([] if replicates_T is None else replicates_T)
-        if is_finite_T.sum() < 2:
-            return None
-        left_T = replicates_T - replicates_T[is_finite_T].mean()
-        return np.where(is_finite_T, left_T, 0.0) / np.sqrt(is_finite_T.sum() - 1)
+        return _noise_of_resamples(outcome.scores.replicates)
     terms_of: dict[RankKey, list[Metric]] = {}
     for term in _terms(outcome, metric):
         terms_of.setdefault(term.ranks, []).append(term)
@@ -242,6 +235,20 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
     return sum(noise) if noise else None
 
 
+def _noise_of_resamples(replicates_T: np.ndarray | None) -> np.ndarray | None:
+    """Deviations (T,) whose squares add up to the variance of the resamples. All cells
+    of a dataset share the resamples; one that is NaN, as of a single group, is NaN for
+    every cell, and its deviation is 0."""
+    if replicates_T is None:
+        return None
+    is_finite_T = np.isfinite(replicates_T)
+    count = is_finite_T.sum()
+    if count < 2:
+        return None
+    deviations_T = replicates_T - replicates_T[is_finite_T].mean()
+    return np.where(is_finite_T, deviations_T, 0.0) / np.sqrt(count - 1)
+
+
 def _terms(outcome: Outcome, metric: str) -> list[Metric]:
     """The means over queries that add up to the metric; empty: it is not such a mean.
 
@@ -257,7 +264,7 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     rows = [row for row in board.rows if row.task == task and row.played]
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
-    if _is_of_its_own(board, metric):
+    if _varies_on_its_own(board, metric):
         own = {}
         for preset, sample in samples.items():
             if len(sample.values) > 1:
@@ -267,19 +274,21 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     return comparisons.spread(samples, trained)
 
 
-def _is_of_its_own(board: Board, metric: str) -> bool:
-    """Whether the spread of a row says nothing of that of another: other work beside a
-    training slows that training alone, scores have the scale of their method, and folds
-    are hard or easy for all rows at once."""
+def _varies_on_its_own(board: Board, metric: str) -> bool:
+    """Whether the spread of one row says nothing about that of another: other work on
+    the machine slows one training only, scores have the scale of their method, and a
+    fold is hard or easy for all rows at once."""
     if board.fold_boards:
         return True
-    return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
+    return is_time(metric) or quantity(metric).unit in UNITS_OF_OWN_SCALE
 
 
 def _varies_as(board: Board, row: Row, metric: str) -> str:
-    """The preset whose spread counts for a row: of those whose trainings are the same,
-    one."""
-    return row.preset if _is_of_its_own(board, metric) else _alike(board, row)
+    """The preset whose spread is used for a row: the row's own, or the one that
+    represents all presets with the same training."""
+    if _varies_on_its_own(board, metric):
+        return row.preset
+    return _representative(board, row)
 
 
 @lru_cache(maxsize=4096)
@@ -294,29 +303,31 @@ def trainings_of(board: Board, row: Row) -> frozenset[str]:
     elif declared.options.get("trains", True) is False and declared.start:
         members = {declared.start}
     else:
-        return frozenset({_alike(board, row)})
+        return frozenset({_representative(board, row)})
     trainings: set[str] = set()
     for member in members:
-        member_row = known(board, member)
+        member_row = row_of_any_task(board, member)
         trainings |= trainings_of(board, member_row) if member_row else {member}
     return frozenset(trainings)
 
 
-def known(board: Board, preset: str) -> Row | None:
+def row_of_any_task(board: Board, preset: str) -> Row | None:
     """The row of a start or of a member, which may be of another task than the
     board."""
     return (board.whole or board).row(preset)
 
 
-def _alike(board: Board, row: Row) -> str:
-    """Of the presets whose trainings are the same the one with the most of them, the
-    first on ties."""
-    training = _training(row)
+def _representative(board: Board, row: Row) -> str:
+    """Of the presets with the same training, the one with the most seeds; the first on
+    ties."""
+    training = _training_identity(row)
     if not training:
         return row.preset
     best = None
     for other in board.rows:
-        if other.task != row.task or not other.played or _training(other) != training:
+        if other.task != row.task or not other.played:
+            continue
+        if _training_identity(other) != training:
             continue
         if best is None or len(other.played) > len(best.played):
             best = other
@@ -324,16 +335,19 @@ def _alike(board: Board, row: Row) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _training(row: Row) -> str:
-    """What decided the row's own trainings, but for the seed; "": the records do not
-    say."""
+def _training_identity(row: Row) -> str:
+    """What determines the row's own trainings, apart from the seed, as text; "" if the
+    records do not say."""
+    identity = row.record.trainings.get(row.preset)
+    if not identity:
+        return ""
     facts = {
         "options": row.record.options,
         "start": row.declared.start,
         "method": row.method,
+        "identity": identity,
     }
-    facts["identity"] = row.record.trainings.get(row.preset)
-    return json.dumps(facts, sort_keys=True) if facts["identity"] else ""
+    return json.dumps(facts, sort_keys=True)
 
 
 @lru_cache(maxsize=64)
@@ -341,9 +355,9 @@ def _apart(board: Board) -> np.ndarray:
     """Which of `board.ranked`, of one task, differ, (R, R).
 
     All pairs are compared for other images and other trainings, with Holm's adjustment
-    over all of them. Two differ only in the order in which they stand; not where
-    nothing is known of other trainings, and not where the test queries are too few for
-    any conclusion.
+    over all of them. Two rows differ if the one that is ranked higher is significantly
+    better. They never do if nothing is known of other trainings, or if there are too
+    few test queries for any conclusion.
     """
     ranked = board.ranked
     p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]

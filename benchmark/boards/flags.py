@@ -185,7 +185,9 @@ NEAR_CHANCE = FlagKind(
 def _below_its_start(board: Board, row: Row) -> str:
     """Of each training with a start: its best validation rsum, and that of the
     start."""
-    start = comparisons.known(board, row.declared.start) if row.declared.start else None
+    if not row.declared.start:
+        return ""
+    start = comparisons.row_of_any_task(board, row.declared.start)
     if start is None:
         return ""
     after, before = row.validation, start.validation
@@ -568,7 +570,7 @@ def _most_trainings(
     least half of those do that can."""
     shown = []
     for name in sorted(comparisons.trainings_of(board, row)):
-        member = comparisons.known(board, name)
+        member = comparisons.row_of_any_task(board, name)
         for outcome in member.played if member else ():
             answer = shows(outcome.record.history)
             if answer is not None:

@@ -50,7 +50,7 @@ from benchmark.scoring.inputs import SplitInputs
 from benchmark.scoring.ranking import Tile
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.plugins import configured, method_of, own_presets, presets
-from benchmark.train.resumable_loop import begun, optimiser_of, seed_all
+from benchmark.train.resumable_loop import optimiser_of, seed_all, seeded_model
 
 IMAGES, CAPTIONS = 40, 110  # that are scored
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -124,16 +124,16 @@ def check(trial: Trial) -> list[Promise]:
     tried."""
     before = _state()
     _try_parts(trial)
-    if all(promise.is_kept for promise in trial.ended):
+    if all(promise.is_kept for promise in trial.promises):
         _try_scores(trial)
         _try_training(trial)
     else:
-        trial.ended.append(Promise("the rest was not tried", None))
+        trial.promises.append(Promise("the rest was not tried", None))
     with trial.promise("it leaves no file, thread or setting behind"):
         kept = [what for what in _changed(before) if not what.endswith(" seed")]
         names = ", ".join(kept[:5])
         _check(not kept, f"it changed {names}, which would affect the next model")
-    return trial.ended
+    return trial.promises
 
 
 def _try_parts(trial: Trial) -> None:
@@ -153,7 +153,7 @@ def _try_parts(trial: Trial) -> None:
     with trial.promise(
         "the Model can be built, and its phases find its parameters"
     ) as notes:
-        model, is_one = begun(trial.built, 0)
+        model, is_one = seeded_model(trial.built, 0)
         message = "every seed starts from the same weights: it sets a seed itself"
         _check(not is_one, message)
         _check_no_seed("Model", trial.built)
@@ -295,7 +295,7 @@ def _try_training(trial: Trial) -> None:
             _scored(trial, model)
         _check_gradients(model, terms)
     if not isinstance(terms, dict):  # nothing can be trained by it
-        trial.ended.append(Promise("the rest was not tried", None))
+        trial.promises.append(Promise("the rest was not tried", None))
         return
     with trial.promise(
         "a loss leaves modes, seeds, frozen parameters and its batch as they were"
@@ -347,7 +347,7 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
     training = None
     with trial.promise("it learns: its loss on eight pairs falls") as notes:
         training, pairing = learned(trial, phases)
-        _check(training.falls, training.note)
+        _check(training.has_fallen, training.note)
         notes.append(training.note)
         lacking = []
         for name, parameter in training.model.named_parameters():
@@ -361,7 +361,7 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
         "its loss follows from images and captions, and trains what encodes them"
     ):
         _check_sides(trial, phases, training, moved | training.moved())
-    if training.falls:  # else nothing was learned
+    if training.has_fallen:  # else nothing was learned
         with trial.promise("the pairs that it learned score higher than others"):
             _check_learned(pairing)
 

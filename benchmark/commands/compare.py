@@ -79,28 +79,33 @@ def main(arguments: argparse.Namespace) -> None:
 def chosen_board(
     season: Sequence[Board], presets: Sequence[str], dataset: str | None
 ) -> Board:
-    """The board of a dataset; without a name, the only one, or the only one where both
-    presets were run. Raises UserError where that is none or several."""
+    """The board of a dataset or, without a name, the season's only board, or else the
+    only one on which both presets were run. Raises UserError if there is no such
+    board, or if there are several."""
     boards = {board.dataset: board for board in season}
     if dataset is not None:
         return entry(boards, dataset, "dataset")
-    both = [board for board in season if all(map(board.row, presets))]
-    if len(both) != 1 < len(boards):
+    if len(season) == 1:
+        return season[0]
+    with_both = [board for board in season if all(map(board.row, presets))]
+    if len(with_both) != 1:
         raise UserError(
             "--dataset",
             expected="one where both were run",
-            found=f"{len(both)} of {', '.join(boards)}",
+            found=f"{len(with_both)} of {', '.join(boards)}",
             do="name it",
         )
-    return (both or season)[0]
+    return with_both[0]
 
 
 def print_largest_changes(queries: pd.DataFrame) -> None:
-    """The queries that the first row finds sooner by most steps, and those that the
-    second does."""
+    """Print the queries with the largest steps: those that the first row won, then
+    those that it lost."""
     print("\nlargest rank changes: rank with the first, with the second, query")
-    order = queries["step"].sort_values(kind="stable").index
-    largest = [*order[::-1][:SHOWN], *order[:SHOWN]]
+    steps = queries["step"].sort_values(kind="stable")
+    won = steps[steps > 0].index[::-1]
+    lost = steps[steps < 0].index
+    largest = [*won[:SHOWN], *lost[:SHOWN]]
     for query in queries.loc[largest].itertuples():
         ranks = f"{1 + query.first:8.1f} {1 + query.second:8.1f}"
         print(f"{ranks}  {printable(query.text)[:LONGEST]}")
@@ -115,11 +120,12 @@ def verdict(board: Board, first: Row, second: Row) -> str:
 
 
 def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
-    """The queries of a direction, in the order of the split: first and second (0-based
-    ranks, means over the common seeds), step (above zero: the first finds it sooner;
-    from 1 to 3 is as far as from 10 to 30).
+    """How far the rank of each query changes, in the order of the split.
 
-    Raises UserError where the rows share no seed with ranks of the direction.
+    The columns are `first` and `second`, zero-based ranks as means over the common
+    seeds, and `step`, the logarithm of the ratio of the two ranks from 1: above zero if
+    the first row ranks it better. Raises UserError if the rows have no seed in common
+    with ranks of the direction.
     """
     ranks = _ranks(first, direction)
     other_ranks = _ranks(second, direction)
@@ -140,8 +146,8 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
 
 
 def with_texts(queries: pd.DataFrame, data: Prepared, direction: str) -> pd.DataFrame:
-    """The same with query (its id) and text (of a caption, or the captions of an
-    image)."""
+    """The queries with their ids, `query`, and the text of the caption or of all
+    captions of the image, `text`."""
     captions = data.captions[data.captions["split"] == "test"]
     texts = captions.set_index("caption_id")["text"]
     if direction == "i2t":

@@ -1,5 +1,5 @@
-"""Ranks of the best relevant item that were made elsewhere, in tables or in lists of
-what was retrieved."""
+"""Score ranks of the best relevant items that were computed elsewhere, from a table or
+from lists of retrieved items."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,6 @@ from benchmark.features.embedding_files import TABLES
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
     RECALLED_K,
-    rank_metrics,
     retrieval_metrics,
     rsum_terms,
 )
@@ -44,13 +43,13 @@ AS_IT_IS = ReadingOptions()
 
 @dataclass(frozen=True, eq=False)
 class BestOfLists:
-    """What the first items of some lists tell of a direction."""
+    """The best relevant items of the queries of one direction, as far as lists go."""
 
     queries: Sequence[str]
-    items: int  # of the gallery
-    ranks: np.ndarray  # (Q,) of the best relevant item; of those not found, any
+    items: int  # size of the gallery
+    ranks: np.ndarray  # (Q,) of the best relevant item; not used where it is lost
     is_lost: np.ndarray  # (Q,) bool, whether it was not found
-    depth: int  # ranks below are known
+    depth: int  # all ranks below it are known
 
     @property
     def known(self) -> np.ndarray:
@@ -61,21 +60,23 @@ class BestOfLists:
 def of_ranks(
     path: Path, data: Prepared, reading: ReadingOptions = AS_IT_IS
 ) -> External:
-    """Judge the ranks of the best relevant items. Where some were not found, metrics
-    that reach beyond the ranks that are known, or listed, are left out.
+    """Score a table of the ranks of the best relevant items.
 
-    Without options ranks are from 0; raises UserError where they may be others, or are
-    not those of the test queries.
+    If some items were not found, metrics that depend on their ranks are left out.
+    Without options, ranks count from 0. Raises UserError if they may count from 1, or
+    if the queries are not the test queries.
     """
-    table, ways = _rank_table(path), data.card["ways"]
+    table = _rank_table(path)
+    ways = data.card["ways"]
     notes = _notes_on_directions(path, table, ways)
-    names, lists = names_of(data), {}
+    names = names_of(data)
     items = {"i2t": len(names["captions"][0]), "t2i": len(names["images"][0])}
+    lists = {}
     for way in ways:
+        where = f"{path}: {way}"
         rows = table[table["direction"] == way]
         query_names = names[QUERIES[way]]
-        texts = _in_order(f"{path}: {way}", rows, way, query_names, reading.order)
-        where = f"{path}: {way}"
+        texts = _in_order(where, rows, way, query_names, reading.order)
         lists[way] = _best_of(where, texts, query_names[0], items[way], reading)
     _refuse_other_conventions(path, lists, reading)
     if reading.first_rank is None:
@@ -165,8 +166,8 @@ def _best_of(
 def _wrong_rank(
     where: str, texts: pd.Series, query: str, first_rank: int, items: int
 ) -> UserError:
-    """The error for values that are no ranks, of which `query` has the first one; for
-    none, if nothing was found at all."""
+    """The error for `texts` that are not ranks, the first of them that of `query`. If
+    they are empty, nothing was found at all."""
     expected = f"whole ranks from {first_rank} below {items + first_rank}"
     advice = "correct them, or leave empty what was not found"
     if texts.empty:
@@ -237,14 +238,14 @@ def of_lists(
     notes: list[str],
     depths: Mapping[str, int],
 ) -> External:
-    """Judge the best relevant items that lists tell. Metrics that reach beyond what the
-    lists of a direction know are left out, if some items were not found."""
+    """Score the best relevant items of lists. If some items of a direction were not
+    found, metrics that depend on their ranks are left out."""
     ranks, unknown = {}, set()
     for way, of_way in lists.items():
         best = np.where(of_way.is_lost, of_way.items - 1, of_way.ranks)
         ranks[way] = Ranks.of_best(best)
         if of_way.is_lost.any():
-            unknown |= _unknown_metrics(way, ranks[way], of_way.depth)
+            unknown |= _unknown_metrics(way, of_way)
             notes.append(_note_on_lost(way, of_way, given))
     metrics = retrieval_metrics(ranks)
     terms = rsum_terms(ranks)
@@ -264,13 +265,13 @@ def of_lists(
     )
 
 
-def _unknown_metrics(way: str, ranks: Ranks, depth: int) -> set[str]:
-    """The metrics that hang on ranks from `depth`."""
-    unknown = {f"{way}_r{k}" for k in RECALLED_K if k > depth}
+def _unknown_metrics(way: str, of_way: BestOfLists) -> set[str]:
+    """The metrics that depend on the ranks of items that were not found."""
+    unknown = {f"{way}_r{k}" for k in RECALLED_K if k > of_way.depth}
     unknown.add(f"{way}_meanr")
-    median = f"{way}_medr"
-    if rank_metrics(way, ranks)[median] > depth:
-        unknown.add(median)
+    # of an even number of queries the median is the mean of the two in the middle
+    if 2 * of_way.is_lost.sum() >= len(of_way.is_lost):
+        unknown.add(f"{way}_medr")
     return unknown
 
 

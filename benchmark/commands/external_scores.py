@@ -21,7 +21,7 @@ from benchmark.data.results import CellResult
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import ORDER, Rows
 from benchmark.scoring.evaluation import Evaluation
-from benchmark.season.parameter_files import write_brought
+from benchmark.season.parameter_files import add_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
 
@@ -160,7 +160,7 @@ def write_row(
         rows = results.read_folder(folder)
         rows[row.name] = result_of(params.season, row, data, external, reading)
         results.write_external(folder, rows)
-        write_brought(params.season, row)
+        add_brought(params.season, row)
     return folder / results.RECORDS
 
 

@@ -37,7 +37,7 @@ from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_declaration
 from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import KINDS, ORDERED, ClaimKind
-from benchmark.stats.comparisons import CARRIES
+from benchmark.stats.comparisons import FREEDOM_FOR_SINGLES
 from benchmark.stats.significance import Doubt, SeedPart, Z
 from benchmark.stats.verdicts import Rule, power
 
@@ -89,7 +89,7 @@ class Known:
         freedom = self.freedom + 2 * (seeds - 1)
         interaction = self.interaction * share
         variance = max(0.0, self.seeds - self.interaction) + interaction
-        if variance and seeds == 1 and freedom < CARRIES:
+        if variance and seeds == 1 and freedom < FREEDOM_FOR_SINGLES:
             return None
         part = SeedPart((seeds, seeds), variance, interaction, freedom, is_own=False)
         of_means = part.weight() * interaction  # in the difference of two means

@@ -1,7 +1,7 @@
-"""TREC runs and the judgements that they are measured by, from any tool.
+"""Read TREC runs, and the relevance judgements (qrels) that they are scored with.
 
-Where the scores of a run contradict its ranks, or a run is of other queries or items
-than the judgements, it is refused.
+A run is refused if its scores contradict its ranks, or if its queries or items are not
+those of the judgements.
 """
 
 import re
@@ -30,10 +30,10 @@ from benchmark.features import embedding_files
 from benchmark.features.embedding_files import MOST
 from benchmark.scoring.ties import stands_before
 
-UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
+UNANSWERED = 0.05  # largest share of unanswered queries without --count-unanswered
 BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
 FEW_ITEMS = 0.02  # share of judged items below which a run seems to be of other items
-RESPELLED = 0.05  # share of relevant items that the run has in another spelling
+RESPELLED = 0.05  # largest share of relevant items that may be spelled otherwise
 
 RUN = "query Q0 item rank score tag"
 QRELS = "lines of query 0 item score, or a table with query-id, corpus-id and score"
@@ -56,8 +56,9 @@ class Qrels:
 
 @cache
 def read_qrels(path: Path) -> Qrels:
-    """Judgements as TREC or BEIR has them; columns with names go by these. Above 0 is
-    relevant. Raises UserError for anything else."""
+    """Judgements in the format of TREC or BEIR; columns of a table with a header are
+    found by name. A score above 0 means relevant. Raises UserError for anything
+    else."""
     with readable(path, QRELS, "correct the path, or the file"):
         pairs, others = _judgements(path)
         pairs = pairs.assign(score=_numbers(pairs, "score"))
@@ -95,7 +96,7 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _cells(line: str) -> list[str]:
-    """Of a line with tabs what stands between these, else its words."""
+    """The cells of a line: what its tabs separate, or its words if it has none."""
     if "\t" in line:
         return [cell.strip() for cell in line.split("\t")]
     return line.split()
@@ -153,9 +154,11 @@ def read_run(path: Path) -> pd.DataFrame:
 
 
 def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
-    """TREC runs, one per seed from 0. Of equal scores those of other items count as the
-    better. Raises UserError for a run of other queries or items, and for one whose
-    scores and ranks contradict each other."""
+    """The result of TREC runs, one for each seed from 0, by names with commas between.
+
+    Among equal scores, items that are not relevant come first. Raises UserError for a
+    run of other queries or items, and for one whose scores contradict its ranks.
+    """
     reading.refuse_all_but(name, "order", "count_unanswered")
     tables = []
     depths = []
@@ -197,14 +200,16 @@ def check_queries(
     qrels: Qrels,
     reading: Reading,
 ) -> list[str]:
-    """What a reader must know of the queries of a run. Raises UserError where they are
-    others than those of the qrels, written otherwise, or only a part."""
-    judged = set(qrels.queries)
+    """Notes on the queries of a run. Raises UserError if they are not those of the
+    qrels, are spelled otherwise, or are only a part of them."""
+    count = len(qrels.queries)
     answered = set(run["query"])
     unanswered = [query for query in qrels.queries if query not in answered]
     unjudged = answered - set(qrels.pairs["query"])
-    has_none = len(unanswered) == len(judged)
-    if pairs := respelled(unjudged, unanswered, stem if has_none else spelled_alike):
+    has_none = len(unanswered) == count
+    form = stem if has_none else spelled_alike
+    pairs = respelled(unjudged, unanswered, form)
+    if pairs:
         raise UserError(
             path,
             expected=f"the queries of {qrels.path}",
@@ -218,13 +223,13 @@ def check_queries(
             found=f"others, such as {min(answered)!r} for {unanswered[0]!r}",
             do="name the qrels that belong to the run",
         )
-    if len(unanswered) > UNANSWERED * len(judged) and not reading.count_unanswered:
+    if len(unanswered) > UNANSWERED * count and not reading.count_unanswered:
         evidence = f"none to {len(unanswered)}, such as {unanswered[0]!r}"
         advice = "leave these out of the qrels, or add --count-unanswered to count "
         advice += "them as not found"
         raise UserError(
             path,
-            expected=f"answers to the {len(judged)} queries of {qrels.path}",
+            expected=f"answers to the {count} queries of {qrels.path}",
             found=evidence,
             do=advice,
         )
@@ -297,29 +302,31 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
     lowest_before = levels.groupby("query")["min"].cummin().groupby("query").shift()
     is_rising = levels["max"] > lowest_before
     of_query = levels.groupby("query")
-    several = of_query.size() > 1
+    has_several = of_query.size() > 1
     highest = of_query["max"].max()
-    constant = several & (highest == of_query["min"].min())
+    is_constant = has_several & (highest == of_query["min"].min())
+    queries = len(has_several)
     if is_rising.any():
         query, rank = is_rising.idxmax()
         count = is_rising.groupby("query").any().sum()
         low = lowest_before[query, rank]
         high = levels["max"][query, rank]
         evidence = f"{high:g} at rank {rank:g}, {low:g} at a better rank "
-        evidence += f"({count} of {len(several)} queries)"
+        evidence += f"({count} of {queries} queries)"
         raise UserError(
             f"{path}: query {query!r}",
             expected="scores that fall from rank to rank",
             found=evidence,
             do="add --order ranks if these are distances, or --order scores",
         )
-    if constant.sum() > several.sum() / 2:
-        query = constant.idxmax()
+    count = is_constant.sum()
+    if count > has_several.sum() / 2:
+        query = is_constant.idxmax()
         score = highest[query]
         raise UserError(
             f"{path}: query {query!r}",
             expected="scores that differ",
-            found=f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)",
+            found=f"{score:g} at all ranks ({count} of {queries} queries)",
             do="add --order ranks, or --order scores, which makes all of them ties",
         )
 

@@ -1,7 +1,7 @@
-"""Made-up data for `check`, and how the promises of a method ended on it; what it learns
-of a few made-up pairs: whether they score highest, or others do.
+"""Trials of a method for `check`: made-up data that it is given, which of its promises
+it keeps on them, and whether it learns to score a few made-up pairs highest.
 
-Shape legend: B = pairs, N = proposals that do not fit.
+B = pairs, N = proposals that do not fit.
 """
 
 from collections.abc import Iterator
@@ -30,17 +30,27 @@ from benchmark.scoring.ranking import RefusedError
 from benchmark.season.plugins import Preset, configured, inputs_of
 from benchmark.train.resumable_loop import seed_all
 
-# of the made-up data; the same in every run
+# the made-up data, the same in every run
 SIZES = Sizes(image=24, text=40, classes=8)
-REGIONS, WORDS, SIDE, POOL, PROPOSALS, VECTOR = 64, 7, 64, 5, 6, 300
-FITTING, NOISE = 2, 0.3  # proposals that fit; what tells them from the true region
+REGIONS = 64  # of an image
+SIDE = 64  # of an image, in pixels
+WORDS = 7  # of the longest caption
+VECTOR = 300  # size of a word vector
+POOL = 5  # captions
+PROPOSALS = 6  # of an image
+FITTING = 2  # proposals of an image that fit a phrase
+NOISE = 0.3  # by which their features differ from those of the true region
 VECTORS = ("sentence", "phrase")  # text that comes as ready-made vectors
-# captions; tokens have <start> and <end>
+# words of the shortest caption; tokens include <start> and <end>
 SHORTEST = {"tokens": 2, "words": 1, "contextual": 1}
-PAIRS, FITTED = 8, 64  # of a training; of what is fitted in closed form
-RATES = 0.005, 0.0005  # of Adam; the second where the first teaches nothing
-STEPS, LOOK_EVERY = 240, 20  # of a phase at most; between two looks at the scores
-LOWER, SMALL = 0.7, 1e-3  # of its first value, what the loss must fall to, or to this
+PAIRS = 8  # of a training
+FITTED = 64  # pairs for a fit in closed form
+# the training
+RATES = 0.005, 0.0005  # of Adam; the second if nothing is learned with the first
+STEPS = 240  # of a phase at most
+LOOK_EVERY = 20  # steps between two looks at the scores
+LOWER = 0.7  # share of its first value to which the loss must fall, or
+SMALL = 1e-3  # to this value
 LEAD = 0.25  # of true pairs over every other pairing, in standard deviations of scores
 REGION_LEAD = 1.0  # of true regions over proposals that do not fit
 FITS = 0.5  # intersection over union of a proposal that may be as good as the truth
@@ -49,7 +59,7 @@ SHOWN = 3  # wrong pairs that a message names
 
 @dataclass(frozen=True)
 class Promise:
-    """Something that the contract asks of a method, and how it ended."""
+    """Something that the contract asks of a method, and whether the method does it."""
 
     what: str
     is_kept: bool | None  # None: it was not tried
@@ -62,12 +72,12 @@ class BrokenError(Exception):
 
 @dataclass
 class Trial:
-    """A method with the options of one preset, and how its promises ended."""
+    """A method with the options of one preset, and the promises that were tried."""
 
     module: ModuleType
     options: dict
     row: Preset | None = None
-    ended: list[Promise] = field(default_factory=list)
+    promises: list[Promise] = field(default_factory=list)
 
     @cached_property
     def config(self) -> object:
@@ -110,7 +120,8 @@ class Trial:
             return Captions(values=values, lengths=torch.ones(count, dtype=torch.int64))
         generator = torch.Generator().manual_seed(2)
         lengths = torch.randint(2, WORDS + 1, (count,), generator=generator)
-        lengths[0], lengths[1:2] = WORDS, SHORTEST[self.takes.text]
+        lengths[0] = WORDS
+        lengths[1:2] = SHORTEST[self.takes.text]  # if there is a second caption
         is_word = torch.arange(WORDS) < lengths[:, None]
         if self.takes.text == "contextual":
             values = _random(2, count, WORDS, SIZES.text) * is_word[:, :, None]
@@ -170,12 +181,15 @@ class Trial:
 
     @contextmanager
     def promise(self, what: str) -> Iterator[list[str]]:
-        """Notes to fill; an error inside is a broken promise, and where the method
-        raised it."""
+        """Record whether a promise is kept: it is broken if the body raises an error.
+
+        The body may add notes to the list. A note on an error that the method raised
+        names the line.
+        """
         notes: list[str] = []
         try:
             yield notes
-            self.ended.append(Promise(what, True, "; ".join(notes)))
+            self.promises.append(Promise(what, True, "; ".join(notes)))
         except (Exception, SystemExit) as error:
             note = " ".join(str(error).split())[:300]
             if not isinstance(error, BrokenError | RefusedError | UserError):
@@ -184,7 +198,7 @@ class Trial:
                 lines = [f.lineno for f in frames if f.filename == self.module.__file__]
                 if lines:
                     note += f" (line {lines[-1]})"
-            self.ended.append(Promise(what, False, note))
+            self.promises.append(Promise(what, False, note))
 
 
 def _other(values: Tensor) -> Tensor:
@@ -206,23 +220,23 @@ def _random(seed: int, *shape: int) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """Mean scores of the true pairs, and of the best pairs that are not true."""
+    """Mean scores of the true pairs, and of the best pairing without a true pair."""
 
     true: float
     other: float
     spread: float  # standard deviation of all scores
-    lead: float  # that is enough, in such deviations
-    # of each image the caption in the best other pairing
+    lead: float  # how many of these the true pairs must score higher
+    # the caption of each image in the best other pairing; empty for regions
     partners: tuple[int, ...] = ()
 
     @property
     def is_learned(self) -> bool:
-        """Whether the true pairs lead; not where a score is not finite."""
+        """Whether the true pairs lead; False if a score is not finite."""
         return self.true - self.other > self.lead * self.spread
 
     @property
     def mistake(self) -> str:
-        """What is wrong where they do not."""
+        """What is wrong if the true pairs do not lead."""
         if not self.partners:
             return (
                 f"true regions score {self.true:.3g} on average, proposals that do not "
@@ -251,7 +265,7 @@ class Training:
         self.start = [x.detach().clone() for x in self.trained]
         self.optimiser = torch.optim.Adam(self.trained, lr=rate)
         self.losses: list[float] = []  # of the steps of the present phase
-        self.falls = False  # whether the loss of a phase fell to `LOWER` of its first
+        self.has_fallen = False  # whether the loss of a phase fell as far as it must
         self.note = ""  # how far it fell
 
     def step(self, phase: Phase) -> None:
@@ -262,10 +276,13 @@ class Training:
         loss.backward()
         self.optimiser.step()
         self.losses.append(float(loss.detach()))
-        if len(self.losses) > 1 and not self.falls:
+        if len(self.losses) > 1 and not self.has_fallen:
             first = self.losses[0]
             last = self.losses[-1]
-            self.falls = last <= max(LOWER * first, SMALL)
+            if first < 0:
+                self.has_fallen = last < first
+            else:
+                self.has_fallen = last <= max(LOWER * first, SMALL)
             steps = f"{len(self.losses)} steps of Adam"
             self.note = f"from {first:.3g} to {last:.3g} in {steps}"
 
@@ -287,8 +304,8 @@ class Training:
 
 
 def learned(trial: Trial, phases: list[Phase]) -> tuple[Training, Pairing]:
-    """A training that lasts until the loss has fallen and the true pairs lead; or one
-    that did not get there, through all phases and with each rate."""
+    """A training that ends as soon as the loss has fallen and the true pairs lead. If
+    that happens with no rate, the whole training with the last one."""
     for rate in RATES:
         training = Training(trial, phases, rate)
         for phase in phases:
@@ -297,7 +314,7 @@ def learned(trial: Trial, phases: list[Phase]) -> tuple[Training, Pairing]:
                 for _ in range(LOOK_EVERY):
                     training.step(phase)
                 pairing = training.pairing()
-                if training.falls and pairing.is_learned:
+                if training.has_fallen and pairing.is_learned:
                     return training, pairing
     return training, pairing
 

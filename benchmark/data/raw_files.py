@@ -1,10 +1,10 @@
-"""The raw files of a dataset, the module that reads them, and whether they are those
-that `fetch` recorded.
+"""The raw files of a dataset, the module that reads them, and whether they are still
+those that `fetch` recorded.
 
-The manifest, data/manifests/<dataset>.json, is the one record of raw files: name, size
-and sha256 of each, and which release they are where datasets/<reader>.yaml lists
-several. What a file's bytes are is remembered on this machine by its name, size and
-times, so that to compare a folder with its manifest reads only what changed.
+The manifest, data/manifests/<dataset>.json, is the only record of the raw files: the
+name, size and sha256 of each and, if datasets/<reader>.yaml lists several releases,
+which one they are. Checksums are cached on this machine with the size and times of each
+file, so that only changed files are read when a folder is compared with its manifest.
 """
 
 import hashlib
@@ -177,7 +177,7 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
         source=settings.source,
         module=datasets.load(reader),
     )
-    _ = dataset.reader_options  # checked
+    _ = dataset.reader_options  # raises UserError for options that the reader lacks
     return dataset
 
 
@@ -185,8 +185,8 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
 
 
 def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
-    """name in the raw folder -> sha256 of each file, in the order of names. Files whose
-    size and times are those of before are not read again."""
+    """The sha256 of each file by its name in the raw folder, sorted by name. Files
+    whose size and times have not changed are not read again."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
     hashed = {}
@@ -219,8 +219,8 @@ def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
 
 
 def is_changed(dataset: RawDataset, folder: Path) -> bool:
-    """Whether `folder` is another one than fetch linked, or holds other files than the
-    manifest lists; not if there is no such folder."""
+    """Whether `folder` is not the one that fetch linked, or its files are not those of
+    the manifest; False if there is no such folder."""
     if not folder.is_dir():
         return False
     try:
@@ -260,7 +260,16 @@ def check_manifest(dataset: RawDataset) -> None:
             )
     listed = {file["name"]: file["sha256"] for file in manifest["files"]}
     paths = present(dataset, "a file that is in the manifest", advice)
-    for name, digest in digests(dataset, paths).items():
+    found = digests(dataset, paths)
+    for name in listed:  # the inventory of a folder of images is what is in the folder
+        if name not in found:
+            raise UserError(
+                dataset.folder / name,
+                expected="a file that is in the manifest",
+                found="nothing",
+                do=advice,
+            )
+    for name, digest in found.items():
         if name not in listed:
             raise UserError(
                 dataset.folder / name,
@@ -281,7 +290,7 @@ def fetch_advice(dataset: RawDataset) -> str:
     return f"run: rematch fetch {dataset.name}"
 
 
-def is_there(need: datasets.Needed, raw: Path) -> bool:
+def is_met(need: datasets.Needed, raw: Path) -> bool:
     """Whether the folder `raw` has all files of one way to meet the need."""
     for way in need.ways:
         if all(_is_filled(raw, name) for name in way):
@@ -301,22 +310,23 @@ def checklist(card: datasets.Card, raw: Path) -> list[str]:
     """The needs of a card as lines, each with a box that is ticked or empty."""
     lines = []
     for need in card.checklist:
-        tick = "x" if is_there(need, raw) else " "
+        tick = "x" if is_met(need, raw) else " "
         lines.append(f"[{tick}] {need}")
     return lines
 
 
 def downloads(card: datasets.Card, raw: Path) -> list[datasets.RemoteFile]:
-    """The files to be downloaded: neither they nor their substitutes are in the
-    folder."""
+    """The files to download: those that are not in the folder, nor anything that can
+    take their place."""
     missing = []
     for remote in card.remote:
-        needs = [need for need in card.checklist if _names(need, remote.name)]
-        is_needless = bool(needs) and all(is_there(need, raw) for need in needs)
-        if not is_needless and not (raw / remote.name).exists():
+        needs = [need for need in card.checklist if _can_meet(need, remote.name)]
+        are_met = bool(needs) and all(is_met(need, raw) for need in needs)
+        if not are_met and not (raw / remote.name).exists():
             missing.append(remote)
     return missing
 
 
-def _names(need: datasets.Needed, name: str) -> bool:
+def _can_meet(need: datasets.Needed, name: str) -> bool:
+    """Whether a file of this name is part of a way to meet the need."""
     return any(name in way for way in need.ways)

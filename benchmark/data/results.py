@@ -75,9 +75,9 @@ RESULTS, ELSEWHERE = Path("results"), Path("data/samples")
 EXTERNAL = "external"
 DIGITS = 16  # of the sha256 in the name of a file of costs
 BINS = 1000  # of the histograms
-# Ends of names in ranks.npz: of ranks of which only the best one of a query is known,
-# and of how many ranks each query has, where it is not one.
-BEST, COUNTS = "_best", "_counts"
+# ends of names in ranks.npz
+BEST = "_best"  # ranks of which only the best one of each query is known
+COUNTS = "_counts"  # how many ranks each query has, unless all have one
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +122,10 @@ class Histograms:
     least score to the greatest one of all."""
 
     edges: np.ndarray  # (B + 1,) float64, evenly spaced
-    # (B,) whole numbers; of 2,000 evenly spaced order statistics of all
+    # (B,) whole numbers; older results counted 2,000 evenly spaced order statistics of
+    # the scores instead of all scores
     matched: np.ndarray
-    unmatched: np.ndarray  # (B,) scores where the results are older than these counts
+    unmatched: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,8 +201,8 @@ class StoredRanks(Mapping[RankKey, Ranks]):
 
 @dataclass(frozen=True, eq=False)
 class StoredScores:
-    """`Scores` in the arrays of a ranks.npz, of which a verdict needs two or three, and
-    the others are not read."""
+    """The `Scores` in a ranks.npz. Each array is read when it is asked for, since a
+    verdict needs only two or three of them."""
 
     arrays: Mapping[str, np.ndarray]
 
@@ -320,10 +321,12 @@ def has_record(folder: Path) -> bool:
 
 
 def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
-    """The results that git keeps of a dataset of a season, or of a fold, those of
-    external rows among them, by PRESET/SEED. Raises UserError for damaged files."""
-    name, prefix = folder_of(dataset), prefix_of(dataset)
-    folder, place = committed(RESULTS / season / name), f"{season}/{name}"
+    """The results that git keeps of a dataset of a season, or of one of its folds, with
+    those of external rows, by PRESET/SEED. Raises UserError for damaged files."""
+    name = folder_of(dataset)
+    prefix = prefix_of(dataset)
+    folder = committed(RESULTS / season / name)
+    place = f"{season}/{name}"
     kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
     cells = {}
     for key, cell in kept.items():
@@ -373,8 +376,8 @@ def read_costs(folder: Path) -> dict[str, Costs]:
 
 
 def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
-    """Write the archives, costs.json and, last, records.json: others than it names are
-    refused. Equal results give equal bytes."""
+    """Write the archives and costs.json and, last, records.json, whose checksums the
+    archived files must have. Equal results give equal bytes."""
     for kind, archive in ARCHIVES.items():
         members = {}
         for name, cell in cells.items():
@@ -411,8 +414,9 @@ def _text_of_costs(costs: Mapping[str, Costs]) -> str:
 
 # Costs --------------------------------------------------------------------------------
 
-# DVC brings back an earlier result where inputs are as they were then. So the name of a
-# file of costs has the digest of what was made, and each result finds its own.
+# DVC restores an earlier result when its inputs are what they were then. So the name of
+# a file of costs contains the digest of what was made, by which each result finds its
+# own costs.
 
 
 def write_training_cost(folder: Path, checkpoint: Path, cost: Provenance) -> None:

@@ -1,7 +1,7 @@
 """Stage: one cell -> its record. The only stage that sees the test split.
 
-A cell is a training, or a fusion: scores of trainings as one score, or a correction of
-it.
+A cell has the scores of one training, or is a fusion: the scores of several trainings
+made into one score, or corrected scores.
 """
 
 import argparse
@@ -77,7 +77,8 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         half = torch.autocast(
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
-        with half, chdir("."):  # back, wherever the method went
+        # chdir(".") comes back to this folder if the method leaves it
+        with half, chdir("."):
             result = _evaluate(cell, members, data, device)
         folder = Path(cell.folder)
         files = _write_arrays_of(cell, result)
@@ -95,12 +96,13 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             history=training.get("history", {}),
         )
         write_record(folder, record)
-        of_cell = Path(cell.costs)
-        cost = None
+        costs_folder = Path(cell.costs)
+        of_training = None
         if isinstance(cell, Cell):
-            cost = results.read_training_cost(of_cell, Path(cell.checkpoint))
-        costs = Costs(training=cost, scoring=scoring)
-        results.write_cell_costs(of_cell, folder / RECORD, costs)
+            checkpoint = Path(cell.checkpoint)
+            of_training = results.read_training_cost(costs_folder, checkpoint)
+        costs = Costs(training=of_training, scoring=scoring)
+        results.write_cell_costs(costs_folder, folder / RECORD, costs)
         checkpoints.log_failure(cell.key, result.status, result.reason)
 
 
@@ -123,8 +125,8 @@ def _evaluate(
     data: Prepared,
     device: torch.device,
 ) -> Evaluation:
-    """One without metrics where a member has no weights, its method raises or its
-    scores cannot be ranked."""
+    """The evaluation of a cell. It has no metrics if a member has no weights, its
+    method raises an error or its scores cannot be ranked."""
     for member in members:
         checkpoint = member.checkpoint
         if checkpoint.status != "ok":
@@ -215,9 +217,9 @@ def _encoded(on_split: ModelOnSplit) -> Encoded:
 
 
 def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
-    """With what is kept of every cell that scores images with captions. S in
-    resamples is among it, too, so that a file of an earlier version is written again
-    to the byte."""
+    """The evaluation of tiles on the test split, with the samples that every cell of
+    retrieval keeps. S of the resamples is one of them, as in earlier versions, so that
+    the bytes of the file stay the same."""
     split = data.split(SPLIT)
     images = len(split.group_of_image)
     similarity = figure_samples.similarity(images, split.image_of_caption)
@@ -261,8 +263,9 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
 def _corrected(
     stream: ScoreStream, models: list[ModelOnSplit], cell: Fusion, data: Prepared
 ) -> Corrected:
-    """With a bank of training queries that the seed draws, and for each direction what
-    validation chooses. The cost of the row has neither in it."""
+    """Corrected scores, with a bank of training queries that the seed draws and the
+    parameters of each direction that are best on validation. Neither counts in the
+    cost of the row."""
     device = models[0].inputs.device
     ways = data.card["ways"]
     on_val = []
@@ -384,7 +387,7 @@ def _evaluate_weighted(
             "t2i": ranks_of(scores_IC.T, relevant_IC.T),
         }
         rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
-    alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
+    alpha = max(rsums, key=rsums.get)  # the smallest one on ties
     of_test = _distances(members, data, SPLIT, device)
     result = _evaluate_tiles(Matrices(i2t=of_test.scores(alpha)), data)
     measured = result.metrics | {"alpha": alpha}
@@ -411,6 +414,7 @@ def _distances(
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
     owners = captions.get_indexer(caption_of_region)
+    # the column of each phrase in `nearest`, which has distinct phrases
     _, inverse = inputs.vector_of_phrase.unique(return_inverse=True)
     phrases = inverse.numpy()
     of_phrases = fusion.distance(nearest.numpy()[:, phrases])

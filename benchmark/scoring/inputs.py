@@ -1,17 +1,18 @@
-"""What methods are fed: the images and captions of a split, or its phrases and
+"""The inputs of methods: the images and captions of a split, or its phrases and
 proposals.
 
-Rows get to the device that computes without making it wait: indices of a whole epoch
-cross once, and arrays lie on the device where they fit. Rows of the others are gathered
-on the host, one batch ahead. I = images, C = captions, N = phrases (rows of the region
-table), V = distinct phrases, P = proposals of an image.
+The device that computes never waits for its inputs. The indices of a whole epoch are
+copied to it at once, and arrays that fit are kept there; rows of the others are
+gathered on the host, one batch ahead.
+
+I = images, C = captions, N = phrases (rows of the region table), V = distinct phrases,
+P = proposals of an image.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -63,12 +64,16 @@ def moved(values: Tensor, device: torch.device) -> Tensor:
 
 
 def ahead(gather: Callable, items: Iterable) -> Iterator:
-    """What `gather` gives for each item; a thread gathers the next one while this one
-    is used."""
+    """What `gather` returns for each item; a thread gathers the next one while the
+    caller uses this one."""
     with ThreadPoolExecutor(max_workers=1) as worker:
-        coming = (worker.submit(gather, item) for item in items)
-        # by now, the next one is submitted
-        for this, _ in pairwise(chain(coming, [None])):
+        this = None
+        for item in items:
+            following = worker.submit(gather, item)
+            if this is not None:
+                yield this.result()
+            this = following
+        if this is not None:
             yield this.result()
 
 
@@ -155,8 +160,8 @@ class SplitInputs:
     def captions_at(
         self, index: Tensor | slice, on_host: Tensor | None = None
     ) -> Captions:
-        """Vectors as float32, words and tokens up to the longest caption. `on_host` is
-        the same index there, where it is known."""
+        """Vectors as float32; words and tokens cut to the longest of these captions.
+        `on_host` is the same index on the host, if it is known."""
         captions = self._captions(index, on_host)
         values = captions.values
         if values.is_floating_point():
@@ -196,8 +201,8 @@ class SplitInputs:
         )
 
     def chosen(self, images: Tensor, captions: Tensor) -> "SplitInputs":
-        """Some images and some captions: which row comes first, second and so on, on
-        the host. The image of a caption is -1 where it is not among them."""
+        """The inputs of some images and captions, given by their rows, on the host, and
+        in this order. A caption whose image is not chosen has image -1."""
         place = torch.full((len(self.images),), -1, device=self.device)
         place[images.to(self.device)] = torch.arange(len(images), device=self.device)
         return replace(
@@ -223,11 +228,9 @@ def vocabulary_for(
     texts = data.captions["text"].iloc[data.split("train").caption_rows]
     if takes.text == "tokens":
         return Vocabulary.of(texts, takes.min_count)
-    return (
-        Dictionary.of(texts, Words.read(Path(cell.words)))
-        if takes.text == "words"
-        else None
-    )
+    if takes.text == "words":
+        return Dictionary.of(texts, Words.read(Path(cell.words)))
+    return None
 
 
 def vocabulary_from(
@@ -260,20 +263,24 @@ def split_inputs(
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
     images = torch.from_numpy(image_features(data, cell, takes.image, name))
     contexts = None
-    rows, ids = consecutive(split.caption_rows), data.captions["caption_id"].tolist()
+    rows = consecutive(split.caption_rows)
+    ids = data.captions["caption_id"].tolist()
     if vocabulary:
         texts = data.captions["text"].iloc[split.caption_rows].tolist()
         values, lengths = map(torch.from_numpy, vocabulary.encode(texts))
     elif takes.text == "contextual":
-        ends = torch.from_numpy(read_array(Path(cell.texts), "ends", cell.dataset, ids))
-        vectors = np.load(
-            Path(cell.texts) / "contextual.npy", mmap_mode="c", allow_pickle=False
-        )
+        # the tokens of all captions in one array, and where each caption ends
+        folder = Path(cell.texts)
+        ends = torch.from_numpy(read_array(folder, "ends", cell.dataset, ids))
+        vectors = np.load(folder / "contextual.npy", mmap_mode="c", allow_pickle=False)
         lengths = ends.diff(prepend=ends.new_zeros(1))[rows]
-        ends, start = ends[rows], int(ends[rows][0] - lengths[0])
-        contexts = resident(torch.from_numpy(vectors[start : ends[-1]]), device)
+        ends = ends[rows]
+        starts = ends - lengths
+        first = int(starts[0])
+        contexts = resident(torch.from_numpy(vectors[first : ends[-1]]), device)
+        # a shorter caption is padded with its last token
         places = torch.arange(int(lengths.max())).minimum(lengths[:, None] - 1)
-        values = (ends - lengths - start)[:, None] + places
+        values = (starts - first)[:, None] + places
     else:
         vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)
         values = torch.from_numpy(vectors[rows])
@@ -424,8 +431,9 @@ class PhraseInputs:
         return self._on_device(self.proposals[image])
 
     def present_proposals_of(self, image: int) -> Tensor:
-        """(P', F) float32, without those that are missing."""
-        return self.proposals_of(image)[self.boxes[image].any(-1).to(self.device)]
+        """(P', F) float32, without those that are missing, whose boxes are zeros."""
+        is_present = self.boxes[image].any(-1)
+        return self.proposals_of(image)[is_present.to(self.device)]
 
     def first_images(self, count: int | None) -> "PhraseInputs":
         """The phrases of the first `count` images; None: all."""

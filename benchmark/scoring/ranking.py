@@ -1,9 +1,8 @@
-"""Scores that pass a tile at a time, and ranks: how many items stand before each
-relevant one. Knows no torch.
+"""Ranks of relevant items, counted from tiles of scores. Knows no torch.
 
-No more than a tile of scores need exist at once: whatever looks at scores adds up what
-it sees, and no result depends on the size of tiles or on their order. Integers add up
-to the bit, means to rounding.
+The rank of an item is how many items stand before it. Only one tile of scores needs to
+exist at a time: everything that looks at scores accumulates over tiles, and no result
+depends on their size or order, integers exactly and means up to rounding.
 
 Ranks are zero-based. Among equal scores the relevant items come last, so that ties
 count against the method. The rank of a query's nth relevant item, best first and n from
@@ -95,9 +94,12 @@ def spans(count: int, size: int) -> list[slice]:
 
 
 class LayerRanks:
-    """Ranks of all right items of a layer's queries, from tiles that pass twice: `see`
-    all of them, then `add` all. `gallery` says which pairs of some images and captions
-    count, (r, c) bool; the scores of the others do not matter, and may be NaN."""
+    """Ranks of all right items of a layer's queries, in two passes over the tiles:
+    first `see` is called with each tile, then `add`.
+
+    `gallery` returns, for some images and captions, which pairs count, (r, c) bool.
+    Scores of the other pairs are ignored, and may be NaN.
+    """
 
     def __init__(
         self, key: RankKey, pairs: LayerPairs, gallery: Callable | None = None
@@ -128,7 +130,7 @@ class LayerRanks:
         return scipy.sparse.coo_array((right.data[is_here], places), shape)
 
     def see(self, tile: Tile) -> None:
-        """The first pass finds the scores of the right pairs."""
+        """First pass: keep the scores of the right pairs."""
         scores = tile.of(self.key)
         queries, items, scores_QG = of_direction(self.key.direction, tile, scores)
         right = self.nth_of(queries, items)
@@ -136,7 +138,7 @@ class LayerRanks:
         self.score_QR[places] = scores_QG[right.row, right.col]
 
     def add(self, tile: Tile) -> None:
-        """The second one counts."""
+        """Second pass: count the items that stand before them."""
         scores = tile.of(self.key)
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
@@ -167,7 +169,7 @@ class LayerRanks:
     def ranks(self) -> Ranks:
         """After all tiles."""
         others_QR = np.where(self.is_there_QR, self.reached_QR, NO_ITEM)
-        # what was counted has right items, too, itself among them: they are taken away
+        # `reached_QR` also counts right items, and each of them itself: subtract these
         for score_Q in self.score_QR.T:
             others_QR -= stands_before(score_Q[:, None], self.score_QR)
         others_QR.sort(1)  # the best first
@@ -231,8 +233,8 @@ def ranks_of(
 def tiles_of_right_pairs(
     tiles: Iterable[Tile], counts: Iterable[LayerRanks]
 ) -> Iterable[Tile]:
-    """The tiles that `see` must be called with: those with right pairs, where a stream
-    has them alone; else all of them."""
+    """The tiles that `see` must be called with: only those with right pairs if the
+    stream can compute them alone, as ScoreStream does; else all."""
     if not hasattr(tiles, "holding"):
         return tiles
     images, captions = [], []
@@ -289,16 +291,16 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     """
     is_there_NP, right_NP = ~np.isnan(ious_NP), ious_NP >= CORRECT_IOU
     check_finite(scores_NP[is_there_NP])
-    counts_N = right_NP.sum(1)
-    kept_N, has_right_N = np.maximum(counts_N, 1), counts_N > 0
-    never_found = max(scores_NP.shape[1], LARGEST_K)
-    values = np.full(kept_N.sum(), never_found)
-    ranks = Ranks(values, kept_N)
+    right_N = right_NP.sum(1)
+    has_right_N = right_N > 0
     of_found = ranks_of(
         scores_NP[has_right_N], right_NP[has_right_N], is_there_NP[has_right_N]
     )
-    values[has_right_N[ranks.queries]] = of_found.values
-    return ranks
+    counts_N = np.maximum(right_N, 1)
+    never_found = max(scores_NP.shape[1], LARGEST_K)
+    values = np.full(counts_N.sum(), never_found)
+    values[has_right_N.repeat(counts_N)] = of_found.values
+    return Ranks(values, counts_N)
 
 
 class BestItems:
@@ -321,13 +323,12 @@ class BestItems:
     def add(
         self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray
     ) -> None:
-        """Scores of some queries with some items, one row a query."""
+        """Scores of some queries, at most 2^16, with some items; one row per query."""
         queries, least_Q, scores_QG = self._reached(queries, scores_QG)
         is_kept = scores_QG >= least_Q[:, None]
         if is_kept.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(is_kept), len(items))
-        # of a transposed tile: numpy finds the trues of a row one after the other
-        else:
+        else:  # a transposed tile, in the order in which it lies in memory
             column, row = np.divmod(np.flatnonzero(is_kept.T), len(queries))
         touched, new_row = np.unique(row, return_inverse=True)
         old_row, old_column = np.nonzero(self.kept[queries[touched]] != NO_ITEM)
@@ -337,7 +338,8 @@ class BestItems:
         place = np.concatenate([old_row, new_row])
         score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
         item = np.concatenate([self.kept[at_old], items[column]])
-        # by place, then by score: two sorts are faster than np.lexsort
+        # by place, then by score: two sorts, one of short integers, are faster than
+        # np.lexsort
         short_place = place.astype(np.uint16)
         order = np.argsort(-score)
         order = order[np.argsort(short_place[order], kind="stable")]

@@ -1,11 +1,10 @@
-"""Scores of images with captions, tile by tile, of one model or of several as one
+"""Scores of images with captions, tile by tile: of one model, of several models as one
 score, or of embeddings. Knows no torch.
 
-Items that a method cannot tell apart have equal scores, to the last bit. Two images, or
-two captions, that are equal as a method is given them have the same score with every
-query, so they tie, and ties count against the method. A product of matrices does not
-know that: its last bits depend on where a row stands. So each of them has the scores of
-the first one.
+Equal inputs have equal scores, to the last bit. Two images, or two captions, that a
+method cannot tell apart must tie with every query, since ties count against the method.
+The last bits of a matrix product, though, depend on the position of a row. So all equal
+items are given the scores of the first of them.
 
 I = images, C = captions, r = rows of a tile (images), c = its columns (captions), N =
 rows.
@@ -53,13 +52,15 @@ class Member(Protocol):
 
 
 class ScoreStream:
-    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each
-    iteration is a pass over all of them. During the first one, `observers` are called
-    with each score's number and its tile, and what a model takes for a pair is added to
-    its `seconds`. Tiles are cut along a grid that never changes, so that the bits of a
-    score do not depend on the memory that is allowed. Scores that fit into it stay
-    there for the next pass, if the stream `keeps` them; others are computed again.
-    Items that a model is given as equals have equal scores."""
+    """Tiles of the scores of one or more models, which `fuse` makes into one score.
+
+    Each iteration is a pass over all tiles. During the first one, `observers` are
+    called with the number of each score and its tile before the fusion, and the time
+    that a model needs for a pair is added to its `seconds`. If the stream `keeps`
+    scores and all of them fit into the memory allowed, later passes reuse them;
+    otherwise they compute them again. The grid of tiles is always the same, so that the
+    bits of a score do not depend on the memory. Equal items have equal scores.
+    """
 
     def __init__(
         self, members: Sequence[Member], fuse: Fuse, keeps: bool = True
@@ -72,16 +73,12 @@ class ScoreStream:
                 firsts = member.first_image, member.first_caption
                 self.equals.append(EqualScores(*firsts, STREAM_TILE))
         self.count = len(self.equals)  # of scores
-        allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
-        # that is no failure of a method
-        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
-            place = f"{MEMORY} of the environment"
-            raise UserError(place, "a number of MB", repr(allowed), "correct it")
         # images and captions
         self.shape = len(members[0].image_order), len(members[0].caption_order)
         self.pairs = prod(self.shape)
         size = sum(each.precision.itemsize * len(each.parts) for each in members)
-        self.keeps = keeps and size * self.pairs <= 1e6 * float(allowed)
+        allowed = allowed_bytes()
+        self.keeps = keeps and size * self.pairs <= allowed
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 
@@ -94,22 +91,22 @@ class ScoreStream:
             if self.keeps and number == len(self.kept):
                 self.kept.append(parts)
             tile = self._fused(rows, columns, parts)
-            for part, scores in enumerate(parts if self.is_first else ()):
-                for observe in self.observers:
-                    observe(part, Tile(tile.rows, tile.columns, {I2T: scores}))
+            if self.is_first:
+                self._observe(tile, parts)
             yield tile
         self.is_first = False
 
     def holding(self, images: np.ndarray, captions: np.ndarray) -> Iterator[Tile]:
-        """Not a pass, but the tiles that hold some of these pairs, (P,) each, and those
-        whose scores equal items take over."""
+        """The tiles that hold any of these pairs, (P,) each, and those from which equal
+        items in later tiles take their scores. This is not a pass."""
         first = self.members[0]
         down, across = map(spans, self.shape, STREAM_TILE)
         is_needed = np.zeros((len(down), len(across)), bool)
-        row_of_image = first.image_order.argsort()
+        row_of_image = first.image_order.argsort()  # the inverse permutation
         row_of_caption = first.caption_order.argsort()
-        block_P = row_of_image[images] // STREAM_TILE[0]
-        is_needed[block_P, row_of_caption[captions] // STREAM_TILE[1]] = True
+        down_P = row_of_image[images] // STREAM_TILE[0]
+        across_P = row_of_caption[captions] // STREAM_TILE[1]
+        is_needed[down_P, across_P] = True
         for equals in self.equals:
             is_needed[equals.images.tiles_with_later] = True
             is_needed[:, equals.captions.tiles_with_later] = True
@@ -121,6 +118,13 @@ class ScoreStream:
     def range(self) -> tuple[float, float] | None:
         """The range of all scores, where it is known before they are computed."""
         return self.members[0].range if self.count == 1 else None
+
+    def _observe(self, fused: Tile, parts: list[np.ndarray]) -> None:
+        """Call every observer with each score of a tile."""
+        for number, scores in enumerate(parts):
+            tile = Tile(fused.rows, fused.columns, {I2T: scores})
+            for observe in self.observers:
+                observe(number, tile)
 
     def _scored(
         self, rows: slice, columns: slice, is_timed: bool = False
@@ -134,13 +138,23 @@ class ScoreStream:
                 spent = (perf_counter() - started) / self.pairs
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
         of_parts = zip(self.equals, parts, strict=True)
-        return [equals.level(scores, rows, columns) for equals, scores in of_parts]
+        return [equals.made_equal(scores, rows, columns) for equals, scores in of_parts]
 
     def _fused(self, rows: slice, columns: slice, parts: list[np.ndarray]) -> Tile:
         images = self.members[0].image_order[rows]
         captions = self.members[0].caption_order[columns]
         fused = self.fuse(parts, rows=images, columns=captions)
         return Tile(images, captions, fused)
+
+
+def allowed_bytes() -> float:
+    """How many bytes of scores may be kept. Raises UserError, and so fails no method,
+    if the environment has something else than a number of MB."""
+    allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
+    if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):
+        place = f"{MEMORY} of the environment"
+        raise UserError(place, "a number of MB", repr(allowed), "correct it")
+    return 1e6 * float(allowed)
 
 
 def grid(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
@@ -169,10 +183,13 @@ def first_equal(rows: Iterable[np.ndarray]) -> np.ndarray:
 
 
 class EqualScores:
-    """Gives equal items the scores of the first of them, in tiles of a grid that pass
-    from left to right, then from top to bottom. `tile` is the grid's (images,
-    captions). Of items that have equals in later tiles it keeps the scores: of images
-    with all captions, of captions with the images of a row of tiles."""
+    """Gives equal items the scores of the first of them.
+
+    The tiles of a grid pass from left to right, then from top to bottom; `tile` is
+    their size, (images, captions). The scores of an item with equals in later tiles are
+    kept: those of an image with all captions, those of a caption with the images of the
+    present row of tiles.
+    """
 
     def __init__(
         self, first_image: np.ndarray, first_caption: np.ndarray, tile: tuple[int, int]
@@ -184,7 +201,7 @@ class EqualScores:
         # (images that have later equals, C)
         self.kept_rows = np.empty((0, 0))
 
-    def level(self, scores: np.ndarray, rows: slice, columns: slice) -> np.ndarray:
+    def made_equal(self, scores: np.ndarray, rows: slice, columns: slice) -> np.ndarray:
         """Scores (r, c) of some images and captions, those of equal ones made equal."""
         if self.captions.are_all_different and self.images.are_all_different:
             return scores

@@ -1,8 +1,8 @@
 """From a season file to the names of its cells: which presets it runs on which dataset
 and fold, with which seeds.
 
-That is enough to read results. What the cells take is in `resolving`, for which method
-files are imported, and torch with them.
+This is all that is needed to read results. The inputs of the cells are found in
+`resolving`, which imports method files, and torch with them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -100,7 +100,9 @@ class SeasonNames:
     @property
     def facts(self) -> dict:
         """What declared and resolved seasons have in common."""
-        season, datasets, folds = self.season, {}, {}
+        season = self.season
+        datasets = {}
+        folds = {}
         for dataset, settings in season.datasets.items():
             if fold_of(dataset):
                 continue
@@ -121,8 +123,8 @@ class SeasonNames:
         }
 
     def cells(self, only: str | None = None) -> list[CellName]:
-        """Those that `only`, a cell or a preset, asks for, and those that they need;
-        all, where it names nothing."""
+        """All cells of the preset that `only` names, by itself or by one of its cells,
+        and of the presets that it needs; every cell if `only` names none."""
         cells = []
         for dataset in self.season.datasets:
             for preset in self.presets(dataset):
@@ -206,7 +208,8 @@ class SeasonNames:
         return folders
 
     def check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
-        """The season runs what a preset fuses or starts from, with this seed."""
+        """Raise UserError unless the season runs `other`, which the preset fuses or
+        starts from, with this seed."""
         if other not in self.presets(dataset) or seed not in self.seeds(dataset, other):
             where = f"season {self.name}: {preset}"
             expected = f"{other}, which it needs, on {dataset} with seed {seed}"
@@ -216,8 +219,8 @@ class SeasonNames:
             raise UserError(where, expected=expected, found="no such cell", do=advice)
 
     def check_key(self, cell: Declared, known: Collection[str]) -> None:
-        """Raises UserError where names that have hyphens, as keys do, make two keys
-        equal."""
+        """Raise UserError if two cells have the same key, which can happen since keys
+        join names with hyphens and names may contain hyphens."""
         if cell.key in known:
             raise UserError(
                 f"season {self.name}: {cell.preset} on {cell.dataset}",
@@ -298,7 +301,8 @@ def _check_names(
 
 
 def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
-    """All of them, with those that are valid there."""
+    """Every name in a season file and its presets, with the names that are valid in
+    its place."""
     for preset in season.presets:
         yield _Named("presets", preset, known)
     for number, claim in enumerate(season.claims, 1):

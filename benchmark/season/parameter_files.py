@@ -29,7 +29,7 @@ SHARED, EXTERNAL = SEASONS / "shared/params.yaml", "external.yaml"
 RESERVED = ("shared", "run")  # what seasons share; cells of `run`
 PARAMS, LOCAL = Path("params.yaml"), Path("local.yaml")
 REMEMBERED = Path(".scratch/inputs.json")
-S = TypeVar("S", bound=Declaration)
+AnySeason = TypeVar("AnySeason", bound=Declaration)
 
 
 class Kept(Strict):
@@ -115,13 +115,14 @@ def activate(season: str) -> None:
 
 
 def read_params(season: str | None = None, only: str | None = None) -> Params:
-    """A season by name, by default the active one, resolved, with the folders of this
-    machine; `only` a cell or a preset with what it needs, as `resolve` has it."""
+    """A season by name, by default the active one, resolved and with the folders of
+    this machine. With `only`, a cell or a preset, it has no more than this needs."""
     return placed(resolved(season, only), read_local())
 
 
 def resolved(season: str | None = None, only: str | None = None) -> Params:
-    """The same without folders of this machine, as pipelines know it."""
+    """The same as `read_params`, but without the folders of this machine, as in
+    pipelines."""
     name = _name_of_season(season) if season else active_season()
     return resolve(
         name,
@@ -162,10 +163,11 @@ def read_remembered() -> dict[str, dict]:
 
 
 def check_project() -> None:
-    """Raises UserError in a folder that is no clone of the project."""
+    """Raise UserError if this folder is not a clone of the project."""
     if _is_clone(Path()):
         return
-    expected = place = f"the project's folder, with {SEASONS}/ and {PARAMS}"
+    expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
+    place = expected
     for folder in Path.cwd().parents:
         if _is_clone(folder):
             place = str(folder)
@@ -204,15 +206,17 @@ def read_brought(season: str) -> dict[str, Brought]:
     return {key: checked(Brought, row, f"{path}: {key}") for key, row in rows.items()}
 
 
-def write_brought(season: str, row: Brought) -> None:
+def add_brought(season: str, row: Brought) -> None:
     """Add a row to a season, or write it again."""
     _write_brought(season, read_brought(season) | {row.key: row})
 
 
 def remove_brought(season: str, name: str) -> list[Brought]:
-    """Remove the rows of a name, or the one of a key, with their results; which these
-    were. Raises UserError where there is none, and where the season file still names
-    what is removed."""
+    """Remove the rows with this name, or the one with this key, and their results.
+
+    Returns the rows that were removed. Raises UserError if there is none, or if the
+    season file still names one of them.
+    """
     rows = read_brought(season)
     gone = [row for row in rows.values() if name in (row.key, row.preset)]
     if not gone:
@@ -225,6 +229,7 @@ def remove_brought(season: str, name: str) -> list[Brought]:
             do="correct the name",
         )
     kept_rows = {key: row for key, row in rows.items() if row not in gone}
+    # raises UserError if the season file names a row that would be gone
     resolve(season, read_season(season), brought=kept_rows)
     _write_brought(season, kept_rows)
     for row in gone:
@@ -246,9 +251,8 @@ def _write_brought(season: str, rows: dict[str, Brought]) -> None:
 
 
 def keep_file(source: Path, season: str) -> None:
-    """A season file from elsewhere is kept with what is made from it, in place of an
-    earlier state of the same file. Raises UserError where it would take the place of
-    another one, or of a copy that was edited itself."""
+    """Copy a season file from elsewhere into seasons/, over an earlier copy of it.
+    Raises UserError if it would replace another file, or a copy that was edited."""
     target = SEASONS / season / SEASON_FILE
     local = read_local()
     if target.is_file() and source.resolve() == target.resolve():
@@ -271,8 +275,8 @@ def keep_file(source: Path, season: str) -> None:
 
 
 def check_kept(season: str) -> None:
-    """Raises UserError where the file that a season was copied from was edited
-    since."""
+    """Raise UserError if the file from which a season was copied has been edited since
+    then."""
     kept = read_local().kept.get(season)
     target = SEASONS / season / SEASON_FILE
     if kept is None or not is_file(kept.file):
@@ -303,16 +307,20 @@ def placed(params: Params, local: Local) -> Params:
     folder = Path(local.weights_dir or "")
     feature_sets = params.model_dump(include={"feature_sets"})["feature_sets"]
     for each in feature_sets.values():
+        words = each["words"] or {}
         sentence = each["sentence"] or {}
-        for settings in filter(None, (each["words"], sentence.get("words"), sentence)):
+        words_of_sentence = sentence.get("words") or {}
+        for settings in (words, sentence, words_of_sentence):
             for key in ("vectors", "weights"):
                 if settings.get(key):
                     settings[key] = str(folder / settings[key])
-    known = dict(_with_sources(params, local)) | {"weights_dir": local.weights_dir}
-    return Params(**known | {"feature_sets": feature_sets})
+    fields = dict(_with_sources(params, local))
+    fields["weights_dir"] = local.weights_dir
+    fields["feature_sets"] = feature_sets
+    return Params(**fields)
 
 
-def _with_sources(season: S, local: Local) -> S:
+def _with_sources(season: AnySeason, local: Local) -> AnySeason:
     """A season with the folder of raw files of each dataset."""
     datasets = {}
     for name, known in season.datasets.items():

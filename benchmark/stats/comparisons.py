@@ -1,21 +1,23 @@
-"""How far runs lie apart, and the difference of two samples with why it is uncertain.
+"""The variance between runs, and the difference of two samples with its uncertainty.
 
-A sample is a metric of the runs (trainings, seeds) of one thing, with what each cluster
-of queries, such as an image, does to it. Runs of two things are paired if they are
-shared, as those of a fusion and of its members; equal seed numbers pair nothing else.
+A sample is a metric of the runs (trainings, seeds) of one thing, with the part of each
+cluster of queries, such as an image, in its error. Two things are compared in pairs of
+runs if they share runs, as a fusion does with its members; equal seeds alone make no
+pairs.
 
-Three trainings tell a variance badly (two degrees of freedom), the trainings of all
-presets tell it well, if they vary alike. So presets with a training of their own are
-pooled, and as far as they do not vary alike, each is shrunk toward it only in part: the
-variances of presets are taken to be s0^2 d0 / chi^2(d0), and a preset with d degrees of
-freedom and variance s^2 has (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom
-(G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3(1), 2004). d0
-is infinite where the variances differ by no more than chance makes them. Where it is
-not, a preset that varies more than that keeps its own variance: the common one would
-call it steadier than it is (tests/test_significance.py has how often).
+Three trainings give a poor estimate of a variance, with two degrees of freedom. The
+trainings of all presets together give a good one if the presets vary alike. So the
+variances of presets with trainings of their own are pooled, and each is shrunk toward
+the common variance, the less the more they differ: the variances of presets are taken
+to be s0^2 d0 / chi^2(d0), and a preset with d degrees of freedom and variance s^2 has
+(d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom (G. K. Smyth, Statistical
+Applications in Genetics and Molecular Biology 3(1), 2004). d0 is infinite if the
+variances differ no more than by chance. If it is not, a preset with a larger variance
+than this keeps its own, since the common one would make it look steadier than it is
+(tests/test_significance.py shows how often).
 
-A preset that varies far more than the others (Cochran's test, step by step) keeps its
-own variance; so do fusions, which have no training of their own, and presets whose
+A preset that varies far more than the others (Cochran's test, step by step) also keeps
+its own variance; so do fusions, which have no training of their own, and presets whose
 trainings are all the same, such as CCA.
 """
 
@@ -30,15 +32,16 @@ from scipy import special
 from benchmark.stats import significance
 from benchmark.stats.significance import Constant, Doubt, Estimate, SeedPart
 
-# trainings from which a preset's own variance is used, where it is not of the pool
-OWN = 3
-# degrees of freedom of a pool that speaks for presets with a single training: three
-# presets with three, so that it shows whether presets vary alike
-CARRIES = 6
-# degrees of freedom of a pool that shows how unlike presets vary: four with three; of
-# fewer, d0 is so unsure that prediction intervals cover 93%
-# (tests/simulated_trainings.py)
-TELLS = 8
+# fewest trainings of a preset outside the pool, or runs in common, from which a
+# variance is estimated
+FEWEST_RUNS = 3
+# fewest degrees of freedom of a pool that is used for presets with a single training:
+# those of three presets with three trainings each
+FREEDOM_FOR_SINGLES = 6
+# fewest degrees of freedom of a pool from which d0 is estimated: those of four presets
+# with three trainings each. With fewer, d0 is so uncertain that prediction intervals
+# cover 93% (tests/simulated_trainings.py).
+FREEDOM_FOR_PRIOR = 8
 OUTLIER = 0.01  # p below which a preset varies more than the others
 
 
@@ -73,9 +76,10 @@ class Sample:
     def is_constant(self) -> bool:
         """Whether all runs have the same value and, where images are known, on every
         image."""
-        first, *others = (self.noise or {}).values() or [None]
-        is_alike = all(np.array_equal(first, other) for other in others)
-        return len(set(self.values.values())) == 1 and is_alike
+        if len(set(self.values.values())) != 1:
+            return False
+        noises = list((self.noise or {}).values())
+        return all(np.array_equal(noises[0], other) for other in noises[1:])
 
 
 class Variance(NamedTuple):
@@ -104,30 +108,32 @@ class Spread:
         if self.pooled is None:
             return None
         variance, freedom = common_variance(list(self.pool.values()))
-        if np.isinf(freedom) or self.pooled.freedom < TELLS:
+        if np.isinf(freedom) or self.pooled.freedom < FREEDOM_FOR_PRIOR:
             return self.pooled._replace(freedom=np.inf)
         return Variance(variance, self.pooled.interaction, freedom)
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
-        """What the mean of so many trainings inherits; None where their spread is not
-        known."""
+        """The part of trainings in the error of a mean over so many of them; None if
+        their spread is not known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
         if self.pooled is None:
             return None
         # one training alone rests on what the others tell of the spread
-        if trainings == 1 and self.pooled.freedom < CARRIES:
+        if trainings == 1 and self.pooled.freedom < FREEDOM_FOR_SINGLES:
             return None
         if np.isinf(self.prior.freedom):
             return SeedPart((trainings,), *self.pooled, is_own=False)
         if preset not in self.pool:
-            return SeedPart((trainings,), *self._no_surer(self.prior), is_own=False)
-        own, moderated = self.pool[preset], _pooled([self.prior, self.pool[preset]])
-        wider = max(own, self._no_surer(moderated), key=lambda v: v.variance)
+            prior = self._capped_freedom(self.prior)
+            return SeedPart((trainings,), *prior, is_own=False)
+        own = self.pool[preset]
+        moderated = self._capped_freedom(_pooled([self.prior, own]))
+        wider = own if own.variance >= moderated.variance else moderated
         return SeedPart((trainings,), *wider, is_own=True)
 
-    def _no_surer(self, variance: Variance) -> Variance:
-        """No variance is known better than by all trainings together."""
+    def _capped_freedom(self, variance: Variance) -> Variance:
+        """The variance with no more degrees of freedom than the pool has."""
         return variance._replace(freedom=min(variance.freedom, self.pooled.freedom))
 
 
@@ -142,7 +148,7 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
                 own[preset] = variance_of(sample)
         elif preset in trained:
             pool[preset] = variance_of(sample)
-        elif len(sample.values) >= OWN:
+        elif len(sample.values) >= FEWEST_RUNS:
             own[preset] = variance_of(sample)
     outliers = _outliers(pool)
     left = {
@@ -159,20 +165,25 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
 def sample_of_queries(
     means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]],
 ) -> Sample:
-    """The sum of means over queries, from values of single queries.
+    """The sum of several means over queries, from the values of single queries.
 
-    `means` has for each of them the cluster of its queries, (Q,) whole numbers from 0
-    that the means share, and their values, (Q,) by seed: the same seeds for all. Values
-    are in the unit that the sample shall have.
+    `means` has, for each mean, the clusters of its queries, (Q,) whole numbers from 0
+    in the same numbering for all means, and their values by seed, (Q,) each, with the
+    same seeds for all means. Values are in the unit of the sample.
     """
     clusters_M = [cluster_Q for cluster_Q, _ in means]
     count = 1 + max(int(cluster_Q.max()) for cluster_Q in clusters_M)
-    values, noise = {}, {}
+    values = {}
+    noise = {}
     for seed in means[0][1]:
-        values[seed] = float(sum(of[seed].mean() for _, of in means))
-        noise[seed] = sum(
-            significance.deviations(of[seed], at_Q, count) for at_Q, of in means
-        )
+        terms = []
+        deviations = []
+        for cluster_Q, values_of in means:
+            values_Q = values_of[seed]
+            terms.append(values_Q.mean())
+            deviations.append(significance.deviations(values_Q, cluster_Q, count))
+        values[seed] = float(sum(terms))
+        noise[seed] = sum(deviations)
     return Sample(values, noise, len(np.unique(np.concatenate(clusters_M))))
 
 
@@ -291,7 +302,7 @@ class Comparison:
     is_paired: bool = False  # by shared runs
     is_of_these_trainings: bool = False  # nothing is known of other runs
     reach: float = 0.0  # the largest difference that an image can have; 0: not known
-    units: int = 0  # images as many as which the given ones are worth; 0: not known
+    units: int = 0  # effective number of images; 0: not known
     # the interval as a file has it, rounded; None: it is that of the estimate
     written: tuple[float, float] | None = None
 
@@ -316,7 +327,9 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        return self.written or (self.estimate and self.estimate.interval)
+        if self.written:
+            return self.written
+        return self.estimate.interval if self.estimate else None
 
     @property
     def names(self) -> str:
@@ -346,13 +359,13 @@ def compare(
     names : of one or two things
     samples : of these
     spread : how far runs lie apart
-    varies_as : the names under which `spread` knows the things; default: `names`
-    is_shared : whether both have runs in common; with OWN common seeds or more these are paired
+    varies_as : their names in `spread`; default: `names`
+    is_shared : whether they have runs in common, paired from FEWEST_RUNS on
     less_is_better : whether the smaller mean is the better one
     shown : `metric`, `titles`, `heading` and `decimals` of the Comparison
     """
     common = set.intersection(*(set(sample.values) for sample in samples))
-    is_paired = is_shared and len(samples) == 2 and len(common) >= OWN
+    is_paired = is_shared and len(samples) == 2 and len(common) >= FEWEST_RUNS
     if is_paired:
         samples = [sample.of(sorted(common)) for sample in samples]
         gaps = differences(*samples)

@@ -1,21 +1,21 @@
 """What an interval says about a claim, and what would decide an undecided one.
 
-What each kind of claim asserts stands in stats.claim_kinds. Where a conclusion asserts
-a difference, its p must be at most ALPHA after Holm's adjustment, too. Every conclusion
-states a range of d that contains the whole interval, so two conclusions on one
-difference always have a range in common: they cannot contradict each other.
+stats.claim_kinds defines what each kind of claim asserts. If a conclusion asserts a
+difference d, its p must also be at most ALPHA after Holm's adjustment. Every conclusion
+states a range of d that contains the whole interval. So two conclusions on one
+difference always have a range in common, and cannot contradict each other.
 
-All pairs of a claim have to hold, so the largest p counts; one that is reversed denies
-it, so then the smallest counts, times the number of pairs. Holm's adjustment is over
-the claims that are judged together, for either scope alone; a comparison that is
-claimed twice counts once. Each pair of a claim on several is adjusted as if it were
-that claim alone.
+All parts of a claim, one for each pair of rows, have to hold, so the p of the claim is
+the largest of theirs. If a part is reversed, it denies the claim, and p is the smallest
+of the reversed parts times the number of parts. Holm's adjustment is over the claims
+that are judged together; a claim that is made twice counts once. It is made once for
+other images and other trainings, and once for other trainings on this test set. Each
+part is adjusted as if it were the only part of its claim.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from math import inf, log, sqrt
 from operator import attrgetter
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from benchmark.stats.significance import (
 )
 
 POWER = 0.8  # of finding a difference as large as the measured one
-# more further trainings of a preset, or folds, are called no number of them
+# largest numbers of further trainings of a preset, and of folds, that are considered
 MOST_SEEDS = 20
 MOST_FOLDS = 20
 QUANTILES = [(step + 0.5) / 100 for step in range(100)]  # of an estimated variance
@@ -172,20 +172,25 @@ class Rule:
         # Distances from the bounds that would decide, each with its level of
         # significance.
         rooms = [(size - self.bound, ALPHA / adjustment), (self.margin - denied, ALPHA)]
-        tests = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
-        seeds = _fewest(tests, MOST_SEEDS, "seeds") if doubt.seeds else None
-        folds = _fewest(tests, MOST_FOLDS, "folds") if doubt.images else None
+        rooms = [(room, level) for room, level in rooms if room > 0]
+
+        def is_decided(seeds: int = 0, folds: int = 0) -> bool:
+            """Whether the difference would be told from one of the bounds."""
+            return any(_is_found(doubt, *room, seeds, folds) for room in rooms)
+
+        seeds = folds = None
+        if doubt.seeds:
+            seeds = _fewest(MOST_SEEDS, lambda more: is_decided(seeds=more))
+        if doubt.images:
+            folds = _fewest(MOST_FOLDS, lambda more: is_decided(folds=more))
         return Limit(seeds, folds)
 
 
-def _fewest(
-    tests: Sequence[Callable[..., bool]], most: int, further: str
-) -> int | None:
-    """With how many further seeds, or folds, one of these tests finds the difference;
-    None: not with `most`."""
-    for more in range(1, most + 1):
-        if any(test(**{further: more}) for test in tests):
-            return more
+def _fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number from 1 that is enough; None if not even `most` is."""
+    for number in range(1, most + 1):
+        if is_enough(number):
+            return number
     return None
 
 
@@ -243,13 +248,13 @@ class Verdict:
 def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     """The verdicts on the parts of each claim with what they conclude, with the
     adjustment over all these claims."""
-    elsewhere = _adjusted(claims, "estimate")
-    here = _adjusted(claims, "on_test_set")
+    in_general = _adjusted(claims, "estimate")
+    on_test_set = _adjusted(claims, "on_test_set")
     judged = []
-    for claim, of_claim, of_claim_here in zip(claims, elsewhere, here, strict=True):
+    for claim, general, fixed in zip(claims, in_general, on_test_set, strict=True):
         verdicts = []
         for place, verdict in enumerate(claim):
-            both = of_claim.get(place), of_claim_here.get(place)
+            both = general.get(place), fixed.get(place)
             verdicts.append(_concluded(verdict, *both))
         judged.append(verdicts)
     return judged
@@ -273,10 +278,11 @@ class Adjusted(NamedTuple):
 
 
 def _concluded(
-    verdict: Verdict, elsewhere: Adjusted | None, here: Adjusted | None
+    verdict: Verdict, general: Adjusted | None, fixed: Adjusted | None
 ) -> Verdict:
-    """With p for other images, and for other trainings on this test set."""
-    if elsewhere is None:
+    """The verdict with its conclusions: `general` has its p for other images and other
+    trainings, `fixed` that for other trainings on this test set."""
+    if general is None:
         flag = verdict.blocked or NOTHING_VARIES
         verdict = replace(
             verdict,
@@ -287,21 +293,22 @@ def _concluded(
             limit=None,
         )
     else:
-        verdict = _concluded_elsewhere(verdict, elsewhere)
-    # What holds for other images holds on this test set, too. Its own interval is never
-    # the wider one, but with few degrees of freedom its p after Holm's adjustment can
-    # be the larger.
+        verdict = _concluded_in_general(verdict, general)
+    # What holds for other images also holds on this test set. The interval for the test
+    # set is never wider, but with few degrees of freedom its p after Holm's adjustment
+    # can be larger.
     on_test_set = Conclusion.UNDECIDED
-    if here:
+    if fixed:
         estimate = verdict.comparison.on_test_set
-        on_test_set, _ = verdict.rule.conclusion(estimate, here.by_holm)
+        on_test_set, _ = verdict.rule.conclusion(estimate, fixed.by_holm)
         on_test_set = _despite_biases(verdict, on_test_set)
     if on_test_set == Conclusion.UNDECIDED:
         on_test_set = verdict.conclusion
     return replace(verdict, on_test_set=on_test_set)
 
 
-def _concluded_elsewhere(verdict: Verdict, adjusted: Adjusted) -> Verdict:
+def _concluded_in_general(verdict: Verdict, adjusted: Adjusted) -> Verdict:
+    """The verdict with its conclusion for other images and other trainings."""
     comparison, rule = verdict.comparison, verdict.rule
     estimate = comparison.estimate
     measured, reason = rule.conclusion(estimate, adjusted.by_holm)
@@ -375,12 +382,13 @@ def _by_holm(
     claim: tuple[Evidence, ...],
     p_of: Mapping[tuple[Evidence, ...], float],
 ) -> Adjusted:
-    """Of a part, which stands in the place of its claim among all claims of the
-    adjustment: one that is surer than its claim has more claims behind it."""
+    """p of a part, adjusted among all claims with its own p in place of its claim's. A
+    smaller p has more claims behind it, and so a larger factor."""
     p = part.p
-    in_family = p_of | {claim: p * len(claim) if part.goes_against else p}
-    products = holm_products(list(in_family.values()))
-    product = float(products[list(in_family).index(claim)])
+    p_in_family = dict(p_of)
+    p_in_family[claim] = p * len(claim) if part.goes_against else p
+    products = holm_products(list(p_in_family.values()))
+    product = float(products[list(p_in_family).index(claim)])
     return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
 
 
@@ -394,10 +402,13 @@ def claim_p(parts: Sequence[Evidence]) -> float:
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict that is that of its claim. Of those with the worst conclusion: where
-    all hold the least sure one, where one is denied the surest, or that with the
-    smallest difference where none is found. Of undecided ones that with the opposite
-    difference, then a blocked one."""
+    """The verdict that decides its claim: one of those with the worst conclusion.
+
+    It is the one with the largest p if all hold, with the smallest difference if
+    they show none, and else with the smallest p. Of undecided ones, it is the one with
+    a difference below zero that could be decided soonest, else a blocked one, else the
+    first.
+    """
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
@@ -485,7 +496,8 @@ def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float
     together: where the claim asserts a difference, its p must stay below ALPHA after it
     is multiplied with their number. Raises ValueError where nothing varies.
     """
-    deviation, holding = sqrt(doubt.images + doubt.main), []
+    deviation = sqrt(doubt.images + doubt.main)
+    probabilities = []
     for share in QUANTILES:
         seeds = []
         for part in doubt.seeds:
@@ -499,5 +511,5 @@ def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float
         critical = special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2)
         low, high = rule.holding(critical * estimate.error, half_width)
         ends = special.ndtr([(end - difference) / deviation for end in (low, high)])
-        holding.append(max(0.0, float(ends[1] - ends[0])))
-    return sum(holding) / len(holding)
+        probabilities.append(max(0.0, float(ends[1] - ends[0])))
+    return sum(probabilities) / len(probabilities)

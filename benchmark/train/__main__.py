@@ -27,7 +27,7 @@ from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train import selection
-from benchmark.train.resumable_loop import Progress, Run, begun, columns_of
+from benchmark.train.resumable_loop import Progress, Run, columns_of, seeded_model
 from benchmark.train.sampling import cluster
 
 
@@ -119,7 +119,7 @@ def _trained(
             parts["image_network"] = inputs.image_network(cell)
         return method.module.Model(method.config, data.sizes, **parts)
 
-    model, starts_alike = begun(build, cell.seed)
+    model, starts_alike = seeded_model(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)

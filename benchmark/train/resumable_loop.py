@@ -1,5 +1,5 @@
-"""The training loop: plays the phases of any method's recipe. Killed, it resumes where
-it was."""
+"""The training loop, which plays the phases of any method's recipe. A training that was
+killed resumes after its last complete epoch."""
 
 import json
 import random
@@ -24,9 +24,9 @@ from benchmark.scoring.ranking import RefusedError
 from benchmark.train import sampling, selection
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder
-BEST = "best-{}.pt"  # weights of the epoch that is the best so far, beside it
-HELD = "held_by_phase"  # attribute of a parameter
-SAME = 0.5  # of an rsum: what a GPU may change when it computes the same again
+BEST = "best-{}.pt"  # weights of the best epoch so far, beside it
+HELD = "held_by_phase"  # attribute of a parameter: whether a phase has frozen it
+RSUM_TOLERANCE = 0.5  # by which an rsum may change when a GPU computes it again
 # steps between checks that the loss is finite: each check makes a GPU wait
 CHECK_EVERY = 50
 
@@ -97,8 +97,8 @@ class Run:
             for epoch in range(self.progress.epoch, len(self.schedule)):
                 started = now(self.train.device)
                 planned = self.schedule[epoch]
-                before = self.schedule[epoch - 1]
-                if self.optimiser is None or before.number != planned.number:
+                is_first = epoch == 0
+                if is_first or self.schedule[epoch - 1].number != planned.number:
                     self.optimiser = optimiser_of(self.model, planned.phase)
                 losses = self._epoch(epoch, planned.phase, planned.rate, bar)
                 metrics = self._validate(self.model, epoch)
@@ -106,15 +106,16 @@ class Run:
                 self._end_epoch(epoch, planned, losses, metrics)
 
     def check_reloaded(self, model: nn.Module) -> None:
-        """Raises RefusedError where a model that is loaded from `best_state` validates
-        otherwise than the trained one did: then it keeps something in neither a
-        parameter nor a buffer."""
-        history = self.progress.history
-        if not history:  # nothing was trained, as in closed form
-            history = [{"val_rsum": self._validate(self.model, 0)["rsum"]}]
-        trained = history[(self.selected() or 1) - 1]["val_rsum"]
+        """Raise RefusedError if a model that is loaded from `best_state` has another
+        validation rsum than the trained one: then part of what it learned is in neither
+        a parameter nor a buffer."""
+        selected = self.selected()
+        if selected is None:  # no epochs, as for a fit in closed form
+            trained = self._validate(self.model, 0)["rsum"]
+        else:
+            trained = self.progress.history[selected - 1]["val_rsum"]
         loaded = self._validate(model, 0)["rsum"]
-        if abs(loaded - trained) > SAME:
+        if abs(loaded - trained) > RSUM_TOLERANCE:
             raise RefusedError(
                 f"a model that is loaded from the checkpoint has validation rsum "
                 f"{loaded:.1f}, the trained one had {trained:.1f}; scores must follow "
@@ -283,7 +284,9 @@ class LossLog:
 
     def _check(self) -> None:
         fresh = self.steps[self.checked :]
-        for step in torch.stack(fresh).tolist() if fresh else ():
+        if not fresh:
+            return
+        for step in torch.stack(fresh).tolist():
             self.checked += 1
             if not np.isfinite(step).all():
                 pairs = zip(self.terms, step, strict=True)
@@ -312,10 +315,10 @@ def seed_all(seed: int) -> None:
     random.seed(seed)
 
 
-def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
-    """The model that `build` makes with a seed, and whether it begins so with every
-    seed: torch's generator ends alike, or all parameters are equal and not just
-    constants."""
+def seeded_model(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
+    """The model that `build` makes with a seed, and whether it is the same with every
+    seed: torch's generator ends in the same state with another seed, or all parameters
+    are equal though they are not all constants."""
     models = []
     states = []
     for each in ((seed + 1) % 2**31, seed):
@@ -329,11 +332,13 @@ def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
 
 
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
-    """The optimiser of a phase. Its groups have the `factor` of their parameters, which
-    multiplies the learning rate of each epoch. A parameter whose factor is 0 is frozen,
-    until a phase has another one for it; what the method froze itself stays. Fused, a
-    step reads and writes every number once. Raises OptionError for a start of `rates`
-    that fits neither a parameter nor a part that is None."""
+    """The optimiser of a phase. It is fused: a step reads and writes every number once.
+
+    Each group of parameters has a `factor`, by which the learning rate of each epoch is
+    multiplied. A parameter whose factor is 0 is frozen until a later phase has another
+    factor for it; one that the method itself froze stays frozen. Raises OptionError for
+    a start in `rates` that fits neither a parameter nor a part that is None.
+    """
     named = dict(model.named_parameters())
     for start, _ in phase.rates:
         # a part that some options lack

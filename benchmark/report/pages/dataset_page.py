@@ -19,7 +19,7 @@ from benchmark.report.pages.examples import example_sections
 from benchmark.report.tables import Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Declaration
-from benchmark.stats.comparisons import CARRIES
+from benchmark.stats.comparisons import FREEDOM_FOR_SINGLES
 from benchmark.stats.significance import RankCorrelation, rank_correlation
 
 RETRIEVAL_SECTIONS = ("result", "similarity", "training", "cost")  # of figures
@@ -66,7 +66,7 @@ def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> st
         figures=drawn,
         examples=example_sections(params, board, figures),
         bins=distribution_overlap.BINS,
-        carries=CARRIES,
+        carries=FREEDOM_FOR_SINGLES,
         min_queries=MIN_TEST_QUERIES,
     )
 

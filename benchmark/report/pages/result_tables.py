@@ -334,7 +334,7 @@ def _scaled(board: Board, row: Row) -> set[str]:
     """The options that a season scaled, of all trainings of a row."""
     scaled: set[str] = set()
     for name in comparisons.trainings_of(board, row):
-        training = comparisons.known(board, name)
+        training = comparisons.row_of_any_task(board, name)
         if training:
             options = training.record.options
             scaled.update(name for name in training.record.scaled if name in options)
