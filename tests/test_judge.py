@@ -188,6 +188,25 @@ def test_a_claim_may_name_either_side_first(claim, kind, difference):
     assert found["conclusion"] == expected[kind][difference > 0]
 
 
+@pytest.mark.parametrize(
+    ("claim", "on_letters"),
+    [
+        ("ours > theirs by r5", "A > B by r5"),
+        ("theirs not better than ours", "B not better than A"),
+        ("ours.csv=B", "A = B"),
+        ("B > A", "B > A"),
+        ("mine > theirs", "mine > theirs"),
+        ("no claim", "no claim"),
+    ],
+)
+def test_a_claim_may_name_the_files(claim, on_letters):
+    assert judge.on_a_and_b(claim, "ours.csv", "folder/theirs.csv") == on_letters
+
+
+def test_a_claim_may_name_the_presets():
+    assert judge.on_a_and_b("vse > cca", "flickr8k:vse", "flickr8k:cca") == "A > B"
+
+
 def test_several_pairs_are_adjusted_by_holm():
     pairs = [("a", "b"), ("c", "b"), ("d", "b")]
     for name, share in (("a", 0.7), ("b", 0.6), ("c", 0.68), ("d", 0.61)):

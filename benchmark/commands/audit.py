@@ -1,7 +1,7 @@
 """Look for numbers in a table of recalls that no ranks can give.
 
-    rematch audit table.csv --queries 1000          of each direction
     rematch audit table.csv --queries 1000,5000     of images, and of captions
+    rematch audit table.csv --queries 1000          of each direction
     rematch audit --papers                          the tables of the papers here
 
 A table is .csv or .tsv, with a row for each method and columns such as i2t_r1, "t2i
@@ -31,6 +31,7 @@ from benchmark.papers.printed_numbers import (
     Audited,
     Finding,
     Rounded,
+    Rule,
     findings,
 )
 from benchmark.papers.printed_tables import Table, papers
@@ -98,6 +99,10 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
     counts = f"{impossible} impossible, {len(suspicious) - impossible} improbable"
     lines.append(f"{len(rows)} rows: {counts}")
     uncounted = sum(not row.queries for row in rows)
+    of_one = [row for row in rows if len(set(row.queries.values())) == 1]
+    if any(finding.rule == Rule.COUNT for finding in suspicious) and of_one:
+        several = "if images have five captions each, run: --queries N,5N"
+        lines.append(f"each direction was taken to have as many queries; {several}")
     if uncounted:
         what = "whether so many queries can give these recalls"
         lines.append(

@@ -158,7 +158,9 @@ def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:
         advice = "run: rematch export, which prints all names"
         season = name.partition("/")[0]
         if season in season_names():  # taken for a dataset of the season
-            advice = f"run: rematch export --season {season}, which prints its names"
+            dataset = next(iter(read_declaration(season).datasets))
+            table = f"{dataset}/{name.partition('/')[2]}"
+            advice = f"run: rematch export --season {season} {table}"
         raise UserError(
             "table",
             expected="the name of a table",

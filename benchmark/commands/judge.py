@@ -92,6 +92,7 @@ from benchmark.stats.claim_kinds import ALIKE, SIGNS
 
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
+NAMED = re.compile(rf"\s*(\S+?)\s*({SIGN})\s*(\S+)(.*)")
 JSON, TEXT = "json", "text"
 BEATS = "A > B"  # the claim, if none is made
 
@@ -197,6 +198,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
         return [compare_printed(result, arguments.printed, others, metric, margin)]
     names = [[arguments.first, arguments.second], *arguments.pair]
     claim = arguments.claim or BEATS
+    if not arguments.pair:
+        claim = on_a_and_b(claim, *names[0])
     question = question_of_claim(claim, arguments.metric, arguments.margin)
     readings = readings_of(names, arguments)
     pairs, others = read_all(names, readings, Source.of(arguments))
@@ -315,6 +318,20 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
     if given:
         advice = f"leave {given[0]} out, or write it into the file"
         raise UserError("--claims", "a file of claims alone", given[0], advice)
+
+
+def on_a_and_b(claim: str, first: str, second: str) -> str:
+    """The claim on A and B where it names the files, without their endings, or the
+    presets; any other as it is."""
+    sides = {"A": "A", "B": "B"}
+    for side, given in (("A", first), ("B", second)):
+        for name in (given, Path(given).stem, given.rpartition(":")[2]):
+            sides.setdefault(name, side)
+    match = NAMED.fullmatch(claim)
+    if match is None or match[1] not in sides or match[3] not in sides:
+        return claim
+    left, sign, right, rest = match.groups()
+    return f"{sides[left]} {sign} {sides[right]}{rest}"
 
 
 def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Question:

@@ -113,7 +113,8 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         raise UserError(
             ", ".join(names),
             expected="presets of one season, on one dataset",
-            found=f"{board.title} and {other_board.title}, of two",
+            found=f"{board.dataset} of {row.played[0].record.season} and "
+            f"{other_board.dataset} of {against.played[0].record.season}",
             do="choose presets of one season, or judge tables: rematch export --queries",
         )
     comparison = of_boards.compare(board, row, against, metric)

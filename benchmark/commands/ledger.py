@@ -66,7 +66,10 @@ def write_ledger() -> Path:
     """Write the pages and the figures; returns the first page."""
     seasons = read_seasons(ROOT)
     rows = read_ledger(seasons, ROOT)
-    write_text(ROOT / "README.md", page(seasons, rows, ROOT))
+    brought = brought_claims(BROUGHT)
+    for of in brought:
+        print(f"{BROUGHT / of.name}: {len(of.claims)} claims that others brought")
+    write_text(ROOT / "README.md", page(seasons, rows, ROOT, brought))
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
     write_text(ROOT / "fidelity.md", fidelity_page(seasons))
     if FRONT.is_file():
@@ -85,7 +88,10 @@ def read_ledger(seasons: Sequence[SeasonClaims], folder: Path) -> list[LedgerRow
 
 
 def page(
-    seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], folder: Path
+    seasons: Sequence[SeasonClaims],
+    rows: Sequence[LedgerRow],
+    folder: Path,
+    brought: Sequence[BroughtClaims] = (),
 ) -> str:
     """The Markdown of the ledger; writes its figures into the folder. Raises UserError
     without any season."""
@@ -96,7 +102,7 @@ def page(
     for drawn in figures_of(rows):
         path = figure_style.save(drawn.figure, folder / drawn.name)
         pictures[drawn.name] = picture(drawn.alt, path.name)
-    return ledger_page(seasons, rows, pictures, brought_claims(BROUGHT))
+    return ledger_page(seasons, rows, pictures, brought)
 
 
 def brought_claims(folder: Path) -> list[BroughtClaims]:

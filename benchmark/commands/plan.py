@@ -442,7 +442,8 @@ def known_from_season(origin: Origin, metric: str) -> Known:
             "--dataset",
             expected=f"one of {', '.join(boards)}",
             found="nothing",
-            do="name it",
+            do="name it, or another season: rematch plan --season flickr8k, or give what "
+            "varied elsewhere: rematch plan --help",
         )
     board = entry(boards, origin.dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}

@@ -16,7 +16,7 @@ from torch import Tensor
 from benchmark import features
 from benchmark.contracts.methods import Captions
 from benchmark.core.devices import make_deterministic, pick
-from benchmark.core.errors import UserError, entry, printable
+from benchmark.core.errors import UserError, entry, listed, printable
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import Words, as_float16
 from benchmark.data.prepared_tables import Prepared
@@ -130,9 +130,10 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     if name in presets() and name not in of_preset:
         raise UserError(
             f"preset {name!r}",
-            expected=f"one that {params.season} trains",
+            expected=f"one that {params.season} trains: {listed(list(of_preset))}",
             found="another one",
-            do=f"add it to seasons/{params.season}/season.yaml, then run: rematch season "
+            do="choose one, or a season that has it (--season NAME); or add it to "
+            f"seasons/{params.season}/season.yaml, then run: rematch season "
             f"{params.season}; rematch play --only '*-{name}-*'",
         )
     cells = entry(of_preset, name, "trained preset")

@@ -51,7 +51,8 @@ SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("preset", nargs="?", help="a preset; see: rematch list presets")
+    preset = "a preset (see: rematch list presets), or your own .py file"
+    add("preset", nargs="?", help=preset)
     method = "a method, or the path of your own .py file, with its defaults"
     add("--method", help=method)
     add("--dataset", default="shapes", help="default: shapes")
@@ -64,6 +65,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    if arguments.method is None and str(arguments.preset).endswith(".py"):
+        arguments.preset, arguments.method = None, arguments.preset
     if (arguments.preset is None) == (arguments.method is None):
         raise UserError(
             "run",
@@ -138,13 +141,6 @@ def known_presets(preset: str | None, method: str | None, name: str) -> Known:
         known = {name: (name, Preset(title=f"{name}, defaults"))}
     else:
         known = own_presets({name: method})
-    if name.endswith(".py") and name not in known:
-        raise UserError(
-            name,
-            expected="a preset",
-            found="a file",
-            do=f"run: rematch run --method {name}",
-        )
     entry(known, name, "preset", do="see: rematch list presets")
     return known
 

@@ -220,13 +220,27 @@ def needed(row: LedgerRow) -> str:
     if row.grade != Grade.UNDECIDED:
         return ""
     if row.graded.contradicting:
-        return "set-ups that do not contradict each other"
+        return _contradiction(row)
     undecided = _undecided([part.verdict for part in row.graded.parts], row.decisive)
     limits = [verdict.limit for verdict in undecided]
     if None in limits:
         reasons = [verdict.reason for verdict in undecided if not verdict.limit]
         return ", ".join(dict.fromkeys(reasons))
     return decided_by(Limit(_most(limits, "seeds"), _most(limits, "folds")))
+
+
+def _contradiction(row: LedgerRow) -> str:
+    """What all set-ups say together of the part that decides, and what each of those
+    says alone that can tell."""
+    part = row.graded.decisive
+    together = f"all together: {part.verdict.conclusion}"
+    if part.verdict.conclusion == Conclusion.NO_DIFFERENCE:
+        together += f" of {part.verdict.margin:.3g}"
+    said = [together]
+    for finding, conclusion in zip(part.set_ups, part.alone, strict=True):
+        if conclusion != UNDECIDED:
+            said.append(f"{finding.place} alone: {conclusion}")
+    return f"set-ups that agree ({'; '.join(said)})"
 
 
 def _lacking(row: LedgerRow) -> str:
@@ -423,7 +437,12 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "flags": ", ".join(known),
         }
         if leader.is_compared:
-            line["not significantly different"] = len(best.alike)
+            alike = f"{len(best.alike)} of {len(leader.places) - 1}"
+            fair = [other for other in leader.places if not other.knows]
+            if len(fair) < len(leader.places) and not place.knows:
+                fair_alike = sum(not other.knows for other in best.alike)
+                alike += f"; {fair_alike} of the {len(fair) - 1} that know no more"
+            line["not significantly different"] = alike
         lines.append(line)
     return Table.of("The best rows", lines)
 
