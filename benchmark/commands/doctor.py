@@ -198,7 +198,8 @@ def dataset_finding(dataset: raw_files.RawDataset, params: Params) -> Finding:
     if not is_own:
         names = [remote.name for remote in raw_files.downloads(card, raw)]
         if names:
-            lines.append(f"fetch downloads {', '.join(names)}")
+            command = f"rematch fetch {dataset.name}"
+            lines.append(f"or run: {command}, which downloads {', '.join(names)}")
     lines += raw_files.checklist(card, raw)
     return Finding("\n  ".join(lines), is_missing=True)
 
