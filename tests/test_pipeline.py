@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -425,3 +426,16 @@ def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
     for name, value in changes.items():
         changed = cell.model_copy(update={name: value})
         assert pipeline.cell_digest(changed) != pipeline.cell_digest(cell), name
+
+
+@pytest.mark.parametrize("method", ["mine.py", "own/mine.py", "own/my.v2.py"])
+def test_a_report_depends_on_the_presets_beside_a_method(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    beside = Path(method).with_suffix(".yaml")
+    beside.parent.mkdir(exist_ok=True)
+    for path in (Path(method), beside):
+        path.write_text("")
+    params = SimpleNamespace(
+        season="s", cells={"k": SimpleNamespace(method=method)}, datasets=[]
+    )
+    assert str(beside) in pipeline._report(params).reads

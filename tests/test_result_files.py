@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from benchmark.commands import result_files
+from benchmark.commands import conventions, result_files
 from benchmark.commands.result_files import (
     Kind,
     Reading,
     Result,
+    read_datasets,
     read_table,
     respelled,
     stem,
@@ -171,3 +172,30 @@ def test_names_in_another_spelling_are_found():
     ]
     assert respelled(["a/b.jpg"], ["b"]) == []
     assert respelled(["a/B.JPG"], ["b"], stem) == [("a/B.JPG", "b")]
+
+
+@pytest.mark.parametrize("depth", ["inf", "2.5", "0"])
+def test_a_depth_that_is_no_whole_number_is_refused(depth):
+    rows = [(f"q{n}", n, depth) for n in range(40)]
+    path = write("ranks.csv", rows, "query rank depth")
+    with refused(where="depth", found=depth):
+        read_table(path, "own", None, FROM_0)
+
+
+@pytest.mark.parametrize("read", [read_table, read_datasets])
+def test_presets_of_one_table_are_never_seeds_of_one_result(read):
+    rows = []
+    for preset, seed in (("a", 0), ("b", 1)):
+        for n in range(30):
+            rows.append(("d", preset, "hits", seed, f"q{n}", (7 * n + seed) % 10 + 0.5))
+    path = write("t.csv", rows, "dataset preset metric seed query value")
+    with refused(where="t.csv"):
+        read(f"{path}:hits", "own", None, AS_IT_IS)
+
+
+def test_a_seed_in_which_nothing_was_found_is_no_depth_of_0():
+    rows = [(f"q{n}", 0, "") for n in range(60)]
+    rows += [(f"q{n}", 1, min(n, 9)) for n in range(60)]
+    path = write("ranks.csv", rows, "query seed rank")
+    lost = read_table(path, "own", None, FROM_0)
+    assert conventions.heap_at_end(lost) in (None, 9)

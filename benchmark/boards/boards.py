@@ -98,10 +98,12 @@ class Outcome:
     def by(
         self, layer: Mapping[str, LayerPairs], kept_as: str = ""
     ) -> "Outcome | None":
-        """The outcome by a layer of relevance, by its directions: from the ranks of all
-        right items where they are kept under the name of the layer, else from the first
-        answers to each query, which tell R@K and rsum. None without both."""
-        ranks, is_whole = {}, True
+        """The outcome by a layer of relevance, given by direction. It follows from the
+        ranks of all right items where they are kept under the name of the layer, else
+        from the first answers to each query, which give R@K and rsum only. None where
+        neither is kept."""
+        ranks = {}
+        is_whole = True
         for way, pairs in layer.items():
             kept = self.scores.ranks.get(RankKey(way, kept_as))
             if kept is None or not _are_of(pairs, kept):
@@ -110,7 +112,9 @@ class Outcome:
                 kept = pairs.first_right(self.retrieved[way])
                 is_whole = False
             ranks[way] = kept
-        return self._with(ranks, () if is_whole else (*rsum_terms(ranks), "rsum"))
+        if is_whole:
+            return self._with(ranks)
+        return self._with(ranks, (*rsum_terms(ranks), "rsum"))
 
     def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
         """The outcome by `own`, on the queries of a layer alone. None without ranks of
@@ -124,8 +128,8 @@ class Outcome:
         return self._with(ranks)
 
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
-        """With the metrics that follow from other ranks, or those that are known of
-        them."""
+        """With other ranks and their metrics; only with those of `known` if it names
+        some."""
         metrics = retrieval_metrics(ranks)
         if known:
             metrics = {name: metrics[name] for name in known}
@@ -179,7 +183,10 @@ class Row:
     @property
     def costs(self) -> list[Provenance]:
         """Of all trainings and scorings with a result."""
-        return [facts for o in self.played for facts in (*o.trainings, o.scoring)]
+        costs = []
+        for outcome in self.played:
+            costs += [*outcome.trainings, outcome.scoring]
+        return costs
 
     @property
     def is_own(self) -> bool:
@@ -205,14 +212,18 @@ class Row:
     @cached_property
     def samples_seed(self) -> int | None:
         """The first seed that has `samples`; None where none has."""
-        kept = (o for o in self.played if o.kept.has(SAMPLES))
-        return next((o.record.seed for o in kept if o.kept.samples), None)
+        for outcome in self.played:
+            if outcome.kept.has(SAMPLES) and outcome.kept.samples:
+                return outcome.record.seed
+        return None
 
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
         """The samples for figures of `samples_seed`; empty where no seed has some."""
-        of_seed = (o for o in self.played if o.record.seed == self.samples_seed)
-        return next((o.kept.samples for o in of_seed), {})
+        for outcome in self.played:
+            if outcome.record.seed == self.samples_seed:
+                return outcome.kept.samples
+        return {}
 
     @property
     def validation(self) -> dict[int, float]:
@@ -230,17 +241,17 @@ class Row:
         """The metric of every seed with a result; empty if the record of one of them
         lacks it."""
         records = [outcome.record.metrics for outcome in self.played]
-        return (
-            [of[metric] for of in records]
-            if all(metric in of for of in records)
-            else []
-        )
+        if any(metric not in metrics for metrics in records):
+            return []
+        return [metrics[metric] for metrics in records]
 
     def by_fold(self, metric: str) -> list[list[float]]:
         """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a
         result; empty if the record of one of them lacks it."""
         folds = self.values("fold_values")
-        return [of[metric] for of in folds] if all(metric in of for of in folds) else []
+        if any(metric not in values for values in folds):
+            return []
+        return [values[metric] for values in folds]
 
     def mean(self, metric: str) -> float | None:
         """Mean of `values`; None where they are empty."""
@@ -296,7 +307,7 @@ class Board:
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
-    asked: Mapping[str, LayerPairs] = field(default_factory=dict)
+    layer: Mapping[str, LayerPairs] = field(default_factory=dict)
     # of several folds: the board of each; a result is the mean of theirs (fold_boards)
     fold_boards: tuple["Board", ...] = ()
 
@@ -334,16 +345,17 @@ class Board:
         )
 
     def judged(self, layer: Mapping[str, LayerPairs], judge: Callable) -> "Board":
-        """The rows of retrieval whose outcomes all have one by a layer, as `judge`
-        says."""
-        found = [
-            (row, [judge(o, layer) for o in row.played]) for row in self.retrieval.rows
-        ]
-        rows = [replace(row, outcomes=of) for row, of in found if of and all(of)]
+        """The rows of retrieval by a layer: `judge` gives each of their outcomes by it,
+        or None. A row with an outcome that has none is left out."""
+        rows = []
+        for row in self.retrieval.rows:
+            outcomes = [judge(outcome, layer) for outcome in row.played]
+            if outcomes and None not in outcomes:
+                rows.append(replace(row, outcomes=outcomes))
         queries = {QUERIES[way]: len(pairs.queries) for way, pairs in layer.items()}
         counts = self.card["counts"] | {"test": self.card["counts"]["test"] | queries}
         card = self.card | {"ways": list(layer), "counts": counts}
-        return replace(self, card=card, rows=rows, whole=None, asked=layer)
+        return replace(self, card=card, rows=rows, whole=None, layer=layer)
 
     @cached_property
     def groups(self) -> Groups:
@@ -351,9 +363,11 @@ class Board:
         of the first."""
         if self.fold_boards:
             return self.fold_boards[0].groups
-        images = prepared_tables.read_queries(self.dataset)
-        images |= {way: images[way][layer.queries] for way, layer in self.asked.items()}
-        return Groups(images, images.pop("group"))
+        image_of_query = prepared_tables.read_queries(self.dataset)
+        group_of_image = image_of_query.pop("group")
+        for way, pairs in self.layer.items():
+            image_of_query[way] = image_of_query[way][pairs.queries]
+        return Groups(image_of_query, group_of_image)
 
     @property
     def ways(self) -> tuple[str, ...]:

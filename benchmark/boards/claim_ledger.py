@@ -38,7 +38,7 @@ class LedgerRow:
     findings: list[Finding] = field(default_factory=list)  # where it was tested
     # the same comparison on data that the sentence is not about: shown, not counted
     alike: list[Finding] = field(default_factory=list)
-    # why it was not -> in which seasons
+    # why it was not tested -> in which seasons
     lacks: dict[str, list[str]] = field(default_factory=dict)
     graded: Graded | None = None  # on photographs; None: it was tested on none
 
@@ -49,8 +49,9 @@ class LedgerRow:
         data: Measured,
         evidence: pd.DataFrame,
     ) -> None:
-        """Add what a dataset of a season says; `evidence` has what its images do. Raises
-        UserError for a part that the claim has no longer."""
+        """Add what a dataset of a season says; `evidence` is what each of its images
+        does to the differences. Raises UserError for a part that the claim no longer
+        has."""
         if any(part.part >= len(self.claim.parts) for part in entry.parts):
             where = f"reports/{season.season}/{FILE}: {self.paper}: {entry.id}"
             expected = f"{len(self.claim.parts)} parts, as the claim has"
@@ -70,8 +71,10 @@ class LedgerRow:
             is_drawn=data.is_drawn,
             level=data.level,
         )
-        alike = self.alike if entry.is_elsewhere else self.findings
-        alike.append(finding)
+        if entry.is_elsewhere:
+            self.alike.append(finding)
+        else:
+            self.findings.append(finding)
 
     def _verdict(
         self,
@@ -81,7 +84,8 @@ class LedgerRow:
         evidence: pd.DataFrame,
     ) -> Verdict:
         """On a part, with which images it is of and what each does to the difference."""
-        name, noise = column(self.paper, entry.id, part.part), None
+        name = column(self.paper, entry.id, part.part)
+        noise = None
         if name in evidence and evidence[name].notna().any():
             noise = evidence[name].dropna().to_numpy(float)
         kind = KINDS[self.claim.parts[part.part].kind]
@@ -145,9 +149,10 @@ class LedgerRow:
         """Why it was not run: one reason, or that of each season."""
         if len(self.lacks) == 1:
             return next(iter(self.lacks))
-        return "; ".join(
-            f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items()
-        )
+        reasons = []
+        for reason, seasons in self.lacks.items():
+            reasons.append(f"{reason} in {', '.join(seasons)}")
+        return "; ".join(reasons)
 
 
 def ledger(
@@ -168,10 +173,10 @@ def ledger(
         of_season = (evidence or {}).get(season.season, pd.DataFrame({"dataset": []}))
         for data in season.datasets:
             of_data = of_season[of_season["dataset"] == data.dataset]
-            for finding in data.claims:
-                row = rows.get((finding.paper, finding.id))
+            for entry in data.claims:
+                row = rows.get((entry.paper, entry.id))
                 if row:
-                    row.add(finding, season, data, of_data)
+                    row.add(entry, season, data, of_data)
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
     for name in papers():
@@ -189,4 +194,6 @@ def untested_for(claim: Claim) -> str:
     """What keeps a claim untested."""
     if claim.unplayed:
         return UNPLAYABLE
-    return ELSEWHERE if claim.only_there else UNTRAINED if claim.weights else PLAYABLE
+    if claim.only_there:
+        return ELSEWHERE
+    return UNTRAINED if claim.weights else PLAYABLE

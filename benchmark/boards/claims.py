@@ -53,11 +53,12 @@ READERS = {
     "mscoco_1k": ("mscoco",),
     "mscoco_5k": ("mscoco",),
 }
-# of the papers, of those that cuhk_pedes reads; no other has the option
+# the release that the papers used, of those that cuhk_pedes reads; other readers have
+# no such option
 RELEASE = "CUHK-PEDES"
 FOLDED = "mscoco_1k"  # the papers print means over folds of 1,000 images
-OF_THE_LEVEL = 0.1  # a margin is no larger a share of the better score
-POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
+MOST_OF_LEVEL = 0.1  # of the better score: the largest margin
+POINTS_OF_A_RECALL = 1.0  # a difference of two recalls that counts as none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,7 @@ def claim_tests(board: Board) -> list[ClaimTest]:
     return tests
 
 
-# the same, once for all pages of a report
+# the same, computed once for all pages of a report
 claim_tests_on = lru_cache(maxsize=64)(claim_tests)
 
 
@@ -128,23 +129,24 @@ def counts(tests: Iterable[ClaimTest]) -> dict[Conclusion, int]:
 
 def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
     """With the adjustment over the claims of the paper that were run and count."""
-    put = [_put(board, name, paper, claim) for claim in paper.claims]
-    counted = [test.verdicts for test in put if test.is_counted]
+    unjudged = [_unjudged_test(board, name, paper, claim) for claim in paper.claims]
+    counted = [test.verdicts for test in unjudged if test.is_counted]
     judged = iter(rules.judge(counted))
     tests = []
-    for test in put:
+    for test in unjudged:
         if test.is_counted:
             verdicts = next(judged)
         else:
             (verdicts,) = rules.judge([test.verdicts])
-        hindering = [verdict.blocked for verdict in verdicts if verdict.blocked]
+        of_verdicts = [verdict.blocked for verdict in verdicts if verdict.blocked]
         for verdict in verdicts:
             for bias in verdict.biases:
-                if bias._replace(blocks=True) not in hindering:
-                    hindering.append(bias)
+                # one that blocks a verdict is listed already
+                if bias._replace(blocks=True) not in of_verdicts:
+                    of_verdicts.append(bias)
         if board.fold_boards:
             verdicts = [_of_folds(verdict) for verdict in verdicts]
-        all_flags = [*dict.fromkeys(hindering), *test.flags]
+        all_flags = [*dict.fromkeys(of_verdicts), *test.flags]
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
@@ -156,14 +158,14 @@ def _of_folds(verdict: Verdict) -> Verdict:
     return replace(verdict, limit=Limit(seeds=None, folds=verdict.limit.seeds))
 
 
-def _put(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
-    """A claim as it is put to the rules: its comparisons without their conclusions."""
+def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
+    """The test of a claim before it is judged: its verdicts have no conclusions yet."""
     verdicts, lacks, presets = [], [], []
     for index, part in enumerate(claim.parts):
-        lack = not_run(board, claim, _here(board, part))
+        lack = not_run(board, claim, _with_metric_here(board, part))
         if lack is None:
-            asked = _asked(board, paper, part, claim)
-            verdicts.append(replace(asked, part=index))
+            verdict = _unjudged_verdict(board, paper, part, claim)
+            verdicts.append(replace(verdict, part=index))
             presets += part.presets
         else:
             lacks.append(lack)
@@ -186,17 +188,19 @@ def _is_elsewhere(board: Board, claim: Claim) -> bool:
     return claim.only_there and not is_dataset(board, claim.place or "")
 
 
-def _here(board: Board, part: Part) -> Part:
+def _with_metric_here(board: Board, part: Part) -> Part:
     """With the metric of the board's records."""
     return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
 
 
-def _asked(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
-    """The comparison of a part, with what it says about it and what is printed, before
-    anything is concluded."""
-    first, second = [*map(board.row, part.presets), None][:2]
+def _unjudged_verdict(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
+    """The comparison of a part, its rule and the printed difference, before anything is
+    concluded."""
+    first = board.row(part.presets[0])
+    second = board.row(part.presets[1]) if len(part.presets) == 2 else None
     metric = quantity(part.metric)
-    comparison = comparisons.compare(board, first, second, _here(board, part).metric)
+    here = metric_at(board, part.place, part.metric)
+    comparison = comparisons.compare(board, first, second, here)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
@@ -236,9 +240,9 @@ def _beyond_reach(claim: Claim) -> Flag | None:
 def _slopes(
     comparison: Comparison, metric: str, printed: Sequence[float]
 ) -> tuple[float, float] | None:
-    """Log odds per point between the two levels here, and between the printed ones,
-    where they are of recalls or of sums of these; of other shares 1, as a point is a
-    point. None of what has another scale here, such as times."""
+    """Log odds per point between the two levels here, and between the printed ones. Of
+    shares that are no recalls or sums of these both are 1: a point is a point
+    everywhere. None for what has another scale here, such as times."""
     if quantity(metric).unit not in ("%", "share"):
         return None
     if _level(comparison, metric) is None:
@@ -262,9 +266,9 @@ def margin_of(
     is_half: bool = False,
     level: float | None = None,
 ) -> float:
-    """How much a claim counts as no difference: points of its metric.
+    """The largest difference that a claim counts as none, in points of its metric.
 
-    What half, or twice, of the printed difference is depends on the kind of the claim
+    The kind of the claim tells how it follows from the printed difference
     (stats.claim_kinds). A margin is no more than a tenth of the better score: a point
     is little to a recall of 60 and nearly all of a recall of 1. Means of scores have
     the scale of their model, so that no difference of them is too small.
@@ -285,7 +289,7 @@ def margin_of(
         points=points / 2 if is_half else points,
         share=share,
         level=level,
-        most=math.inf if level is None else OF_THE_LEVEL * level,
+        most=math.inf if level is None else MOST_OF_LEVEL * level,
     )
     return KINDS[part.kind].margin(effect)
 
@@ -388,7 +392,8 @@ def _other_weights(board: Board, claim: Claim, rows: Sequence[Row]) -> str:
 
 
 def _too_alike(rows: Sequence[Row]) -> str:
-    """What a paper compares under one method must differ here, too, and be its own."""
+    """Why rows of one method differ less here than in the paper: one has another text
+    encoder than its own, or all have one network; "" if they differ as there."""
     if len({row.method for row in rows}) > 1:
         return ""
     if len({row.declared.sentence for row in rows}) > 1:

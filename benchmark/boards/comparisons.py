@@ -56,7 +56,7 @@ def measure(outcome: Outcome, metric: str) -> float | None:
         seconds = (of_training | outcome.scoring.seconds).get(metric)
         return None if seconds is None else METRICS[metric].compute(seconds)
     if not METRICS[metric].in_records:
-        ranks = outcome.scores.ranks.get(METRICS[metric].ranks)
+        ranks = outcome.scores.ranks.get(METRICS[metric].rank_key)
         is_known = ranks and (ranks.knows_all or not METRICS[metric].needs_all)
         return METRICS[metric].compute(ranks) if is_known else None
     return record.metrics.get(metric)
@@ -169,7 +169,7 @@ def usable(row: Row, metric: str) -> dict[int, Outcome]:
         terms = []
         for side in sides(metric):
             terms += _terms(outcome, side)
-        has_ranks = all(term.ranks in outcome.scores.ranks for term in terms)
+        has_ranks = all(term.rank_key in outcome.scores.ranks for term in terms)
         if has_ranks and measure(outcome, metric) is not None:
             outcomes[outcome.record.seed] = outcome
     return outcomes
@@ -220,7 +220,7 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
         return _noise_of_resamples(outcome.scores.replicates)
     terms_of: dict[RankKey, list[Metric]] = {}
     for term in _terms(outcome, metric):
-        terms_of.setdefault(term.ranks, []).append(term)
+        terms_of.setdefault(term.rank_key, []).append(term)
     noise = []
     for key, terms in terms_of.items():
         ranks = outcome.scores.ranks[key]

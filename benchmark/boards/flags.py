@@ -1,10 +1,10 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
-A FlagKind says all of a flag: its letter, its name, what it finds on a row or on a
-comparison, and what helps where it blocks a verdict. FLAGS lists the kinds in the order
-in which pages show them.
+A FlagKind declares everything about a flag: its letter, its name, what finds it on a
+row or on a comparison, and what helps where it blocks a verdict. FLAGS lists the kinds
+in the order in which pages show them.
 
-Derived when a report is made, so that records which are older than a flag have it, too.
+Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
@@ -135,15 +135,16 @@ class FlagKind:
 
 
 def _near_chance(board: Board, row: Row) -> str:
-    """Of random scores 1, 5 and 10 of N images are ranked that high, in both
-    directions."""
+    """The R@K of random scores is K / N in each direction, with N items for each right
+    one."""
     rsum, ways = row.mean("rsum"), len(board.ways)
     if row.task != "retrieval" or not row.played or rsum is None:
         return ""
     images = board.card["counts"]["test"]["images"]
-    if board.asked:  # by a layer
-        (layer, *_) = board.asked.values()
-        images *= len(layer.queries) / int(layer.counts.sum())
+    if board.layer:
+        pairs = next(iter(board.layer.values()))
+        images = pairs.said.shape[1]  # captions, if images are the queries
+        images *= len(pairs.queries) / int(pairs.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
         images = choices_of(board.groups.of_image)
     if text := near_chance(rsum, ways, images):
@@ -322,7 +323,7 @@ def _unequal_settings(compared: Compared) -> Bias | None:
         was_tried = [_was_tried(compared.board, row, setting) for row in compared.rows]
         if not all(was_tried):
             unequal.append(str(setting))
-            favoured.add(_only(was_tried))
+            favoured.add(_side_tried(was_tried))
     if not unequal:
         return None
     side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
@@ -335,8 +336,8 @@ def _was_tried(board: Board, row: Row, setting: Unequal) -> bool:
     return any(setting.name in trial.options for trial in trials)
 
 
-def _only(was_tried: Sequence[bool]) -> Side:
-    """The side that was tried, of which at most one was."""
+def _side_tried(was_tried: Sequence[bool]) -> Side:
+    """The side that was tried; UNKNOWN if neither was. Never are both."""
     if was_tried[0]:
         return Side.FIRST
     return Side.SECOND if was_tried[1] else Side.UNKNOWN
@@ -357,7 +358,10 @@ def _untried(compared: Compared) -> Bias | None:
     first, second = compared.rows
     if first.method == second.method:
         return None
-    untried = [row for row in (first, second) if not _tried(compared.board, row)]
+    untried = []
+    for row in (first, second):
+        if not _trials_of_method(compared.board, row):
+            untried.append(row)
     if len(untried) != 1:
         return None
     (row,) = untried
@@ -377,15 +381,15 @@ def _unlike_trials(compared: Compared) -> str:
     if first.method == second.method:
         own = [row.title for row in (first, second) if row.preset in board.tried]
         return f"of its method, {own[0]} alone was tried" if len(own) == 1 else ""
-    trials = {row.title: _trials_of(board, row) for row in (first, second)}
+    trials = {row.title: _trials_text(board, row) for row in (first, second)}
     if len({*trials.values()}) == 1:
         return ""
     return "; ".join(f"{title}: {text}" for title, text in trials.items())
 
 
-def _trials_of(board: Board, row: Row) -> str:
+def _trials_text(board: Board, row: Row) -> str:
     """How many, and of which options."""
-    trials = _tried(board, row)
+    trials = _trials_of_method(board, row)
     if not trials:
         return "no trials"
     names = set()
@@ -394,8 +398,8 @@ def _trials_of(board: Board, row: Row) -> str:
     return f"{len(trials)} trials ({', '.join(sorted(names))})"
 
 
-def _tried(board: Board, row: Row) -> list[Trial]:
-    """The trials of a row's method; what they gave holds for all its presets."""
+def _trials_of_method(board: Board, row: Row) -> list[Trial]:
+    """The trials of all presets of a row's method: what they gave holds for each."""
     trials = []
     for other in board.rows:
         if other.method == row.method:
@@ -517,7 +521,7 @@ EXTRA_INPUT = FlagKind(
 
 
 def _captions_seen(board: Board, row: Row) -> str:
-    """No image was seen with them, but which of them are of one image."""
+    """Such an encoder has seen no image, but which captions belong to the same one."""
     seen = captions_seen(board, row)
     if seen is None:
         return ""
@@ -740,7 +744,7 @@ NARROW_MARGIN = FlagKind(letter="3", name="narrow margin", caution=_narrow_margi
 
 
 def _hidden_difference(compared: Compared) -> str:
-    """A margin may hide what is no chance."""
+    """A difference within the margin that is significantly different from zero."""
     verdict = compared.verdict
     interval, rule = verdict.interval, verdict.rule
     if interval is None or not rule.is_within(interval):
@@ -861,13 +865,14 @@ def biases(
     """What favours a side of a comparison, or may; `declared` is what the entry of its
     claim says."""
     compared = _compared(board, comparison)
-    biases = [(UNEQUAL_SETTINGS, declared)]
-    biases += [(kind, kind.bias(compared)) for kind in BIASES]
-    return tuple(
-        kind.flag(bias.because.removesuffix("."), favours=bias.favours)
-        for kind, bias in biases
-        if bias
-    )
+    found = [(UNEQUAL_SETTINGS, declared)]
+    found += [(kind, kind.bias(compared)) for kind in BIASES]
+    flags = []
+    for kind, bias in found:
+        if bias:
+            because = bias.because.removesuffix(".")
+            flags.append(kind.flag(because, favours=bias.favours))
+    return tuple(flags)
 
 
 def _compared(board: Board, comparison: Comparison) -> Compared:

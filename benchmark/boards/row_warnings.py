@@ -56,7 +56,7 @@ def without_twins(board: Board, row: Row, metric: str) -> float | None:
             kept_Q = is_kept[images_of[term.direction]]
             if not kept_Q.any():
                 return None
-            ranks = outcome.scores.ranks[term.ranks].at(kept_Q)
+            ranks = outcome.scores.ranks[term.rank_key].at(kept_Q)
             value += float(term.of_queries(ranks).mean())
         values.append(value)
     return fmean(values)

@@ -85,7 +85,8 @@ def main(arguments: argparse.Namespace) -> int:
     for preset, trial in trials.items():
         print(f"{preset}:")
         for promise in check(trial):
-            broken += promise.is_kept is False
+            if promise.is_kept is False:  # None: not tried
+                broken += 1
             note = f": {promise.note}" if promise.note else ""
             print(f"  {MARKS[promise.is_kept]}  {promise.what}{note}")
     print(NOT_SEEN)
@@ -153,9 +154,9 @@ def _try_parts(trial: Trial) -> None:
     with trial.promise(
         "the Model can be built, and its phases find its parameters"
     ) as notes:
-        model, is_one = seeded_model(trial.built, 0)
+        model, starts_alike = seeded_model(trial.built, 0)
         message = "every seed starts from the same weights: it sets a seed itself"
-        _check(not is_one, message)
+        _check(not starts_alike, message)
         _check_no_seed("Model", trial.built)
         lost = list(_unregistered(model))
         message = f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter"
@@ -229,8 +230,9 @@ def _try_scores(trial: Trial) -> None:
 def _check_padding(trial: Trial, model: nn.Module) -> None:
     captions = trial.captions(CAPTIONS)
     whole = _scored(trial, model)
-    behind = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
-    wider = torch.nn.functional.pad(captions.values, behind)
+    # nine more words behind those of each caption
+    added = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
+    wider = torch.nn.functional.pad(captions.values, added)
     again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
     _check_equal(again, whole, "scores of wider captions")
 
@@ -326,7 +328,8 @@ def _counted(phases: list[Phase]) -> set[str]:
 
 
 def _moved_by_a_step(trial: Trial, phase: Phase) -> set[str]:
-    """Make a step of a phase; the parameters with a gradient."""
+    """Make a step of a phase. Returns the names of the parameters that had a gradient
+    in it."""
     model = trial.model().train()
     drawn = torch.arange(phase.batch_size)
     if trial.takes.task == "retrieval":
@@ -566,9 +569,9 @@ def _check_again(trial: Trial, model: nn.Module) -> list[str]:
 
 
 def _are_alike(scores: np.ndarray) -> bool:
-    """Whether scores, NaN where there is none, spread by so little that rounding in
-    other batches is more than the share of the spread that they may differ by, as those
-    of a deep network do whose running statistics have seen few batches."""
+    """Whether scores, NaN where there is none, spread so little that rounding in other
+    batches changes them by more than the check allows. The scores of a deep network do
+    while its running statistics have seen few batches."""
     step = np.finfo(np.float32).eps * np.nanmax(np.abs(scores))
     allowed = score_checks.OF_SPREAD[torch.float32] * np.nanstd(scores)
     return bool(allowed < STEPS_OF_DEPTH * step)
@@ -576,8 +579,8 @@ def _are_alike(scores: np.ndarray) -> bool:
 
 @torch.no_grad()
 def _check_no_memory(trial: Trial, model: nn.Module) -> None:
-    """Score other items in the same tensors, as where a tensor takes the place of one
-    that is gone: a score follows from the numbers, not from what holds them."""
+    """Score other items in the same tensors, as when memory is used again: a score
+    follows from the numbers, not from the tensor that holds them."""
     other = trial.model()
     other.load_state_dict(model.state_dict())
     other.eval()
@@ -638,7 +641,8 @@ def _state() -> dict[str, object]:
 
 
 def _changed(before: dict[str, object]) -> list[str]:
-    """What is there now and was not, or was another: texts by what they say."""
+    """What is new or changed; what is gone is not listed. Texts are compared by value,
+    other things by identity."""
     changed = []
     for what, value in _state().items():
         is_same = before.get(what) is value

@@ -27,8 +27,8 @@ AS_THEY_ARE = "add --scale 1 if both are right as they are"
 
 
 def common_kind(first: Result, second: Result) -> Kind | None:
-    """What two results can be compared as; None: they are of two kinds. Values that are
-    the same for all queries, such as 0, would be hits by themselves."""
+    """What two results can be compared as; None: they are of two kinds. Hits count as
+    values beside values where all are the same, such as 0, or have a scale."""
     if first.kind == second.kind:
         return first.kind
     if {first.kind, second.kind} != {Kind.HITS, Kind.VALUES}:
@@ -246,24 +246,23 @@ def _check_scale(first: Result, second: Result) -> None:
 
 
 def _is_other_scale(sizes: pd.Series, others: pd.Series) -> bool:
-    """Whether the first may be fractions of 1, and the others are none."""
-    most = sizes.max()
-    beyond = others.max()
-    is_share = 0 < most <= 1 + ROUNDING
-    if not is_share:
+    """Whether the first may be fractions of 1, and the others are none. Where the first
+    reach 1, others that are larger are on another scale; else only those beyond FAR."""
+    largest = sizes.max()
+    if not 0 < largest <= 1 + ROUNDING:
         return False
-    reaches_1 = most >= 1 - ROUNDING
+    reaches_1 = largest >= 1 - ROUNDING
     limit = 1 + ROUNDING if reaches_1 else FAR
-    return bool(beyond > limit)
+    return bool(others.max() > limit)
 
 
 def rank_correlation(first: Result, second: Result) -> float:
     """Spearman's correlation over queries, 0 where one side does not vary."""
-    mean = first.table.rank().mean(axis=1)
-    other = second.table.rank().mean(axis=1)
-    if 1 in (mean.nunique(), other.nunique()):
+    first_means = first.table.rank().mean(axis=1)
+    second_means = second.table.rank().mean(axis=1)
+    if 1 in (first_means.nunique(), second_means.nunique()):
         return 0.0
-    return float(mean.rank().corr(other.rank()))
+    return float(first_means.rank().corr(second_means.rank()))
 
 
 def heap_at_end(result: Result) -> int | None:
@@ -272,6 +271,6 @@ def heap_at_end(result: Result) -> int | None:
     if result.kind != Kind.RANKS or result.depth:
         return None
     ranks = result.table.stack().to_numpy()
-    if not np.isfinite(ranks).any():  # nothing was found
+    if not np.isfinite(ranks).all():  # what was not found is marked
         return None
     return int(ranks.max()) if largest_may_mean_lost(ranks) else None

@@ -19,7 +19,7 @@ from pydantic import BaseModel, FiniteFloat
 from benchmark.boards.eee_export import PREFIX
 from benchmark.core import files
 from benchmark.core.errors import UserError, checked
-from benchmark.features.embedding_files import MOST
+from benchmark.features.embedding_files import MOST_TEXT
 
 ENDING = ".jsonl"
 KEYS = {"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
@@ -50,7 +50,7 @@ def are_samples(path: Path) -> bool:
     if path.suffix.lower() != ENDING:
         return False
     with files.opened(path) as file:
-        line = file.readline(MOST)
+        line = file.readline(MOST_TEXT)
     try:
         row = files.parse_json(line.decode("utf-8-sig"), path, CORRECT)
     except (UserError, UnicodeDecodeError):
@@ -80,7 +80,7 @@ def as_results(path: Path) -> pd.DataFrame:
 
 def _read(path: Path) -> list[Sample]:
     samples = []
-    lines = files.content(path, MOST).decode("utf-8-sig").split("\n")
+    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
     for number, line in enumerate(lines, 1):
         if line.strip():
             where = f"{path}: row {number}"

@@ -30,7 +30,7 @@ from pydantic import BaseModel
 
 from benchmark.core import files
 from benchmark.core.errors import LONGEST, UserError, checked, short
-from benchmark.features.embedding_files import MOST, TABLES
+from benchmark.features.embedding_files import MOST_TEXT, TABLES
 from benchmark.readers import archives
 
 ARCHIVE, OBJECT = ".eval", ".json"
@@ -145,11 +145,11 @@ def _of_archive(path: Path) -> tuple[Any, Any]:
 
 
 def _member(file: BinaryIO, zipped: ZipFile, name: str, where: str) -> bytes:
-    """The bytes of a member. Raises what files.DAMAGED lists."""
+    """The bytes of a member. Raises errors of zipfile for damaged bytes."""
     info = zipped.getinfo(name)
     if info.compress_type == ZSTANDARD:
         return _unpacked(file, info, where)
-    return archives.read_member(zipped, info, where, MOST)
+    return archives.read_member(zipped, info, where, MOST_TEXT)
 
 
 def _unpacked(file: BinaryIO, info: ZipInfo, where: str) -> bytes:
@@ -164,7 +164,7 @@ def _unpacked(file: BinaryIO, info: ZipInfo, where: str) -> bytes:
     rest = os.fstat(file.fileno()).st_size - file.tell()
     if info.compress_size > rest:
         raise BadZipFile("a member that reaches beyond the end")
-    allowed = files.allowance(info.compress_size, MOST)
+    allowed = files.allowance(info.compress_size, MOST_TEXT)
     if max(info.compress_size, info.file_size) > allowed:
         raise files.too_large(where, allowed)
     packed = pa.BufferReader(file.read(info.compress_size))
@@ -179,10 +179,10 @@ def _of_object(path: Path) -> dict:
     """The object of a .json file. Raises UserError for one that is no log."""
     with files.readable(path, "a log of Inspect", "correct the path"):
         with files.opened(path) as file:
-            if os.fstat(file.fileno()).st_size > MOST:
+            if os.fstat(file.fileno()).st_size > MOST_TEXT:
                 convert = CONVERT.replace("json", "eval")
-                raise files.too_large(path, MOST).but(do=convert)
-            text = files.bounded(file, MOST, path).decode("utf-8-sig")
+                raise files.too_large(path, MOST_TEXT).but(do=convert)
+            text = files.bounded(file, MOST_TEXT, path).decode("utf-8-sig")
         log = files.parse_json(text, path, "correct the file", with_nan=True)
     if not isinstance(log, dict) or "eval" not in log:
         advice = "means, as in results of MTEB, cannot be judged: write query and "

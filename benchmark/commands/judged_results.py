@@ -234,7 +234,7 @@ def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
         raise no_metric(shown, ways)
     recalls = [f"{RankKey.read(way).direction}_{R1}" for way in ways]
     terms = query_terms(metric, recalls)
-    is_known = {term.ranks.column for term in terms} <= set(ways)
+    is_known = {term.rank_key.column for term in terms} <= set(ways)
     if not terms or not is_known or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
         where, advice = f"{result.name}: {shown}", "name another --metric"
@@ -480,7 +480,7 @@ def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:
         return comparisons.sample_of_queries([(codes, values)])
     means = []
     for term in measure.terms:
-        clusters_Q = cluster_of_query.loc[[term.ranks.column]].to_numpy()
+        clusters_Q = cluster_of_query.loc[[term.rank_key.column]].to_numpy()
         means.append((clusters_Q, _values_of_ranks(result, term, cut)))
     return comparisons.sample_of_queries(means)
 
@@ -493,7 +493,7 @@ def _values_of_ranks(
     if cut is not None:
         table, end = table.where(table < cut, np.inf), cut
     values = {}
-    for seed, ranks in table.loc[[term.ranks.column]].items():
+    for seed, ranks in table.loc[[term.rank_key.column]].items():
         nearest_Q = term.of_queries(
             Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
         )

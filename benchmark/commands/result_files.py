@@ -75,7 +75,8 @@ class Reading:
     def refuse_all_but(self, name: str, *options: str) -> None:
         """Raise UserError for an option that this result has no use for."""
         for option, value in vars(self).items():
-            if option not in options and value not in (None, False):
+            # a first rank of 0 is no reason to refuse: other results count from 0, too
+            if option not in options and value:
                 what = {"first_rank": "a table of ranks", "scale": "a table of values"}
                 expected = what.get(option, "TREC runs, with --qrels")
                 shown = f"--{option.replace('_', '-')}"
@@ -159,7 +160,9 @@ def parts_of(name: str) -> tuple[list[str], str]:
         if Path(start).suffix.lower() in RESULTS:
             file, preset = start, name[colon.end() :]
             break
-    return [file] if is_file(file) else file.split(","), preset
+    if is_file(file):  # its name may have commas
+        return [file], preset
+    return file.split(","), preset
 
 
 def is_table(name: str) -> bool:
@@ -199,8 +202,6 @@ def read_datasets(
     results = {}
     for dataset, rows in table.groupby(datasets):
         frame = rows.drop(columns=DATASET)
-        if preset:
-            frame = frame.drop(columns=list(CHOSEN_BY), errors="ignore")
         results[dataset] = of_frame(name, frame, layer, metric, reading)
     return results
 
@@ -290,7 +291,7 @@ def _directions(metric: str | None) -> Sequence[str]:
     """The directions that a metric is about."""
     declared = METRICS.get(metric)
     if declared and declared.direction:
-        return [declared.ranks.column]
+        return [declared.rank_key.column]
     if declared and declared.is_of_folds:
         return [RankKey(way, is_of_folds=True).column for way in FOLDED]
     return SUMMED_DIRECTIONS
@@ -309,9 +310,9 @@ def result_of(
 ) -> Result:
     """A result of rows of text.
 
-    `depth` is how many items were listed for a query; default: as many as to the last
-    rank. Raises UserError for the first row that is wrong, and for ranks that may count
-    from 0 or from 1.
+    `depth` is how many items were listed for each query; 0: not known, so that the last
+    rank tells it. Raises UserError for the first row that is wrong, and for ranks that
+    may count from 0 or from 1.
     """
     if not len(rows):
         raise UserError(name, "a row for each query", "none", CORRECT)
@@ -396,7 +397,7 @@ def _valued(
     reading: Reading,
     notes: list[str],
 ) -> pd.DataFrame:
-    """With finite numbers. True and false are hits, also as pandas writes them."""
+    """With finite numbers. True and false, in any case of letters, become 1 and 0."""
     text = rows[VALUE].str.casefold()
     if text.isin(BOOLEANS).all():
         text = text.map(BOOLEANS)
@@ -459,12 +460,15 @@ def _ranked(
         notes.append(f"{name}: ranks are read from 1 (--first-rank)")
     is_lost = np.isinf(number)
     if is_lost.any() and not depth:
+        # of the lists that lack something, the shortest up to its last rank
         lists = [rows["direction"], rows["seed"]]
-        ends = number.mask(is_lost, -1.0).groupby(lists).max() + 1
-        depth = int(ends[is_lost.groupby(lists).any()].min())
+        lengths = number.mask(is_lost, -1.0).groupby(lists).max() + 1
+        lacks_some = is_lost.groupby(lists).any()
+        depth = int(lengths[lacks_some].min())
     if "depth" in rows:  # of the lists, as `score --depth` writes it
         listed = pd.to_numeric(rows["depth"], errors="coerce")
-        _require(name, rows, listed >= 1, "depth", "a whole number from 1", CORRECT)
+        is_depth = (listed >= 1) & (listed % 1 == 0)
+        _require(name, rows, is_depth, "depth", "a whole number from 1", CORRECT)
         depth = max(depth, int(listed.min()))
     if is_lost.any():
         first = rows["query"][is_lost].iloc[0]

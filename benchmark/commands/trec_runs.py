@@ -27,7 +27,7 @@ from benchmark.commands.result_files import (
 from benchmark.core.errors import UserError
 from benchmark.core.files import content, readable
 from benchmark.features import embedding_files
-from benchmark.features.embedding_files import MOST
+from benchmark.features.embedding_files import MOST_TEXT
 from benchmark.scoring.ties import stands_before
 
 UNANSWERED = 0.05  # largest share of unanswered queries without --count-unanswered
@@ -84,7 +84,7 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
     if path.suffix.lower() in (".csv", ".jsonl", ".parquet"):
         table = embedding_files.table_of(path).astype(object)
         return _by_name(path, table.map(embedding_files.text_of))
-    lines = content(path, MOST).decode("utf-8-sig").splitlines()
+    lines = content(path, MOST_TEXT).decode("utf-8-sig").splitlines()
     rows = [row for row in map(_cells, lines) if row]
     first = rows[0] if rows else []
     if first and not _is_number(first[-1]):
@@ -140,7 +140,7 @@ def read_run(path: Path) -> pd.DataFrame:
     """Query, item, rank as text, and score of each line of a TREC run."""
     advice = "correct the path, or convert the file"
     with readable(path, f"lines of {RUN}", advice):
-        lines = content(path, MOST).decode("utf-8-sig").split("\n")
+        lines = content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
         table = embedding_files.framed(RUN.split(), map(str.split, lines))
         table["score"] = _numbers(table, "score")
     if not len(table):

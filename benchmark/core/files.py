@@ -1,9 +1,10 @@
-"""The one module that reads a file and says what is wrong with it, and that writes a
-file so that it is either whole or not there.
+"""Reading files, with errors that say what is wrong with them, and writing files so
+that each is either whole or not there.
 
-Files may come from anyone. A pipe or a device in the place of a file would block the
-reader or never end, and a small compressed file may unpack to more than the memory
-holds: so only ordinary files are read, and as much of them as is allowed.
+Files may come from anyone. A pipe or a device in place of a file would block the reader
+or never end, and a small compressed file may unpack to more than fits in memory. So
+`opened` opens ordinary files only, and `content` and `bounded` read no more than is
+allowed. What the project wrote itself is read without these checks.
 """
 
 import hashlib
@@ -26,24 +27,22 @@ import yaml
 
 from benchmark.core.errors import LONGEST, UserError
 
-T = TypeVar("T")
 # pandas and torch take a second that a --help should not: imported where used
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 MOST = 1 << 30  # bytes of one file or member that is read as a whole
 STEP = 1 << 20  # bytes read at once
 # bytes that anything may unpack to, and more per compressed byte
 ALWAYS, RATIO = 1 << 24, 100
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-# what readers of other libraries raise for bytes that are none of theirs
-DAMAGED = (Exception,)
 
 LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
 # values of a YAML file, those of aliases counted wherever they stand
 MOST_NODES = 1_000_000
-# characters without which nothing is deep; levels of nesting
-SHALLOW, DEEPEST = 4000, 100
+SHALLOW = 4000  # characters; no shorter text is too deep for the loader
+DEEPEST = 100  # levels of nesting
 TOO_DEEP = f"nesting of more than {DEEPEST} levels"
 # the same, faster
 YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -147,7 +146,7 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
             found="nothing",
             do=do,
         ) from error
-    except DAMAGED as error:
+    except Exception as error:  # libraries raise all kinds for damaged bytes
         reason = " ".join(str(error).split())[:LONGEST] or type(error).__name__
         raise UserError(
             where,
@@ -241,7 +240,8 @@ def read_yaml(path: Path) -> dict:
 
 
 def parse_yaml(text: str) -> Any:
-    """The value of a YAML text. Raises what DAMAGED lists."""
+    """The value of a YAML text. Raises ValueError for one that is too deep or too
+    large or has a key twice, and errors of the YAML library; see `readable`."""
     # A text without long lines and many brackets cannot be deep.
     longest = max(map(len, text.splitlines()), default=0)
     if longest + text.count("[") + text.count("{") >= SHALLOW:
@@ -324,7 +324,7 @@ def parse_arrays(npz: bytes, where: object) -> dict[str, np.ndarray]:
 
 
 class StoredArrays(Mapping[str, np.ndarray]):
-    """The same, each array read when it is asked for."""
+    """The arrays of the bytes of an .npz file, each read when it is asked for."""
 
     def __init__(self, npz: bytes, where: object) -> None:
         self.where = where
@@ -403,9 +403,9 @@ def load_tensors(path: Path) -> dict:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends well, else it vanishes.
-    What was written is on the disk before it takes the place of anything. What killed
-    processes left unfinished is removed."""
+    """A path to write to; it becomes `path` if the block ends without an error, else it
+    is deleted. What was written is on the disk before it replaces anything. Unfinished
+    files of processes that were killed are removed first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for old in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = old.name.removesuffix(PART).rpartition(".")[2]
@@ -468,7 +468,7 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def _put_back(old: Path, folder: Path) -> None:
-    """Restore `folder` if it is missing; what was set aside is gone afterwards."""
+    """Rename `old` to `folder` if that is missing, else delete `old`."""
     if old.exists() and not folder.exists():
         os.replace(old, folder)
     shutil.rmtree(old, ignore_errors=True)

@@ -5,7 +5,7 @@ equal records. Costs hold where and when it ran: times, memory, machine, commit.
 
 Where the data of a cell departs from what its paper feeds the method, records hold the
 facts. A page or an export puts them into words with `sentence`, and nothing reads these
-words. Knows no torch.
+words. Imports no torch.
 """
 
 import re

@@ -1,5 +1,5 @@
 """Feature folders: float16 memory maps or words and their vectors, and a card that says
-what they are features of. Knows no torch."""
+what they are features of. Imports no torch."""
 
 import os
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """Prepared datasets: the tables that `prepare` writes and later stages read, and what
 git keeps of them, so that a clone without data can judge: counts, and the image of each
 test query; of all folds of a dataset in one card.json and one queries.npz, by their
-numbers. Knows no torch.
+numbers. Imports no torch.
 
 Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width
 is x1 - x0. A box without area stands for no box: feature folders are padded with them

@@ -21,7 +21,7 @@ data/cells/<season>/<dataset>_folds/, as NUMBER/PRESET/SEED.
 
 In external/ beside them are the same files of the rows that `score` added. Queries are
 in the order of the test split of the prepared tables, and have no names here.
-docs/results.md describes the formats. Knows no torch.
+docs/results.md describes the formats. Imports no torch.
 """
 
 import hashlib

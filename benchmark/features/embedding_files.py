@@ -55,15 +55,15 @@ ARRAYS = {  # how their names begin, where a file has several
     "i2t": r".*i2t",
     "t2i": r".*t2i",
 }
-MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
+MOST_TEXT = 1 << 27  # bytes of a text file, which takes ten times as much in memory
 # of the largest number: what another batch or half precision changes
 NEARLY_EQUAL = 1e-3
-NOWHERE = 10**9  # the rank of what was not found
+NOWHERE = 10**9  # beyond every rank
 NUMBERS = "fiubV"  # kinds of NumPy's types; V is of 2 bytes, as bfloat16 is saved
 HALF_BYTES = 2
 VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
 ORDER = "score --items FOLDER writes the ids that are wanted, in order"
-ONE_WAY = ("i2t", "t2i")  # what scores are of
+WAYS = ("i2t", "t2i")  # what scores are of
 BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or values
@@ -140,7 +140,7 @@ def _stored_rows(path: Path, what: str) -> Rows:
         ids = rows.ids | ids_beside(path)
     values = rows.values
     _check_numbers(path, values)
-    lengths = values.shape if what in ONE_WAY else values.shape[:1]
+    lengths = values.shape if what in WAYS else values.shape[:1]
     for name, names in ids.items():
         if len(names) not in lengths:
             raise UserError(
@@ -312,7 +312,7 @@ def _sources_of_ids(
     fitting = {name: ids for name, ids in rows.ids.items() if len(ids) == count}
     sources = _ids_for(what, fitting)
     if axis == 1 and rows.columns:  # a series may count them, or be the very ids
-        is_series = _odd(rows.columns) is None
+        is_series = _first_irregular(rows.columns) is None
         if not is_series or set(forms[0]) <= set(rows.columns):
             sources["the names of the columns"] = rows.columns
     if fitting and not sources and axis == 0:
@@ -360,7 +360,7 @@ def _first_of_each(
     values: np.ndarray,
     repeats: np.ndarray,
     wanted: str,
-    order: str,
+    do: str,
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
     UserError where they are not equal."""
@@ -368,7 +368,7 @@ def _first_of_each(
     if (values == values[first[repeats]]).all():
         return first
     expected = f"the {len(first)} {wanted}"
-    raise _not_repeated(path, values, repeats, expected, order)
+    raise _not_repeated(path, values, repeats, expected, do)
 
 
 def _not_repeated(
@@ -376,10 +376,10 @@ def _not_repeated(
     values: np.ndarray,
     repeats: np.ndarray,
     expected: str,
-    order: str,
+    do: str,
 ) -> UserError:
     """The error for rows of images that are as many as the captions, but not equal for
-    each image. `order` tells how to get their ids."""
+    each image. `do` tells how to get their ids."""
     _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     apart = np.abs(values - values[first[repeats]]).max()
     count = f"{len(values)}, the number of captions"
@@ -389,7 +389,7 @@ def _not_repeated(
             path,
             expected=expected,
             found=actual,
-            do=f"name the file of the images; {order}",
+            do=f"name the file of the images; {do}",
         )
     keep = "keep the first row of each image"
     if counts.min() == counts.max():
@@ -439,7 +439,8 @@ def rows_of_items(
     if len(forms) > 1:  # images, which may bear the path of another machine
         paths = [PurePosixPath(name.replace("\\", "/")) for name in ids]
         names = [path.name for path in paths]
-        tries.append((names, forms[2]))
+        _, _, file_names, _ = forms  # as `forms_of` has them
+        tries.append((names, file_names))
     if is_named:  # as numbers, too, which lose zeros
         numbers = list(map(number_of, ids))
         wanted_numbers = list(map(number_of, forms[-1]))
@@ -481,8 +482,9 @@ def _plain(name: str) -> str:
     return re.sub(r"[_\s-]|(?<=.)s$", "", name.casefold())
 
 
-def _odd(names: Sequence[str]) -> str | None:
-    """The first name that does not go on a regular series: x0, x1, ... or 1, 2, ..."""
+def _first_irregular(names: Sequence[str]) -> str | None:
+    """The first name that breaks a regular series, such as x0, x1, ... or 1, 2, ...;
+    None: there is none."""
     first = SERIES.fullmatch(names[0])
     if first is None:
         return names[0]
@@ -583,7 +585,7 @@ def table_of(path: Path) -> pd.DataFrame:
     elif ending == ".jsonl":
         table = pd.DataFrame.from_records(_json_rows(path))
     else:
-        text = files.content(path, MOST).decode("utf-8-sig")
+        text = files.content(path, MOST_TEXT).decode("utf-8-sig")
         separator = "\t" if ending == ".tsv" else separator_of(text)
         rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
         table = framed(next(rows, []), rows)
@@ -593,7 +595,7 @@ def table_of(path: Path) -> pd.DataFrame:
 
 def _json_rows(path: Path) -> list[dict]:
     """The objects of the lines of a file."""
-    lines = files.content(path, MOST).decode("utf-8-sig").split("\n")
+    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
     rows: list[dict] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -706,7 +708,7 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
     whole = [cell for cell in first_line if INTEGER.fullmatch(cell)]
     if not whole or what not in NAMES or is_fraction.any(axis=None):
         return False
-    return _odd(whole) is not None
+    return _first_irregular(whole) is not None
 
 
 def _with_names(
@@ -834,7 +836,7 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     if numbers and integers:
         name, array = next(iter(integers.items()))
         raise _wrong_column(path, name, _first_cell(array))
-    numbers |= integers
+    numbers = numbers or integers
     if not numbers:
         return Rows(path=path, values=np.empty(0), ids=ids)
     _check_one_type(path, numbers)
@@ -842,7 +844,7 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     arrays = list(numbers.values())
     if arrays[0].ndim > 1:
         return Rows(path=path, values=arrays[0], ids=ids)
-    odd = _odd(names) if what in NAMES else None
+    odd = _first_irregular(names) if what in NAMES else None
     if odd is not None:
         raise _wrong_column(path, odd, "a name outside the series x0, x1, ...")
     return Rows(path=path, values=np.stack(arrays, 1), ids=ids, columns=names)

@@ -11,8 +11,8 @@ fidelity/*.yaml  for each method of a paper, and protocol.yaml for data and eval
 A claim is about a metric, or one metric minus another ("t2i_r1 - i2t_r1"): one such as
 "above all at finding images" compares presets by such a difference; one about a single
 model, such as "matched pairs are more similar than unmatched ones", asks whether its
-own difference is above zero. What a paper compares under one method shares everything
-but what the rows are about; 003 says so in Section 6.4.2 ("the same network settings
+own difference is above zero. Rows of one method that a paper compares share everything
+but what they are about; CycleMatch says so in Section 6.4.2 ("the same network settings
 and training hyperparameters"). A season may scale a method down, but then all of these
 rows alike.
 """
@@ -116,7 +116,7 @@ def sides(name: str) -> list[str]:
 
 
 def is_time(name: str) -> bool:
-    """Whether it hangs on the machine, and on what else it had to do."""
+    """Whether a metric depends on the machine, and on its other load."""
     return any(quantity(side) in (*TIMES, PER_EPOCH) for side in sides(name))
 
 
@@ -228,9 +228,9 @@ class Part(Strict):
         is_single = self.kind == ORDERED.name and MINUS in self.metric
         if len(self.presets) == 1 and not is_single:
             raise ValueError(f"a single preset cannot be {self.kind}")
-        is_share = MINUS not in self.metric and quantity(self.metric).unit == "%"
-        if KINDS[self.kind].needs_printed and not is_share:
-            raise ValueError("far: expected a recall or rsum")
+        is_recall = MINUS not in self.metric and quantity(self.metric).unit == "%"
+        if KINDS[self.kind].needs_printed and not is_recall:
+            raise ValueError(f"{self.kind}: expected a recall or rsum")
         if len(self.printed) == 1:
             raise ValueError("printed: expected two values, of both sides")
         return self
@@ -274,7 +274,10 @@ class Claim(Strict):
         own = {}
         shared = {}
         for name, value in given.items():
-            (shared if name in Part.model_fields else own)[name] = value
+            if name in Part.model_fields:
+                shared[name] = value
+            else:
+                own[name] = value
         parts = []
         for part in given.get("parts", [{}]):
             fields = part if isinstance(part, dict) else {"presets": part}
@@ -462,17 +465,17 @@ def _decimals(value: float) -> int:
 
 
 def effects(paper: Paper, part: Part) -> list[float] | None:
-    """The printed value of each preset of a part, or of each metric of a single preset,
-    from its table or the text; None where one of them is not printed.
+    """The printed values of both sides of a part; None where one is not printed.
 
-    The value of a preset in a difference of two metrics is that difference.
+    The part gives them itself, or its table has them, for two presets only. The value
+    of a preset in a difference of two metrics is that difference.
     """
     if part.printed:
         return part.printed
     if part.table is None or len(part.presets) == 1:
         return None
     table = paper.tables[part.table]
-    effects = []
+    printed_values = []
     for preset in part.presets:
         numbers = {}
         for row in table.rows:
@@ -485,8 +488,8 @@ def effects(paper: Paper, part: Part) -> list[float] | None:
         effect = values[0]
         if len(values) == 2:
             effect = round(values[0] - values[1], 4)
-        effects.append(effect)
-    return effects
+        printed_values.append(effect)
+    return printed_values
 
 
 def _check_names(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
@@ -514,8 +517,9 @@ def unequal_settings(params: Params) -> list[str]:
 
 
 def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
-    """The same as a cell of each preset, and the names of the options. Only presets of
-    one method that both start anew, or both go on from another one."""
+    """The same pairs, as a cell of each preset and the names of the options. Only pairs
+    of one method are looked at, where both presets start from other weights or neither
+    does."""
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
     parts = []
     for paper in papers().values():
@@ -541,8 +545,8 @@ def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
 def unequal(
     first: Cell | Record, second: Cell | Record, row: Preset, other_row: Preset
 ) -> list[str]:
-    """Options that a season scaled and that differ here, and not in the paper: its rows
-    have the same of their own."""
+    """Options that a season scaled and that differ here, though the rows of the paper
+    have equal ones."""
     names = []
     for name in sorted({*first.scaled, *second.scaled}):
         is_same_here = str(first.options.get(name)) == str(second.options.get(name))

@@ -1,7 +1,7 @@
 """A table whose cells hold numbers, and its renderings: Markdown, CSV, JSON and LaTeX.
 
 A cell of a table's frame is text, a `Number`, an int, or None for what is missing. Text
-is plain and comes from anywhere; each rendering escapes it. Knows no torch.
+is plain and comes from anywhere; each rendering escapes it. Imports no torch.
 """
 
 import json

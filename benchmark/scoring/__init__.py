@@ -1,7 +1,7 @@
 """What counts: relevance, ranks, metrics, the overlap S, fusion of scores; and what
 models are fed.
 
-Counting knows no torch. What other rooms need most is imported from here.
+Counting imports no torch. What other rooms need most is imported from here.
 """
 
 from benchmark.scoring.metrics import METRICS as METRICS

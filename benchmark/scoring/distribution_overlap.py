@@ -2,7 +2,7 @@
 
 S is the area under min(P, Q), where P is the density of the scores of matched pairs and
 Q that of unmatched pairs: 0 if the two have nothing in common, 1 if they are the same.
-Densities are histograms over shared bins. Knows no torch.
+Densities are histograms over shared bins. Imports no torch.
 """
 
 from dataclasses import dataclass

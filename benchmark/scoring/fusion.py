@@ -1,4 +1,4 @@
-"""Late fusion: several scores of the same pairs become one. Knows no torch.
+"""Late fusion: several scores of the same pairs become one. Imports no torch.
 
 Average and adaptive fusion are those of CycleMatch (paper 003, Section 6.3.4); SCAN's
 ensembles are the average. Two-branch networks mix the distance of whole images with

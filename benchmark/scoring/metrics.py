@@ -6,7 +6,7 @@ claims. Records without it stay valid; tables show a dash for them. Those of ALL
 are in no record: they follow from the ranks beside it, whenever somebody asks. To
 change a formula, raise VERSION.
 
-Q = queries, N = phrases, P = proposals of an image. Knows no torch.
+Q = queries, N = phrases, P = proposals of an image. Imports no torch.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -61,8 +61,8 @@ class Metric:
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
 
     @property
-    def ranks(self) -> RankKey:
-        """The ranks of a cell that the metric is of, by the layer own."""
+    def rank_key(self) -> RankKey:
+        """Which ranks of a cell the metric is of, by the layer own."""
         return RankKey(self.direction, is_of_folds=self.is_of_folds)
 
 
@@ -104,15 +104,15 @@ def average_precisions(ranks: Ranks) -> np.ndarray:
 
 
 def average_precisions_at_r(ranks: Ranks) -> np.ndarray:
-    """The same, with 0 for the relevant items that are not among the first R of the R
-    relevant ones, (Q,). Musgrave, Belongie and Lim, ECCV 2020; Chun et al., ECCV
+    """Mean precision at the R relevant items, with 0 for those that are not among the
+    first R items, (Q,). Musgrave, Belongie and Lim, ECCV 2020; Chun et al., ECCV
     Caption, 2022."""
     is_first_N = ranks.values < ranks.counts[ranks.queries]
     return _sums(ranks, _precisions(ranks) * is_first_N) / ranks.counts
 
 
 def r_precisions(ranks: Ranks) -> np.ndarray:
-    """Share of relevant items among the first R of R relevant ones, in percent,
+    """Share of the R relevant items that are among the first R items, in percent,
     (Q,)."""
     is_first_N = ranks.values < ranks.counts[ranks.queries]
     return 100.0 * _sums(ranks, is_first_N) / ranks.counts
@@ -192,14 +192,13 @@ GAP = "R@1 if ties counted for the method, minus R@1"
 BOUND = "share of phrases with a right proposal at all"
 CHANCE = "R@1 that a random order of the proposals expects"
 OVERLAP = "area under the lower of the densities of matched and of unmatched pairs"
-HALF, DOUBLE = (
-    "S from histograms of half the bins",
-    "S from histograms of double the bins",
-)
+HALF = "S from histograms of half the bins"
+DOUBLE = "S from histograms of double the bins"
 DISTANCE = (
     "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, bounds S"
 )
-MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
+MATCHED = "mean score of matched pairs"
+UNMATCHED = "mean score of unmatched pairs"
 
 RANK_METRICS = (  # compute(ranks)
     *map(_recall, RECALLED_K),
@@ -438,7 +437,7 @@ def localisation_metrics(
     ranks: Ranks, right_NP: np.ndarray, is_there_NP: np.ndarray
 ) -> dict[str, float]:
     """The metrics of the ranks with their rsum, and the limits that the proposals set:
-    which are right, and which there are."""
+    `right_NP` says which are right, `is_there_NP` which exist."""
     measured = retrieval_metrics({"p2r": ranks})
     for metric in PROPOSAL_METRICS:
         measured[metric.name] = metric.compute(right_NP, is_there_NP)

@@ -1,6 +1,6 @@
 """Whether ranks from elsewhere may follow another convention than ranks from 0:
-positions from 1, with 0 for an item that was not found, or a large number for it. Knows
-no torch.
+positions from 1, with 0 for an item that was not found, or a large number for it.
+Imports no torch.
 
 One file cannot prove a convention. These are the signs by which an honest table from 0
 is told from others; where both readings are left, somebody must say which holds. No

@@ -1,4 +1,4 @@
-"""Ranks of relevant items, counted from tiles of scores. Knows no torch.
+"""Ranks of relevant items, counted from tiles of scores. Imports no torch.
 
 The rank of an item is how many items stand before it. Only one tile of scores needs to
 exist at a time: everything that looks at scores accumulates over tiles, and no result

@@ -1,4 +1,4 @@
-"""Which items are relevant to which queries. Knows no torch.
+"""Which items are relevant to which queries. Imports no torch.
 
 Relevance is data. `own` is equality of groups: a group is an image with its captions,
 or a person with all images and captions. A layer beside it is a list of pairs that

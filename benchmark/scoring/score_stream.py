@@ -1,5 +1,5 @@
 """Scores of images with captions, tile by tile: of one model, of several models as one
-score, or of embeddings. Knows no torch.
+score, or of embeddings. Imports no torch.
 
 Equal inputs have equal scores, to the last bit. Two images, or two captions, that a
 method cannot tell apart must tie with every query, since ties count against the method.

@@ -1,4 +1,4 @@
-"""The rule for ties, in one place, and what another one would give. Knows no torch:
+"""The rule for ties, in one place, and what another one would give. Imports no torch:
 arrays, tensors and columns of a table are compared alike."""
 
 from dataclasses import dataclass

@@ -140,7 +140,9 @@ def _settings_differ(
     """Whether a stage reads another value in one of the files that are written."""
     for name, keys in stage.settings.items():
         file = Path(name)
-        for key in keys if file in settings else ():
+        if file not in settings:
+            continue
+        for key in keys:
             if _value_at(settings[file], key) != _value_at(on_disk[file], key):
                 return True
     return False
@@ -171,9 +173,8 @@ def cell_digest(cell: Cell | Fusion) -> str:
     facts = cell.model_dump(mode="json", exclude=NO_DIGEST)
     if isinstance(cell, Cell):
         facts["code"] = method_digest(cell.method)
-    return _short(
-        hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    )
+    text = json.dumps(facts, sort_keys=True)
+    return _short(hashlib.sha256(text.encode()).hexdigest())
 
 
 def _digest_of_names(params: Params, folder: str) -> str:
@@ -183,7 +184,8 @@ def _digest_of_names(params: Params, folder: str) -> str:
 
 
 def _short(sha256: str) -> str:
-    """Never a number for YAML, as hexadecimal digits may be."""
+    """A digest in short. YAML may read hexadecimal digits as a number; with the prefix
+    it does not."""
     return f"sha256-{sha256[:16]}"
 
 
@@ -194,7 +196,8 @@ def _contents(params: Params) -> dict[Path, dict]:
     """Each file that is written for a season -> what it holds."""
     contents = {}
     for path, stages in _pipelines(params).items():
-        contents[path] = {"stages": {s.name: _from_root(s.in_dvc) for s in stages}}
+        written = {stage.name: _from_root(stage.in_dvc) for stage in stages}
+        contents[path] = {"stages": written}
     return _setting_files(params) | contents
 
 
@@ -387,7 +390,7 @@ def _encoding(key: str, feature_set: dict) -> Stage:
         arguments=(key,),
         settings=settings,
         reads=tuple(reads),
-        # of a fold: made again sooner than brought back
+        # making the features of a fold again takes less time than fetching them
         writes={feature_set["folder"]: {"cache": False} if is_taken else {}},
     )
 
@@ -476,11 +479,14 @@ def _evaluations(params: Params) -> list[Group]:
     items: dict[str, dict[str, dict[str, str]]] = {}
     for key, cell in params.everything.items():
         members = cell.members if isinstance(cell, Fusion) else [cell.folder]
-        item = {"cell": cell.inside}
+        weights = []
         for trained in params.cells.values():
             if trained.folder in members:
-                item[f"weights_{len(item)}"] = trained.inside
-        items.setdefault(_evaluation(len(item) - 1), {})[key] = item
+                weights.append(trained.inside)
+        item = {"cell": cell.inside}
+        for number, path in enumerate(weights, 1):
+            item[f"weights_{number}"] = path
+        items.setdefault(_evaluation(len(weights)), {})[key] = item
 
     return _groups(items, partial(_scoring, params.season))
 
@@ -544,9 +550,9 @@ def _report(params: Params) -> Stage:
     name = params.season
     folder = SEASONS / params.season
     own_files = [folder / "tuning.csv", folder / EXTERNAL]  # of `tune` and `score`
-    for method in {cell.method.removesuffix(".py") for cell in params.cells.values()}:
-        file = Path(method if "/" in method else f"methods/{method}")
-        own_files.append(file.with_suffix(".yaml"))
+    for method in {cell.method for cell in params.cells.values()}:
+        file = method if method.endswith(".py") else f"methods/{method}.py"
+        own_files.append(Path(file).with_suffix(".yaml"))
     data = []
     for dataset in params.datasets:
         data += [f"data/prepared/{dataset}", f"data/cards/{dataset}"]

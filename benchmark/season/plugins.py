@@ -3,7 +3,7 @@ identity knows it.
 
 Presets are rows of the papers' tables as options of methods; the numbers that the
 papers print for them are in benchmark/papers/. Of code, identity knows the text of
-plug-ins, and a version for each stage of the rest. Knows no torch before a method is
+plug-ins, and a version for each stage of the rest. Imports no torch before a method is
 loaded.
 """
 

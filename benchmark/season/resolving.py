@@ -50,10 +50,10 @@ def resolve(
 
     `known` maps presets to their method and content; by default those of methods/.
     `brought` are the rows that `score` added. `remembered` is what methods take, by
-    their code and options, so that those that did not change, and torch, need no
-    import; what is found is added. `only` names a cell or a preset: there are its cells
-    then, with those that it needs, and no other method file is imported. Where it names
-    nothing, there are all. Raises UserError for the first name that fits nothing.
+    their code and options, so that neither unchanged methods nor torch are imported;
+    what is found is added to it. `only` names a cell or a preset: the result then has
+    its cells and those that these need, and no other method file is imported; all cells
+    if it names nothing. Raises UserError for the first name that fits nothing.
     """
     names = SeasonNames.of(name, season, known, brought)
     resolver = _Resolver(names, {} if remembered is None else remembered)
@@ -83,14 +83,15 @@ class _Resolver:
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
 
-    def _takes(self, dataset: str, preset: str) -> tuple[dict[str, Option], Inputs]:
+    def _options_and_takes(
+        self, dataset: str, preset: str
+    ) -> tuple[dict[str, Option], Inputs]:
         """The options of a preset, and what its method takes and offers with them. An
         option that is none is refused here, not hours later."""
         method, row = self.known[preset]
-        changes = self.names.options(preset, self.season.datasets[dataset].changes)
-        options = (
-            row.options | changes | self.names.options(preset, self.season.options)
-        )
+        of_dataset = self.names.options(preset, self.season.datasets[dataset].changes)
+        of_season = self.names.options(preset, self.season.options)
+        options = row.options | of_dataset | of_season
         if method not in self.code:
             self.code[method] = ""
             with suppress(Exception):  # of a file that is no Python: `method_of` tells
@@ -105,12 +106,13 @@ class _Resolver:
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
-        """Raises UserError where names that have hyphens, as keys do, make two keys
-        equal."""
+        """Add a cell or a fusion. Raises UserError if its key is taken: names may have
+        hyphens, which also separate the parts of keys."""
         season = self.season
-        row = self.known[preset][1]
+        _, row = self.known[preset]
         keeps = []
-        seeds, is_whole = self.names.seeds(dataset, preset), not fold_of(dataset)
+        seeds = self.names.seeds(dataset, preset)
+        is_whole = not fold_of(dataset)
         if is_whole and fits(preset, season.pages) and seed == seeds[0]:
             keeps.append(SAMPLES)
         if is_whole and fits(preset, season.answers):
@@ -138,7 +140,7 @@ class _Resolver:
     def _trained(self, dataset: str, preset: str, seed: int) -> dict:
         """What is a cell's own."""
         method, row = self.known[preset]
-        options, takes = self._takes(dataset, preset)
+        options, takes = self._options_and_takes(dataset, preset)
         settings = self.season.datasets[dataset]
         backbone = start = words = texts = None
         if takes.image == "pixels":
@@ -178,7 +180,7 @@ class _Resolver:
         fuse = self.known[preset][1].fuse
         where, advice = f"season {self.name}: {preset}", "correct `fuse` of the preset"
         members = self.names.members(dataset, preset, seed)
-        takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
+        takes = [self._options_and_takes(dataset, name)[1] for name, _ in fuse.members]
         tasks = [each.task for each in takes]
         weighted = ["retrieval", "localisation"]
         expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
@@ -272,8 +274,8 @@ class _Resolver:
         slug: str = "",
         source: str = "",
     ) -> str:
-        """The folder of a feature set. What is fitted to nothing is computed once, for
-        the whole dataset, and taken from there for its folds."""
+        """Add a feature set, and return its folder. Features that are fitted to no data
+        are computed once, for the whole dataset, and its folds take them from there."""
         slug = slug or settings.slug
         fold = fold_of(dataset)
         folder = f"data/features/{dataset}/{slug}"

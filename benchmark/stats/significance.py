@@ -72,14 +72,12 @@ class Doubt(NamedTuple):
 
     @property
     def least_freedom(self) -> float:
-        """A sum of variances is known no worse than the worst of them."""
-        of_images = max(self.image_count - 1, 1)
-        return float(
-            min(
-                [part.freedom for part in self.seeds if part.variance],
-                default=of_images,
-            )
-        )
+        """The least freedom of the spreads of trainings, else that of the images: a sum
+        of variances is known at least as well as the worst of them."""
+        of_seeds = [part.freedom for part in self.seeds if part.variance]
+        if of_seeds:
+            return float(min(of_seeds))
+        return float(max(self.image_count - 1, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,9 +256,9 @@ def summed(
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's adjusted p of one family, in its order, without the bound of 1: over its
-    p, each says what that was multiplied with. (statsmodels gives the same bits, and
-    takes a second.)"""
+    """Holm's adjusted p of one family, in its order, and not capped at 1: divided by
+    its p, each gives the factor of the adjustment. (statsmodels gives the same bits,
+    and takes a second to import.)"""
     p_H = np.asarray(p_values, dtype=float)
     order_H = np.argsort(p_H)
     products_H = np.empty(len(p_H))
@@ -316,8 +314,8 @@ def rank_correlation(
     """Of pairs; the interval is that of groups of pairs drawn again, each with all its
     pairs, since those of one group are alike. None for fewer than FEWEST pairs, of a
     single group, and where nothing varies."""
-    names = sorted({*groups})
-    is_constant = len({*first}) == 1 or len({*second}) == 1
+    names = sorted(set(groups))
+    is_constant = len(set(first)) == 1 or len(set(second)) == 1
     if len(first) < FEWEST or len(names) == 1 or is_constant:
         return None
     x, y = np.array(first), np.array(second)
@@ -336,7 +334,7 @@ def rank_correlation(
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """0 where nothing varies."""
+    """Spearman's rank correlation; 0 where one side does not vary."""
     x, y = (ranks - ranks.mean() for ranks in map(_ranks, (first, second)))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else 0.0

@@ -1,4 +1,4 @@
-"""The verdicts on claims as tables and sentences. Knows no torch."""
+"""The verdicts on claims as tables and sentences. Imports no torch."""
 
 from collections.abc import Sequence
 

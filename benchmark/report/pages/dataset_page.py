@@ -1,4 +1,4 @@
-"""The page of a dataset: everything that was measured on it. Knows no torch."""
+"""The page of a dataset: everything that was measured on it. Imports no torch."""
 
 from collections.abc import Iterable
 from math import isinf

@@ -3,7 +3,7 @@ phrases.
 
 They show images and captions. If a dataset may not be published, they go to a page in
 local/, which stays on this machine. Relevant items share the group of the query: the
-captions of an image, the images of a person. Knows no torch.
+captions of an image, the images of a person. Imports no torch.
 """
 
 import sys

@@ -1,5 +1,5 @@
 """The page on where methods differ from their papers: topic by topic, and where each
-table and figure of the papers is. Knows no torch."""
+table and figure of the papers is. Imports no torch."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
 """The page on the folds of a dataset: what other test images, with trainings of their
-own, change. Knows no torch."""
+own, change. Imports no torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

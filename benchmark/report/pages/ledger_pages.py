@@ -1,4 +1,4 @@
-"""The page over all seasons: the ledger of claims. Knows no torch."""
+"""The page over all seasons: the ledger of claims. Imports no torch."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +109,7 @@ def ledger_page(
 
 
 def _places(rows: Sequence[LedgerRow]) -> list[str]:
-    """The photographs of the tests, those on which rows reach furthest first."""
+    """Where tests on photographs were made, the highest level first."""
     levels = {}
     for row in rows:
         for finding in row.photographs:
@@ -268,9 +268,12 @@ def needs(verdicts: Sequence[Verdict], decisive: Verdict) -> str:
 
 
 def _undecided(verdicts: Sequence[Verdict], decisive: Verdict) -> list[Verdict]:
-    """Those that have to be decided: all, or the decisive one where one may deny the
-    claim alone."""
-    undecided = [verdict for verdict in verdicts if verdict.conclusion == UNDECIDED]
+    """The undecided verdicts that have to be decided: all, or the decisive one alone
+    where further trainings may show that one denies the claim."""
+    undecided = []
+    for verdict in verdicts:
+        if verdict.conclusion == UNDECIDED:
+            undecided.append(verdict)
     behind = [verdict for verdict in undecided if verdict.difference < 0]
     if any(verdict.limit and any(verdict.limit) for verdict in behind):
         return [decisive]
@@ -278,7 +281,7 @@ def _undecided(verdicts: Sequence[Verdict], decisive: Verdict) -> list[Verdict]:
 
 
 def _most(limits: Sequence[Limit], what: str) -> int | None:
-    """What decides all of several comparisons; None where it is no number for one."""
+    """The largest number of seeds or folds among limits; None where one has none."""
     numbers = [getattr(limit, what) for limit in limits]
     return None if None in numbers else max(numbers)
 
@@ -364,13 +367,13 @@ def layer_changes(seasons: Sequence[SeasonClaims]) -> list[LayerChanges]:
     for season in seasons:
         for data in season.datasets:
             judged, changed, layers = [], [], {}
-            for finding in data.claims:
-                claim = claims.get((finding.paper, finding.id))
-                if claim is None or not finding.layers:
+            for entry in data.claims:
+                claim = claims.get((entry.paper, entry.id))
+                if claim is None or not entry.layers:
                     continue
-                judged.append(finding)
-                layers |= finding.layers
-                for layer, (own, here, is_changed) in finding.layers.items():
+                judged.append(entry)
+                layers |= entry.layers
+                for layer, (own, here, is_changed) in entry.layers.items():
                     if is_changed:
                         changed.append(Change(claim, layer, own, here))
             if judged:
@@ -450,7 +453,8 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 def evidence_table(row: LedgerRow) -> Table:
     """What all set-ups say together, a line per part; then a line per finding, and of
     a claim with several parts a line for each."""
-    lines, parts = [], row.graded.parts if row.graded else ()
+    lines = []
+    parts = row.graded.parts if row.graded else ()
     for part in parts:
         verdict = part.verdict
         name = "all set-ups"
@@ -473,10 +477,8 @@ def _finding_lines(finding: Finding) -> list[dict]:
     else:
         verdicts = list(finding.alone.values())
     only = verdicts[0] if len(verdicts) == 1 else None
-    head = {"test": finding.place, "verdict": finding.conclusion} | verdict_columns(
-        only
-    )
-    lines = [head | {OPEN: open_by}]
+    line = {"test": finding.place, "verdict": finding.conclusion}
+    lines = [line | verdict_columns(only) | {OPEN: open_by}]
     if only:
         return lines
     for verdict in verdicts:

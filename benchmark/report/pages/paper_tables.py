@@ -1,7 +1,7 @@
 """The papers' tables, each number printed and measured in one cell: "67.9 -> 27.1
 [24.4, 29.8]".
 
-Knows no torch.
+Imports no torch.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from benchmark.report.tables import ARROW, DAGGER, Number, Table, three_digits
 from benchmark.scoring import METRICS
 
 MOST = 7  # metrics of a table on a page: more do not fit
-# where more do not
-RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]
+# of the recalls of a wider table, those that are shown
+SHOWN_RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]
 
 
 def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
-    """A whole table as a paper prints it for a place, rows of others included, with
-    what this board has for the paper's own rows: the means of the trainings with their
-    intervals, whether they can be compared, and else why there is nothing."""
+    """A whole table as a paper prints it for a place, with the rows of other papers.
+    The paper's own rows have what this board measured: means of trainings with their
+    intervals, and whether these can be compared; or why nothing was measured."""
     printed = paper.tables[number]
     lines = []
     ids = []
@@ -75,9 +75,9 @@ def measured_cell(board: Board, row: Row, metric: str) -> Number:
 
 
 def shown_tables(paper: Paper, board: Board) -> dict[str, list[Table]]:
-    """For a page, by number: of the tables with a measured row all rows of the paper's
-    own, and the columns that have a measured number. The places are those of the
-    board's dataset, or all that are printed."""
+    """The tables with a measured row, by number, for a page: the paper's own rows, and
+    the columns that have a measured number. There is a table for each place of the
+    board's dataset, or for all places if none is of it."""
     shown: dict[str, list[Table]] = {}
     lacks = unmeasured(paper, [board])
     for number, printed in paper.tables.items():
@@ -99,8 +99,8 @@ def _comparable(reasons: Sequence[str]) -> str:
 
 
 def _narrow(table: Table) -> Table:
-    """A table of a paper that fits a page. A dagger that all of its numbers have stands
-    once, in the title; whether a row is comparable, in its label, if rows differ."""
+    """A table that fits a page. A dagger that all of its numbers have stands once, in
+    the title. Where rows differ in whether they are comparable, their labels say so."""
     frame = table.frame
     heads = _shown_heads(frame)
     cells = frame[heads]
@@ -131,7 +131,7 @@ def _shown_heads(frame: pd.DataFrame) -> list[str]:
             heads.append(head)
     heads = heads or metrics
     if len(heads) > MOST:
-        heads = [head for head in heads if head in RECALLS or "R@" not in head]
+        heads = [head for head in heads if head in SHOWN_RECALLS or "R@" not in head]
     return heads[:MOST]
 
 

@@ -1,7 +1,7 @@
 """The tables of a dataset's results: one function per table, from a board to a table.
 
 The board is of one task: `board.retrieval` or `board.localisation`. A table without
-rows is false. Knows no torch.
+rows is false. Imports no torch.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """All pages of a season's report: the first page, claims, papers and datasets.
 
-Each is a template filled from boards. Knows no torch.
+Each is a template filled from boards. Imports no torch.
 """
 
 from collections.abc import Sequence
