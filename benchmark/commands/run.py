@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, entry
-from benchmark.core.files import DAMAGED, read_json
+from benchmark.core.files import read_json
 from benchmark.core.names import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
@@ -312,7 +312,7 @@ def option(text: str) -> tuple[str, Option]:
         )
     try:
         return key, yaml.safe_load(value)
-    except DAMAGED as error:
+    except Exception as error:  # PyYAML raises several kinds
         raise UserError(
             f"--option {key}",
             expected="a number, true, false or text",

@@ -439,7 +439,7 @@ def rows_of_items(
     if len(forms) > 1:  # images, which may bear the path of another machine
         paths = [PurePosixPath(name.replace("\\", "/")) for name in ids]
         names = [path.name for path in paths]
-        _, _, file_names, _ = forms  # as `forms_of` has them
+        _, _, file_names, *_ = forms  # as `forms_of` has them
         tries.append((names, file_names))
     if is_named:  # as numbers, too, which lose zeros
         numbers = list(map(number_of, ids))
