@@ -216,7 +216,11 @@ class Board(Sequence[Mapping[str, Any]]):
         for row in self.rows:
             line = {name: value for name, value in row.items() if name != "levels"}
             line["first_rank"], line["last_rank"] = line.pop("ranks")
-            lines.append(line | dict(row["levels"]))
+            for dataset, level in row["levels"].items():
+                # a dataset may be called as another column is
+                column = f"level on {dataset}" if dataset in line else dataset
+                line[column] = level
+            lines.append(line)
         return pd.DataFrame(lines).set_index("name")
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,14 +171,21 @@ def board(
     if len(results) < 2:
         raise UserError("board", "two results or more", len(results), "name others")
     given = {}
+    in_memory: dict[str, dict[str, Given]] = {}  # by dataset, then by name
     for name, of_name in results.items():
         by_dataset = {command.WHOLE: of_name}
         if isinstance(of_name, Mapping) and not isinstance(of_name, Recalls):
             by_dataset = of_name
+        if not by_dataset:
+            raise UserError(name, "one dataset or more", "none", "give its results")
+        for dataset, each in by_dataset.items():
+            in_memory.setdefault(str(dataset), {})[name] = each
         given[name] = {
             str(dataset): _one(name, each, clusters, metric, ranks, layer)
             for dataset, each in by_dataset.items()
         }
+    for of_dataset in in_memory.values():
+        _refuse_other_order(of_dataset, clusters)
     return Board(command.facts_of(command.board_of(given, metric)))
 
 
@@ -193,10 +201,16 @@ def _one(
     from benchmark.commands.result_files import Reading, of_frame, read_table
 
     if isinstance(given, str | Path | PathLike):
-        return replace(read_table(str(given), layer, metric, Reading()), name=name)
-    frame = _frame(name, given, clusters, ranks)
-    _warn_of_ranks(name, frame)
-    return of_frame(name, frame, layer, metric, Reading())
+        _refuse_clusters(name, given, clusters)
+        table = read_table(str(given), layer, metric, Reading())
+        result = replace(table, name=name)
+    else:
+        frame = _frame(name, given, clusters, ranks)
+        if not ranks:
+            _warn_of_ranks(name, frame)
+        result = of_frame(name, frame, layer, metric, Reading())
+    _refuse_values(name, result, ranks)
+    return result
 
 
 def _reading(first_rank: int | None, scale: float | None) -> "Reading":
@@ -218,18 +232,21 @@ def _read(
     from benchmark.commands.result_files import of_frame
 
     source = command.Source(metric=metric, layer=layer)
+    _refuse_other_order(sides, clusters)
     names = {}
     for side, given in sides.items():
         if isinstance(given, str | Path | PathLike):
+            _refuse_clusters(side, given, clusters)
             names[side] = str(given)
     readings = dict.fromkeys(names.values(), reading)
     known, others = command.read_each(readings, source) if names else ({}, [])
     for side, given in sides.items():
         if side not in names:
             frame = _frame(side, given, clusters, ranks)
-            if reading.scale is None:
+            if reading.scale is None and not ranks:
                 _warn_of_ranks(side, frame)
             known[side] = of_frame(side, frame, layer, metric, reading)
+        _refuse_values(side, known[names.get(side, side)], ranks)
     wanted = dict.fromkeys(names.get(side, side) for side in sides)
     return [known[name] for name in wanted], others
 
@@ -240,13 +257,9 @@ def _frame(
     """An array as a table; a table as it is."""
     import pandas as pd
 
-    if isinstance(given, Recalls):
-        return given.ranks
-    if isinstance(given, pd.DataFrame):
-        if clusters is not None:
-            advice = "name the column cluster"
-            raise UserError("clusters", "arrays", f"{side} as a DataFrame", advice)
-        return given
+    if isinstance(given, Recalls | pd.DataFrame):
+        _refuse_clusters(side, given, clusters)
+        return given.ranks if isinstance(given, Recalls) else given
     expected = "numbers (queries,) or (queries, seeds)"
     values = array_of(given, side, expected)
     if values.ndim == 1:
@@ -271,6 +284,42 @@ def _frame(
     return pd.DataFrame(columns)
 
 
+def _refuse_clusters(side: str, given: "Given", clusters: ArrayLike | None) -> None:
+    """Raise UserError for clusters beside a table, which has them in a column."""
+    if clusters is not None:
+        found = f"{side} as a {type(given).__name__}"
+        advice = "leave them out; a table has them in a column cluster"
+        raise UserError("clusters", "arrays", found, advice)
+
+
+def _refuse_values(side: str, result: "Result | BoardAndRow", ranks: bool) -> None:
+    """Raise UserError for `ranks` beside a table of values."""
+    from benchmark.commands.result_files import Kind, Result
+
+    if ranks and isinstance(result, Result) and result.kind != Kind.RANKS:
+        expected = "arrays, or a table with the column rank"
+        found = f"{side} with the column value"
+        raise UserError("ranks", expected, found, "name the column rank")
+
+
+def _refuse_other_order(
+    given: Mapping[str, "Given"], clusters: ArrayLike | None
+) -> None:
+    """Raise UserError for Series whose indexes differ: their values are compared place
+    by place."""
+    import pandas as pd
+
+    series = {}
+    for name, each in {**given, "clusters": clusters}.items():
+        if isinstance(each, pd.Series):
+            series[name] = each
+    for (first, one), (second, other) in pairwise(series.items()):
+        if not one.index.equals(other.index):
+            expected = "Series with the same index, in one order"
+            advice = "reindex one as the other, or give both as arrays"
+            raise UserError(f"{first}, {second}", expected, "another index", advice)
+
+
 def _warn_of_ranks(side: str, frame: "pd.DataFrame") -> None:
     """Warn of values that are whole numbers, and no hits: they may be ranks, of which
     the smaller ones are better."""
@@ -283,4 +332,5 @@ def _warn_of_ranks(side: str, frame: "pd.DataFrame") -> None:
         return
     if (values % 1 == 0).all():
         what = f"{side}: whole numbers, of which greater ones count as better"
-        warnings.warn(f"{what}; pass ranks=True if they are ranks", stacklevel=4)
+        advice = "pass ranks=True if they are ranks, or name the column rank"
+        warnings.warn(f"{what}; {advice}", stacklevel=4)

@@ -99,6 +99,9 @@ def _token_matrices(given: "Embeddings", name: str) -> "TokenMatrices":
     from benchmark.scoring.embedding_scores import TokenMatrices
 
     rows = [_finite_rows(item, f"{name}[{row}]") for row, item in enumerate(given)]
+    if not rows:
+        expected = "numbers (tokens, F) for each item"
+        raise UserError(name, expected, "no item", "give such a list")
     sizes = {len(row[0]) for row in rows}
     if len(sizes) > 1:
         expected, found = "vectors of one size", f"{min(sizes)} to {max(sizes)} numbers"
@@ -192,7 +195,10 @@ def _owner(shape: tuple[int, ...], owner: ArrayLike) -> np.ndarray:
 
 def array_of(given: ArrayLike, name: str, expected: str) -> np.ndarray:
     """What was given as `name`, as an array. Raises UserError for rows of several
-    lengths."""
+    lengths, for masked numbers, and for a tensor that NumPy cannot read."""
+    if np.ma.is_masked(given):
+        advice = "leave them out, or fill them"
+        raise UserError(name, expected, "masked ones", advice)
     try:
         return np.asarray(given)
     except ValueError as error:
@@ -202,3 +208,7 @@ def array_of(given: ArrayLike, name: str, expected: str) -> np.ndarray:
             found="rows of several lengths",
             do="give such an array",
         ) from error
+    except (RuntimeError, TypeError) as error:  # of torch
+        found = f"a {type(given).__name__} that is no array: {error}"
+        advice = "give x.detach().float().cpu()"
+        raise UserError(name, expected, found, advice) from error

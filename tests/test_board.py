@@ -11,7 +11,13 @@ from refusals import refused
 
 import rematch
 from benchmark.__main__ import main
-from benchmark.commands.board import WHOLE, board_of, ties_of
+from benchmark.commands.board import (
+    WHOLE,
+    _mean_difference,
+    _on_dataset,
+    board_of,
+    ties_of,
+)
 from benchmark.commands.judge import (
     compare_printed,
     judge_pairs,
@@ -101,6 +107,55 @@ def test_the_command_splits_tables_by_dataset(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "ours.csv" in lines[1] and " 1-1 " in lines[1]
     assert "x " in lines[1] and "y " in lines[1]
+
+
+@pytest.mark.parametrize("datasets", [("x",), ("x", "y")])
+def test_results_of_one_difference_on_all_queries_are_apart_as_in_judge(datasets):
+    given = {}
+    for name, value in {"all": 1, "none": 0}.items():
+        given[name] = {dataset: [value] * QUERIES for dataset in datasets}
+    board = rematch.board(given)
+    assert [row["ties"] for row in board] == ["a", "b"]
+    assert [row["ranks"] for row in board] == [[1, 1], [2, 2]]
+    assert rematch.judge([1] * QUERIES, [0] * QUERIES).holds
+
+
+def test_a_small_dataset_of_one_difference_is_no_surer_beside_a_large_one():
+    pairs = {"x": ([1] * 1000, [0] * 1000), "y": ([1] * 100, [0] * 100)}
+    found = {}
+    for order in (("x", "y"), ("y", "x")):
+        by_dataset = {}
+        for dataset in order:
+            one, other = pairs[dataset]
+            results = {"a": result_of(np.array(one)), "b": result_of(np.array(other))}
+            named = {name: replace(each, name=name) for name, each in results.items()}
+            differences = _on_dataset(named, None).differences
+            by_dataset[dataset] = differences[frozenset("ab")]
+        found[order] = _mean_difference(by_dataset)
+    (one, other) = found.values()
+    assert one == other and one.units == 100
+
+
+def test_small_values_are_shown_with_their_digits():
+    values = np.random.default_rng(0).normal(size=QUERIES)
+    board = rematch.board({"a": 1e-6 * values, "b": 1e-6 * values[::-1]})
+    assert f"{board[0]['low']:.4g}" in board.summary()
+
+
+def test_datasets_named_as_a_column_have_columns_of_their_own():
+    given = {}
+    for name, level in {"ours": 0.7, "theirs": 0.5}.items():
+        given[name] = {"low": hits(level), "high": hits(level - 0.2)}
+    board = rematch.board(given)
+    frame = board.to_frame()
+    assert list(frame["low"]) == [row["low"] for row in board]
+    of_datasets = [row["levels"]["low"] for row in board]
+    assert list(frame["level on low"]) == of_datasets
+
+
+def test_results_without_any_dataset_are_refused():
+    with refused("ours", expected="one dataset or more"):
+        rematch.board({"ours": {}, "theirs": {}})
 
 
 def test_a_result_without_a_dataset_of_others_is_refused():

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from scipy.stats import kendalltau
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
-from benchmark.boards.board_layers import Judged, board_layers
+from benchmark.boards.board_layers import BoardLayer, Judged, board_layers
 from benchmark.boards.boards import Board
 from benchmark.boards.claims_file import ClaimEntry, SeasonClaims
 from benchmark.boards.season_boards import read_boards
@@ -180,6 +181,15 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
             assert bounds.right == pytest.approx(100 * np.mean(expected["right"]))
             left_out = pytest.approx(100 * np.mean(expected["left"]))
             assert bounds.left_out == (left_out if k == 1 else None)
+
+
+def test_without_a_judged_answer_nothing_is_left_when_the_others_are_left_out(board):
+    (friends, _) = board_layers(board)
+    row = friends.here.rows[0]
+    unjudged = [np.zeros((len(ASKED), 10), np.int8)]
+    with mock.patch.object(BoardLayer, "judged", return_value=unjudged):
+        bounds = friends.bounds(row, "t2i", 1)
+    assert (bounds.wrong, bounds.left_out, bounds.right) == (0.0, None, 100.0)
 
 
 def test_rows_that_change_their_order_are_named(season, board):

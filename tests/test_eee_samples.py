@@ -107,6 +107,12 @@ def test_a_seed_that_only_some_samples_have_is_refused():
         read(write("a.jsonl", samples))
 
 
+def test_samples_of_two_models_in_one_file_are_refused():
+    samples = [sample(0, 1), sample(0, 0, model_id="org/other")]
+    with refused("a.jsonl: model_id", found="org/model, org/other"):
+        read(write("a.jsonl", samples))
+
+
 def test_two_models_are_judged(capsys):
     better, worse = write("a.jsonl", hits(0.8)), write("b.jsonl", hits(0.5))
     assert main(["judge", better, worse, "--check"]) == 0

@@ -18,6 +18,7 @@ from refusals import check
 
 from benchmark.commands.external_scores import (
     ReadingOptions,
+    _names_of,
     names_of,
     notes_on_equal_captions,
 )
@@ -100,6 +101,14 @@ def test_a_row_of_the_same_name_and_seed_is_replaced():
     assert record(seed=1).metrics == before
     rows = results.read_kept("try", "open")
     assert {"clip/0", "clip/1"} <= set(rows)
+
+
+def test_each_file_has_a_name_of_its_own_in_a_record():
+    apart = [Path("images/clip/x.npy"), Path("captions/clip/x.npy")]
+    assert _names_of(apart) == ["images/clip/x.npy", "captions/clip/x.npy"]
+    assert _names_of([Path("a/x.npy"), Path("b/x.npy")]) == ["a/x.npy", "b/x.npy"]
+    assert _names_of([Path("a/x.npy"), Path("a/y.npy")]) == ["x.npy", "y.npy"]
+    assert _names_of([Path("x.npy"), Path("a/x.npy")]) == ["x.npy", "a/x.npy"]
 
 
 @pytest.mark.parametrize("name", ["claims", "scan_t2i_avg"])

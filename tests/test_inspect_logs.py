@@ -14,7 +14,13 @@ import pytest
 from refusals import refused
 
 from benchmark.__main__ import main
-from benchmark.commands.inspect_logs import ENDINGS, HEADER, SUMMARIES, UNSCORED
+from benchmark.commands.inspect_logs import (
+    ENDINGS,
+    HEADER,
+    SUMMARIES,
+    UNSCORED,
+    number_of,
+)
 from benchmark.commands.result_files import (
     Kind,
     Reading,
@@ -294,6 +300,13 @@ def test_a_damaged_member_is_refused():
 
 
 # Inspect itself -----------------------------------------------------------------------
+
+
+def test_a_whole_number_beyond_all_floats_is_no_score():
+    assert number_of(10**400) == UNSCORED
+    assert number_of(10**300) == 1e300
+    assert number_of(True) == 1.0
+    assert number_of(float("inf")) == UNSCORED
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

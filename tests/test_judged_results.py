@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from benchmark.commands.judged_results import (
     Question,
@@ -50,6 +51,17 @@ def test_identical_results_and_few_clusters_let_nothing_be_concluded(hits):
     few[:2] = 1
     both = result("a", hits, few), result("b", ~hits, few)
     assert of_files(*both, both, ASKED).verdict.blocked.letter == "L"
+
+
+def test_equal_hits_are_identical_whatever_a_hit_is_called(hits):
+    same = result("a", hits), result("b", 100 * hits)
+    assert of_files(*same, same, ASKED).verdict.blocked.letter == "M"
+
+
+@pytest.mark.parametrize("margin", [-1.0, np.nan, np.inf])
+def test_a_margin_is_a_number_from_0(margin):
+    with refused("--margin", expected="a number from 0"):
+        Question(kind=ORDERED, metric=None, margin=margin)
 
 
 def test_clusters_are_worth_fewer_where_one_has_most_queries(hits):

@@ -333,11 +333,54 @@ def test_packed_bits_are_no_coordinates():
         (lambda: rematch.score([[[1], [2, 3]]], [[[1]]], [0]), "item 0"),
         (lambda: rematch.judge([1, 2, [3]], [1, 2, 3]), "A"),
         (lambda: rematch.judge([1, 2], [2, 1], clusters=["a", ["b"]]), "clusters"),
+        (lambda: rematch.judge(np.ma.masked_equal([1, 0], 0), [1, 0]), "A"),
+        (lambda: rematch.score([], [np.eye(2)], []), "images"),
     ],
 )
 def test_what_is_no_array_is_refused_by_name(call, where):
     with refused(where):
         call()
+
+
+@pytest.mark.parametrize("given", ["gradient", "bfloat16"])
+def test_a_tensor_that_numpy_cannot_read_is_refused_in_one_line(given):
+    torch = pytest.importorskip("torch")
+    matrix = torch.eye(2, requires_grad=True)
+    if given == "bfloat16":
+        matrix = torch.eye(2, dtype=torch.bfloat16)
+    with refused("matrix", do="detach"):
+        rematch.recalls(matrix, [0, 1])
+
+
+def test_options_of_arrays_are_no_options_of_tables():
+    values = pd.DataFrame({"query": range(4), "value": [0, 2, 1, 3]})
+    recalled = rematch.recalls(np.eye(4), range(4))
+    with refused("ranks", found="column value"):
+        rematch.judge(values, values, ranks=True)
+    with refused("ranks", found="column value"):
+        rematch.board({"a": values, "b": values}, ranks=True)
+    with refused("clusters", found="Recalls"):
+        rematch.judge(recalled, recalled, clusters=[0] * 8)
+    with refused("clusters", found="str"):
+        rematch.judge("a.csv", "b.csv", clusters=[0] * 4)
+    with refused("clusters", found="str"):
+        rematch.board({"a": "a.csv", "b": "b.csv"}, clusters=[0] * 4)
+
+
+def test_series_of_another_order_are_not_compared_by_place():
+    hits = pd.Series([1, 0, 1, 0] * 50)
+    with refused("A, B", found="another index"):
+        rematch.judge(hits, hits[::-1])
+    with refused("A, clusters", found="another index"):
+        rematch.judge(hits, [0] * 200, clusters=pd.Series(range(200))[::-1])
+    with refused("a, b", found="another index"):
+        rematch.board({"a": hits, "b": hits[::-1]})
+
+
+@pytest.mark.parametrize("seeds", [[2.5], [0]])
+def test_a_number_of_seeds_is_whole_and_no_less_than_1(seeds):
+    with refused("--seeds"):
+        rematch.plan(1, sd_seeds=1, se_images=1, of_images=1000, seeds=seeds)
 
 
 def test_presets_of_two_seasons_are_not_compared():

@@ -33,6 +33,12 @@ def test_an_option_that_is_no_yaml_is_refused(value):
         run.option(f"epochs={value}")
 
 
+def test_an_option_that_is_there_twice_is_refused():
+    assert run.options_of(["epochs=3", "rate=2"]) == {"epochs": 3, "rate": 2}
+    with refused("--option epochs", found="3 and 4"):
+        run.options_of(["epochs=3", "epochs=4"])
+
+
 @pytest.mark.parametrize(
     ("words", "found"), [([], "neither"), (["vse", "--method", "vse"], "both")]
 )

@@ -57,7 +57,8 @@ class Bounds:
     """R@K in percent, mean over the seeds, where people judged only some pairs."""
 
     wrong: float  # with unjudged answers counted as wrong
-    # R@1 with them left out, over the queries with a judged one among the first answers
+    # R@1 with them left out, over the queries with a judged one among the first
+    # answers; None of other K, and where no query has one
     left_out: float | None
     right: float  # with them counted as right
 
@@ -134,17 +135,20 @@ class BoardLayer:
 
     def bounds(self, row: Row, way: str, k: int) -> Bounds:
         """R@K of a row of `here`."""
-        ends = []
+        wrong, left_out, right = [], [], []  # of each seed
         for judged_QK in self.judged(row, way):
             first_judged = (judged_QK != 0).argmax(1)
             answer_Q = judged_QK[np.arange(len(judged_QK)), first_judged]
-            left_out = (answer_Q == 1).sum() / max(1, (answer_Q != 0).sum())
-            wrong = (judged_QK[:, :k] >= 1).any(1).mean()
-            right = (judged_QK[:, :k] >= 0).any(1).mean()
-            ends.append((wrong, left_out, right))
-        means = [100 * float(np.mean(of_seeds)) for of_seeds in zip(*ends, strict=True)]
-        wrong, left_out, right = means
-        return Bounds(wrong, left_out if k == 1 else None, right)
+            judged_Q = answer_Q[answer_Q != 0]
+            if k == 1 and len(judged_Q):
+                left_out.append((judged_Q == 1).mean())
+            wrong.append((judged_QK[:, :k] >= 1).any(1).mean())
+            right.append((judged_QK[:, :k] >= 0).any(1).mean())
+        return Bounds(
+            wrong=100 * float(np.mean(wrong)),
+            left_out=100 * float(np.mean(left_out)) if left_out else None,
+            right=100 * float(np.mean(right)),
+        )
 
     def recalls(self, way: str) -> list[RowRecall]:
         """R@1 of each row."""

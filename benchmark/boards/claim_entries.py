@@ -134,6 +134,7 @@ def _by_layers(
 
 
 def made(board: Board) -> Made:
+    """How the results of a board were made, as its records and costs say."""
     trained, costs = [], []
     for row in board.rows:
         trained += [outcome for outcome in row.played if outcome.history is not None]
@@ -153,7 +154,7 @@ def made(board: Board) -> Made:
 
 
 def leader(board: Board) -> Leader:
-    """Of a board of one task."""
+    """The rows of a board of one task, the best first."""
     ranked, rivals = board.ranked, comparisons.rivals(board)
     ranks = comparisons.rank_intervals(board)
     metric = RANKED_BY[ranked[0].task]

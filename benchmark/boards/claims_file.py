@@ -30,6 +30,7 @@ DRAWN = "drawn"  # split of a dataset that the code draws
 
 
 def rounded(value: float) -> float:
+    """To DIGITS significant digits."""
     return float(f"{value:.{DIGITS}g}")
 
 

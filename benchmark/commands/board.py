@@ -26,6 +26,7 @@ import numpy as np
 from benchmark.commands import conventions
 from benchmark.commands.judged_results import (
     Measure,
+    compared,
     fewest_queries,
     interval_of_level,
     measured_together,
@@ -43,9 +44,9 @@ from benchmark.commands.result_files import (
 )
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
-from benchmark.stats import PERCENT, comparisons, pooling, significance
+from benchmark.stats import PERCENT, pooling, significance
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import Estimate
+from benchmark.stats.significance import Constant, Estimate
 
 TEXT, JSON = "text", "json"
 WHOLE = ""  # the name of the only dataset of results that are not split
@@ -151,7 +152,7 @@ def board_of(
     by_dataset = {}
     for dataset in given[names[0]]:
         results = {name: given[name][dataset] for name in names}
-        by_dataset[dataset] = _compared(results, metric)
+        by_dataset[dataset] = _on_dataset(results, metric)
     (first, *_), parts = by_dataset.values(), list(by_dataset.values())
     is_enough = all(part.is_enough for part in parts)
     levels = {}
@@ -198,7 +199,7 @@ def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
             raise UserError(second, expected, others, "leave one out, or add its rows")
 
 
-def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
+def _on_dataset(results: Mapping[str, Result], metric: str | None) -> OnDataset:
     """The results on one dataset, by name. All of them tell how far trainings lie
     apart."""
     first, *others = results.values()
@@ -210,10 +211,9 @@ def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
         low, high = interval_of_level(result, measured)
         mean = measured.samples[name].mean
         levels[name] = Level(mean=mean, low=low, high=high)
-    for pair in combinations(results, 2):
-        both = [measured.samples[name] for name in pair]
-        difference = comparisons.compare(pair, both, measured.spread)
-        differences[frozenset(pair)] = difference
+    for one, other in combinations(results, 2):
+        difference = compared(results[one], results[other], measured)
+        differences[frozenset([one, other])] = difference
     of_these = [each.is_of_these_trainings for each in differences.values()]
     return OnDataset(
         measure=measured.measure,
@@ -226,13 +226,19 @@ def _compared(results: Mapping[str, Result], metric: str | None) -> OnDataset:
     )
 
 
-def _mean_difference(by_dataset: Mapping[str, Comparison]) -> Estimate | None:
-    """Over datasets, which have other queries; None where nothing varies."""
+def _mean_difference(
+    by_dataset: Mapping[str, Comparison],
+) -> Estimate | Constant | None:
+    """Over datasets, which have other queries; None where nothing tells the error. If
+    all clusters of each dataset have one difference, the mean counts as known from the
+    clusters of the smallest dataset: no less sure than it is."""
     set_ups = [
         replace(comparison, images=dataset)
         for dataset, comparison in by_dataset.items()
     ]
-    return pooling.pool(set_ups).estimate
+    units = min(set_up.units for set_up in set_ups)
+    reach = max(set_up.reach for set_up in set_ups)
+    return replace(pooling.pool(set_ups), units=units, reach=reach).estimate
 
 
 def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:
@@ -303,6 +309,7 @@ def _line(row: Mapping, width: int) -> str:
     ranks = "{}-{}".format(*row["ranks"])
     name = printable(row["name"])
     line = f"{row['rank']:>4} {ranks:>8}  {row['ties']:5} {name:{width}}"
-    line += f"  {row['level']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-    of_each = [f"{dataset} {level:.2f}" for dataset, level in row["levels"].items()]
+    # as `judge` shows them: values may be of any scale
+    line += f"  {row['level']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+    of_each = [f"{dataset} {level:.4g}" for dataset, level in row["levels"].items()]
     return f"{line}  ({printable(', '.join(of_each))})" if of_each else line

@@ -90,14 +90,16 @@ def _read(path: Path) -> list[Sample]:
 
 
 def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:
-    named = dict.fromkeys(sample.evaluation_id for sample in samples)
-    if len(named) > 1:
-        raise UserError(
-            f"{path}: evaluation_id",
-            expected="samples of one evaluation",
-            found=", ".join(named),
-            do="write each into a file of its own",
-        )
+    """Raise UserError for samples of several evaluations, or of several models."""
+    for key in ("evaluation_id", "model_id"):
+        named = dict.fromkeys(getattr(sample, key) for sample in samples)
+        if len(named) > 1:
+            raise UserError(
+                f"{path}: {key}",
+                expected="samples of one evaluation of one model",
+                found=", ".join(named),
+                do="write each into a file of its own",
+            )
 
 
 def _is_known(path: Path, samples: Sequence[Sample], name: str) -> bool:

@@ -156,7 +156,7 @@ def _one_vector_each(
         advice += f"order: {reading.order}; of several vectors per item, save "
         advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
         raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
-    if not rows.ids and shape[0] != count == shape[1]:
+    if not rows.ids and shape[0] != count and shape[1] == count:
         expected = f"one row for each of {count} items"
         raise UserError(rows.path, expected, "one column for each", "transpose it")
     return rows

@@ -89,12 +89,12 @@ def _image_axis(
     path, shape = rows.path, rows.values.shape
     expected_shape = len(names["images"][0]), len(names["captions"][0])
     turned = expected_shape[::-1]
-    if shape[1:] == (1,) != expected_shape[1:]:
+    if shape[1:] == (1,) and expected_shape[1] != 1:
         advice = "pivot it: frame.pivot(index=..., columns=..., values=...)"
         raise UserError(path, MATRIX, "one column: a list of pairs", advice)
     if way == "t2i" and shape == turned:
         return 1
-    if shape == turned != expected_shape:
+    if shape == turned and shape != expected_shape:
         images, captions = expected_shape
         expected = f"{images} images (rows) by {captions} captions (columns)"
         raise UserError(path, expected, "captions by images", "transpose it")
@@ -156,8 +156,10 @@ def _known_depth(
     have as many; else `depth`, if all have no fewer. Raises UserError where neither
     holds."""
     shortest, longest = int(lengths_Q.min()), int(lengths_Q.max())
-    if 0 < depth <= shortest or 0 < shortest == longest and not depth:
-        return depth or shortest
+    if 0 < depth <= shortest:
+        return depth
+    if not depth and shortest == longest and shortest:
+        return shortest
     expected = "as many retrieved items, which are not -inf, for each query"
     actual = f"{shortest} for {queries[lengths_Q.argmin()]!r}, up to {longest}"
     advice = "save the lists of each direction in one .npz, i2t and t2i"

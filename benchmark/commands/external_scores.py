@@ -225,8 +225,11 @@ def result_of(
 
 
 def _names_of(files: list[Path]) -> list[str]:
-    """What a record calls these files: with their folders where two share a name."""
+    """What a record calls these files: by their names, or where two share one, with as
+    many of their folders as tell them apart."""
+    depth = 1
     names = [path.name for path in files]
-    if len(set(names)) == len(names):
-        return names
-    return [f"{path.parent.name}/{path.name}" for path in files]
+    while len(set(names)) < len(set(files)):
+        depth += 1
+        names = ["/".join(path.parts[-depth:]) for path in files]
+    return names

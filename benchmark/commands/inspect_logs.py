@@ -256,7 +256,11 @@ def number_of(value: object) -> float | str:
     if isinstance(value, str):
         return _number_of_text(value)
     if isinstance(value, int | float):
-        return float(value) if isfinite(value) else UNSCORED
+        try:
+            number = float(value)
+        except OverflowError:  # of a whole number beyond 1e308
+            return UNSCORED
+        return number if isfinite(number) else UNSCORED
     return short(value)
 
 

@@ -60,6 +60,7 @@ from benchmark.commands.against_printed import (
 from benchmark.commands.judged_results import (
     BoardAndRow,
     Question,
+    check_margin,
     is_trained,
     of_files,
     of_season,
@@ -274,8 +275,7 @@ def check_options(arguments: argparse.Namespace) -> None:
     for path in arguments.out:
         if path.suffix not in (".md", ".json"):
             raise UserError("--out", "a .md or .json file", path.name, "name it so")
-    if arguments.margin is not None and not 0 <= arguments.margin < math.inf:
-        raise UserError("--margin", "a number from 0", arguments.margin, "correct it")
+    check_margin(arguments.margin)
     if arguments.claims is not None:
         check_claims_alone(arguments)
         return

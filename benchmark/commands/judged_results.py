@@ -3,6 +3,7 @@ what was made elsewhere, query by query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import fmean
 
 import numpy as np
@@ -57,12 +58,16 @@ BoardAndRow = tuple[Board, Row]  # of a preset
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A claim on A and B, as it is asked of every pair."""
+    """A claim on A and B, as it is asked of every pair. Raises UserError for a margin
+    that is no number from 0."""
 
     kind: ClaimKind
     metric: str | None  # None: the usual one of the results
     margin: float | None  # None: that of verdicts
     is_reversed: bool = False  # it names B first
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +78,12 @@ class Judged:
     unit: str  # what is drawn anew: images, queries, clusters
     queries: int
     notes: list[str]  # what a reader must know
+
+
+def check_margin(margin: float | None) -> None:
+    """Raise UserError for a margin that is given and is no number from 0."""
+    if margin is not None and not 0 <= margin < inf:
+        raise UserError("--margin", "a number from 0", margin, "correct it")
 
 
 def concluded(judged: Sequence[Judged]) -> list[Verdict]:
@@ -181,8 +192,10 @@ def margin_for(
     question: Question, metric: str, level: float, is_half: bool = False
 ) -> float:
     """What counts as no difference of a metric; `level` is the better of two values."""
-    if question.margin is not None or not metric:
-        return question.margin or 0.0
+    if question.margin is not None:
+        return question.margin
+    if not metric:
+        return 0.0
     is_recall = len(sides(metric)) == 1 and quantity(metric).unit == "%"
     part = Part(presets=["a", "b"], kind=question.kind.name, metric=metric)
     is_half = is_half and "rsum" in metric
@@ -289,7 +302,7 @@ def of_files(
     a metric that they do not have."""
     measured = measured_together([first, second], given, question.metric)
     measure, notes = measured.measure, [*measured.notes]
-    comparison = _compared(first, second, measured)
+    comparison = compared(first, second, measured)
     if comparison.is_of_these_trainings:
         notes.append(THESE_TRAININGS)
     if not measure.metric and question.margin is None:
@@ -327,7 +340,8 @@ def _queries_of(result: Result, measure: Measure) -> int:
     return int(ways.isin({term.direction for term in measure.terms}).sum())
 
 
-def _compared(first: Result, second: Result, measured: MeasuredResults) -> Comparison:
+def compared(first: Result, second: Result, measured: MeasuredResults) -> Comparison:
+    """The difference of two of the results that are measured."""
     samples = [measured.samples[result.name] for result in (first, second)]
     reach, units = reach_of([first, second], measured.measure), 0
     differences_G = samples[0].mean_noise - samples[1].mean_noise
@@ -365,8 +379,10 @@ def too_few(result: Result) -> Flag | None:
 
 
 def _bytes_of(result: Result) -> list[bytes]:
-    """The values of each seed, in an order that does not depend on their names."""
-    return sorted(column.to_numpy().tobytes() for _, column in result.table.items())
+    """The values of each seed, in an order that does not depend on their names; of
+    hits in per cent, since one side may have 0 and 1 and the other 0 and 100."""
+    table = result.percent if result.kind == Kind.HITS else result.table
+    return sorted(column.to_numpy().tobytes() for _, column in table.items())
 
 
 def fewest_queries(result: Result) -> int:

@@ -290,6 +290,10 @@ def plan_of(
 
 
 def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
+    """Raise UserError for a number that is not whole, and for one below the least."""
+    for number in numbers:
+        if number % 1:
+            raise UserError(option, "whole numbers", number, "correct it")
     if min(numbers) < least:
         raise UserError(
             option,

@@ -8,6 +8,7 @@ import argparse
 import json
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -96,7 +97,7 @@ def params_of(arguments: argparse.Namespace, name: str) -> Params:
     dataset = whole_of(arguments.dataset)
     known = known_presets(arguments.preset, arguments.method, name)
     needed = needs(name, known)
-    options = dict(map(option, arguments.option))
+    options = options_of(arguments.option)
     trained = [preset for preset in needed if not known[preset][1].fuse]
     season = {
         "title": f"{name} on {dataset}",
@@ -298,6 +299,19 @@ def needs_drawn_cnn(params: Params) -> bool:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def options_of(texts: Iterable[str]) -> dict[str, Option]:
+    """Options of the command line, by key. Raises UserError for a key that is there
+    twice."""
+    options = {}
+    for text in texts:
+        key, value = option(text)
+        if key in options:
+            found = f"{options[key]!r} and {value!r}"
+            raise UserError(f"--option {key}", "one value", found, "name one")
+        options[key] = value
+    return options
 
 
 def option(text: str) -> tuple[str, Option]:

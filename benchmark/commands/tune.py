@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.commands.run import option
+from benchmark.commands.run import options_of
 from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.preset)
-    options = dict(map(option, arguments.option))
+    options = options_of(arguments.option)
     cells: dict[str, Cell] = {}
     for cell in params.cells.values():
         if arguments.dataset in (None, cell.dataset):

@@ -97,12 +97,11 @@ def _rounded(value: float | None) -> float | None:
 def lines(facts: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full
     stops."""
-    of_statement = [facts["statement"]] if facts.get("statement") else []
+    sentences = [facts["statement"]] if facts.get("statement") else []
     if "printed" in facts:
-        return [*of_statement, *lines_against(facts)]
+        return [*sentences, *lines_against(facts)]
     unit, share = facts["unit"], facts["share_of_trainings"]
     claimed = f"{facts['first']} {KINDS[facts['kind']].verb} {facts['second']}"
-    sentences = of_statement
     sentences.append(f"{claimed} by {facts['metric']}: {facts['conclusion']}")
     first, second = facts["levels"]
     numbers = [f"levels {first:.4g} and {second:.4g}"]

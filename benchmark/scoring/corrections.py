@@ -39,9 +39,10 @@ from benchmark.scoring.relevance import Relevance
 from benchmark.scoring.score_stream import ScoreStream
 
 BANK = 2000  # images, and captions, of the training split, drawn by the seed
-# QB-Norm's: 20
+# that of QB-Norm is 20
 BETAS = [{"beta": beta} for beta in (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)]
-NEIGHBOURS, ALPHAS = (1, 4, 16, 64, 256), (0.25, 0.5, 0.75, 1.0, 1.5)
+NEIGHBOURS = (1, 4, 16, 64, 256)
+ALPHAS = (0.25, 0.5, 0.75, 1.0, 1.5)
 # correction -> what is tried on validation; of nnn some of what its paper tries
 GRIDS = {
     "nnn": [{"k": k, "alpha": alpha} for k, alpha in product(NEIGHBOURS, ALPHAS)],
@@ -105,7 +106,7 @@ class Correction:
     ) -> None:
         self.how, self.way = how, split.way
         self.hubs = Hubs(bank, tried)
-        self.own = Hubs(split, tried) if how == "qb_norm" else None
+        self.hubs_of_split = Hubs(split, tried) if how == "qb_norm" else None
 
     def scores(self, tile: Tile, given: Given) -> np.ndarray:
         """The corrected scores (r, c) of a tile, float64."""
@@ -115,9 +116,9 @@ class Correction:
         if self.how == "dual_softmax":
             corrected = scores_QG * np.exp(given["beta"] * corrected)
         if self.how == "qb_norm":
-            best_Q = self.own.best.items[queries]
-            is_active_Q = np.isin(best_Q, self.hubs.best.items)
-            corrected = np.where(is_active_Q, corrected, scores_QG)
+            best_Q1 = self.hubs_of_split.best.items[queries]
+            is_active_Q1 = np.isin(best_Q1, self.hubs.best.items)
+            corrected = np.where(is_active_Q1, corrected, scores_QG)
         return corrected if self.way == "i2t" else corrected.T
 
 

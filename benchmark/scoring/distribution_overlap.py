@@ -20,9 +20,11 @@ BIN_COUNTS = (BINS // 2, BINS, BINS * 2)
 COSINE_RANGE = (-1.0, 1.0)
 RESAMPLES = 200
 ROUNDING = 1e-9  # values of S that are closer are the same
-# pairs that are counted at once: fewer, and less would add up before it is weighed
+# Pairs that are counted at once. Fewer would take longer in all, since those of an
+# image in a bin add up before they are weighed.
 AT_ONCE = 2**17
-SORTED_PER_POINT = 8  # scores at once: to look up the points takes less than to sort
+# Scores for each point that are sorted at once, so that most of the time is sorting.
+SORTED_PER_POINT = 8
 EXACT = 2**24  # integers below it are exact in single precision
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 

@@ -190,7 +190,8 @@ def _first_pass(
         low, high = min(low, ends[I2T][0]), max(high, ends[I2T][1])
         for count in counts:
             count.see(tile)
-    for count in filter(None, bad.values()):
+    if bad:
+        count = next(iter(bad.values()))
         raise RefusedError(f"{count} of {pairs} scores are NaN or infinite")
     return _Seen(low, high, tile.of(I2T).dtype)
 

@@ -116,9 +116,12 @@ def fused(
     the query's items."""
     sums = {}
     for key, weight_SQ in weights.items():
-        queries = (rows, None) if key.direction == "i2t" else columns
         sum_rc = np.zeros_like(scores[0])
         for score_rc, weight_Q in zip(scores, weight_SQ, strict=True):
-            sum_rc += weight_Q[queries].astype(score_rc.dtype) * score_rc
+            if key.direction == "i2t":  # the queries are the rows
+                weight = weight_Q[rows][:, None]
+            else:
+                weight = weight_Q[columns]
+            sum_rc += weight.astype(score_rc.dtype) * score_rc
         sums[key] = sum_rc
     return sums

@@ -17,7 +17,6 @@ import numpy as np
 from scipy import special
 
 USUAL_DEPTHS = (5, 10, 15, 20, 25, 30, 50, 100, 200, 500, 1000)  # of lists
-ENDS = {*USUAL_DEPTHS}
 DEVIATIONS = 3  # standard ones, that no honest count differs by
 ONES = 5  # ranks of 1 from which a table without a rank 0 seems to count from 1
 RARE = 0.005  # p below which 0 is rarer than 1; failed trainings have 0.006
@@ -91,7 +90,9 @@ def end_together(lists: Sequence[np.ndarray]) -> bool:
     before their depth."""
     depths = {int(ranks_Q.max()) for ranks_Q in lists}
     have_first = all((ranks_Q == 0).any() for ranks_Q in lists)
-    return len(lists) > 1 and have_first and len(depths) == 1 and depths <= ENDS
+    if len(lists) < 2 or len(depths) > 1:
+        return False
+    return have_first and max(depths) in USUAL_DEPTHS
 
 
 def largest_may_mean_lost(ranks_Q: np.ndarray) -> bool:

@@ -28,10 +28,11 @@ PARTS = 2  # of a split, at least: each is scored without the others
 IMAGES, PHRASES = 48, 24  # of localisation that are scored again
 # other batches and tiles than those of model_scores.py
 CHUNK, TEXT_CHUNK, TILE = 5, 33, (5, 13)
-# of the scores: how far one may differ,
+# A score may differ by this share of the spread of the scores, by precision,
 OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}
-ROUNDINGS = 2  # and by so many steps of the precision at the largest score;
-# of the spread: how far they may differ on average, where these steps are as coarse
+# and by so many steps of the precision at the largest score besides.
+ROUNDINGS = 2
+# On average scores may differ by this share of their spread, however coarse a step is.
 COARSE = 0.25
 
 
@@ -57,10 +58,8 @@ class Groups:
 
     def add(self, tile: Tile, scores: np.ndarray) -> None:
         """Scores (r, c) of a tile."""
-        group_of_row, group_of_column = (
-            self.group_I[tile.rows],
-            self.group_C[tile.columns],
-        )
+        group_of_row = self.group_I[tile.rows]
+        group_of_column = self.group_C[tile.columns]
         row, column = np.equal.outer(group_of_row, group_of_column).nonzero()
         places = self.place_C[tile.columns[column]]
         self.scores[tile.rows[row], places] = scores[row, column]

@@ -97,7 +97,7 @@ def _least_freedom(set_ups: Sequence[Comparison], covariance_SS: np.ndarray) -> 
         images = sum(each.doubt.images for each in pair) - 2 * shared
         count = min(each.doubt.image_count for each in pair)
         variance, doubts = images, images**2 / max(count - 1, 1)
-        for part in (part for each in pair for part in each.doubt.seeds):
+        for part in (*pair[0].doubt.seeds, *pair[1].doubt.seeds):
             variance += part.weight() * part.main
             doubts += (part.weight() * part.main) ** 2 / part.freedom
         if doubts:
