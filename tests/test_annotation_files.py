@@ -81,3 +81,36 @@ def test_a_malformed_line_of_jsonl_is_refused_by_its_number(tmp_path, line):
     with refused(expected=expected, found=found) as caught:
         folder.read(tmp_path)
     assert caught.value.where == f"all.jsonl:3{where}"
+
+
+BAD_LISTS = {  # texts that look like lists or objects
+    "a list as a key": "['A dog', {[]: 1}]",
+    "an object in a set": "{'raw': {{}}}",
+    "a key that occurs twice": '{"raw": "A dog.", "raw": "A cat."}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_LISTS)
+def test_a_text_that_is_no_list_of_captions_is_refused(tmp_path, name):
+    row = {"image": "a.png", "caption": BAD_LISTS[name]}
+    write(tmp_path, "all.jsonl", json.dumps(row))
+    with refused("all.jsonl:1: caption", "a list of sentences"):
+        folder.read(tmp_path)
+
+
+def test_a_text_of_many_blanks_takes_no_time(tmp_path):
+    row = {"image": "a.png", "caption": "('a'" + " " * 300_000 + "x"}
+    write(tmp_path, "all.jsonl", json.dumps(row))
+    with refused("all.jsonl:1: caption", "at most 10000 characters"):
+        folder.read(tmp_path)
+
+
+def test_a_folder_that_is_no_text_is_not_read(tmp_path):
+    sentences = [{"raw": "One."}]
+    images = [
+        {"filename": f"{name}.jpg", "filepath": ["x"], "sentences": sentences}
+        for name in "abc"
+    ]
+    tables = folder.read(write(tmp_path, "all.json", json.dumps({"images": images})))
+    assert tables.images["file"].tolist() == ["a.jpg", "b.jpg", "c.jpg"]
+    assert in_one_note(tables, "not used", "filepath")

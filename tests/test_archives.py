@@ -94,3 +94,12 @@ def test_only_named_arrays_are_read(tmp_path):
     np.savez(tmp_path / "a.npz", a=np.arange(2), b=np.ones(1))
     arrays = archives.arrays_of(tmp_path / "a.npz", ("b", "c"))
     assert list(arrays) == ["b"]
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path):
+    array = content(np.arange(2), tmp_path)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as zipped:
+        zipped.writestr("a.npy", array)
+        zipped.writestr("a", array)
+    with refused(tmp_path / "a.npz", "every array once", "'a' twice"):
+        archives.arrays_of(tmp_path / "a.npz")

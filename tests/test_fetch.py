@@ -487,6 +487,32 @@ def test_addresses_are_not_spliced(serve, downloads):
     assert right.ranges == [None]
 
 
+@pytest.mark.parametrize("digits", [300, 5000])
+def test_a_size_that_no_file_has_is_none(serve, downloads, digits):
+    server = serve(whole(Content_Length="9" * digits))
+    with refused("file.bin", "a download", "sent no size", kind=UserError):
+        fetch_from(downloads / "file.bin", server, sha256=None)
+
+
+def test_an_impossible_address_is_one_line(downloads):
+    remote = RemoteFile(name="file.bin", urls=(f"http://{'a' * 300}.de/",))
+    with refused("file.bin", "a download", "LocationParseError"):
+        download(remote, downloads / "file.bin", attempts=1)
+
+
+def test_a_file_is_no_folder_to_be_replaced(tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "mine").write_text("mine")
+    with refused(tmp_path / "mine", "an empty folder", "a file"):
+        fetch.link(tmp_path / "mine", tmp_path / "source")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_the_folder_of_an_unknown_user_is_one_line(capsys):
+    assert run("mine", "--source", "~nobody-of-this-name/raw") == 2
+    assert "found no folder" in capsys.readouterr().err
+
+
 def test_unknown_size_and_no_checksum_is_refused(serve, downloads):
     server = serve(whole(Content_Length=None))
     with refused("file.bin", "a download", "sent no size", kind=UserError):

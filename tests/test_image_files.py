@@ -61,3 +61,9 @@ def test_what_is_transparent_becomes_white(mode):
     colours = read(image, "PNG", **({"transparency": 0} if mode == "P" else {}))
     blue = [90, 90, 90] if mode == "LA" else [0, 0, 255]
     assert colours.tolist() == [[[255, 255, 255], blue]]
+
+
+def test_what_is_transparent_in_16_bits_becomes_white():
+    values = np.array([[7, 0, 65535]], np.uint16)
+    colours = read(Image.fromarray(values), "PNG", transparency=7)
+    assert colours[0, :, 0].tolist() == [255, 0, 255]

@@ -2,6 +2,7 @@
 blocks; what cannot be imported is refused in one line, and an older folder stays as it
 was."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from feature_files import (
     load,
     regions_of,
 )
-from layouts import replace_line, write_tsv
+from layouts import replace_line, write_lines, write_tsv
 from refusals import refused
 
 from benchmark.core.files import write_json
@@ -193,6 +194,18 @@ def test_malformed_features_are_refused_and_an_older_folder_stays(case):
     assert caught.value.do
     assert [path.name for path in FOLDER.parent.iterdir()] == [FOLDER.name]
     assert [path.read_text() for path in FOLDER.iterdir()] == ["older"]
+
+
+def test_an_image_that_is_skipped_may_have_other_boxes():
+    """It is first in the file, with a third of the values of every other image."""
+    features = made.tsv_file()
+    lines = (RAW / features).read_text().splitlines()
+    fields = lines[0].split("\t")
+    values = np.frombuffer(base64.b64decode(fields[-1]), np.float32)
+    one_box = base64.b64encode(values[: len(values) // 3]).decode()
+    skipped = ["78", *fields[1:3], "1", fields[4], one_box]
+    write_lines(RAW / features, ["\t".join(skipped), *lines])
+    assert load(features)["regions"].shape[:2] == (len(USED), 3)
 
 
 def test_two_images_that_a_tsv_gives_one_name_are_refused():

@@ -38,6 +38,12 @@ def test_one_name_of_captions_is_chosen_or_none():
         key_names.caption_keys(["image"], "x")
 
 
+@pytest.mark.parametrize("keys", [["caption", "Caption"], ["caption_1", "caption 1"]])
+def test_keys_that_may_have_the_same_captions_are_refused(keys):
+    with refused("x: caption", "every key once", keys[1]):
+        key_names.caption_keys(keys, "x")
+
+
 @pytest.mark.parametrize(
     ("path", "split"),
     [

@@ -203,3 +203,8 @@ def test_text_has_the_narrowest_type():
         assert narrowed(np.array([[0, value]])).dtype == kind
     assert narrowed(np.array([[-1, 128]])).dtype == "int16"
     assert narrowed(VECTORS) is VECTORS
+
+
+def test_numbers_that_no_word_holds_are_floating_point_numbers():
+    for low, high in ((-1, 2.0**63), (0, 2.0**64), (-(2.0**64), 1)):
+        assert whole_numbers(FILE, np.array([[low, high, 1.0]])) is None

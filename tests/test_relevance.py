@@ -267,6 +267,9 @@ def test_a_layer_has_a_name_of_its_own(name):
         judged_table(
             [datasets.Layer(name="x", rule="", pairs=pd.concat([pairs, pairs]))]
         )
+    layer = datasets.Layer(name="x", rule="", pairs=pairs)
+    with refused("layer", "each once", "'x'"):
+        judged_table([layer, layer])
 
 
 # MSCOCO: CxC and ECCV Caption ---------------------------------------------------------

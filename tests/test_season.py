@@ -59,6 +59,11 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_written(capsys
     assert not files.SEASONS.exists() and not files.LOCAL.exists()
 
 
+def test_the_folder_of_an_unknown_user_is_no_folder():
+    with refused("--source mine", "a folder", "none at ~nobody-of-this-name"):
+        season.check_folder("--source mine", "~nobody-of-this-name")
+
+
 def test_a_link_to_another_folder_is_removed_so_that_it_is_fetched_anew():
     for folder in ("first", "second"):
         Path(folder).mkdir()

@@ -174,6 +174,17 @@ def test_a_box_may_stick_out_by_the_pixel_that_annotations_disagree_on():
     check_boxes(changed("regions", 0, x0=-1.0, x1=6.0, y1=7.0).regions, sized(5, 6))
 
 
+@pytest.mark.parametrize("value", [None, math.nan, 5])
+def test_a_caption_that_is_no_text_is_named(value):
+    with refused(": text", "a text", "(1 such in all)"):
+        check_tables(changed("captions", 0, text=value), CARD)
+
+
+def test_a_missing_group_is_named():
+    with refused(": group", "a text", "(1 such in all)"):
+        check_tables(changed("images", 0, group=None), CARD)
+
+
 def test_a_picture_that_is_not_rgb_is_refused():
     with refused("a", "RGB", "mode L (1 such in all)"):
         measure(["a"], lambda file: Image.new("L", (2, 2)), "mine")

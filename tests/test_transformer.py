@@ -162,6 +162,12 @@ def test_weights_that_lack_tensors_or_are_no_numbers_are_refused(tmp_path):
             encoded(folder, TEXTS)
 
 
+def test_a_tokeniser_of_another_network_is_refused(tmp_path):
+    folder = feature_files.bert(tmp_path / "bert", vocab_size=5)
+    with refused(folder, "tokeniser", "something else"):
+        encoded(folder, TEXTS)
+
+
 def test_code_of_the_folder_and_pickles_are_not_run(tmp_path):
     folder = feature_files.bert(tmp_path / "bert")
     (folder / "evil.py").write_text("open('run', 'w')\nclass M: pass\nclass C: pass\n")

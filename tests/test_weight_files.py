@@ -7,7 +7,7 @@ from refusals import refused
 from torch import nn
 from torchvision import models
 
-from benchmark.features import torchvision_cnn
+from benchmark.features import torchvision_cnn, weight_files
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,19 @@ def test_missing_or_ambiguous_weights_are_refused(tmp_path):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
     with refused(found="'resnet51' (did you mean resnet50?)"):
         torchvision_cnn.load("resnet51", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.eye(3).to_sparse(),
+        torch.empty(3, 3, device="meta"),
+        torch.ones(3, 3, dtype=torch.complex64),
+    ],
+    ids=["sparse", "meta", "complex"],
+)
+def test_tensors_without_a_number_at_every_place_are_refused(tmp_path, tensor):
+    path = tmp_path / "w.pth"
+    torch.save({"w": tensor}, path)
+    with refused("w.pth: w", "a dense tensor of real numbers", "torch."):
+        weight_files.read_state(path)

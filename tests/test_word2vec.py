@@ -119,3 +119,22 @@ def test_a_bin_is_read_alike_whatever_its_line_ends(tmp_path, end):
     assert words.words == ("café", "dog", "k")
     assert words.vectors[:, 0].tolist() == [12, 11, 10]  # that of the first dog
     assert (words.vectors[:, 1] == 8.625).all()
+
+
+def test_a_cut_text_is_told_by_its_first_line(tmp_path):
+    (tmp_path / "some.vec").write_text("3 2\ndog 1 2\nred 4 -2\n\n")
+    with refused("some.vec", found="3 vectors announced, 2 in it"):
+        load(tmp_path / "some.vec", keep=("dog",))
+
+
+def test_a_byte_order_mark_is_no_letter_of_a_word(tmp_path):
+    (tmp_path / "some.txt").write_text("dog 1 2\nred 4 -2\n", "utf-8-sig")
+    words, _ = load(tmp_path / "some.txt", keep=("dog", "red"))
+    assert words.words == ("dog", "red")
+
+
+@pytest.mark.parametrize("text", ["", "\ndog 1 2\n", "2 0\n"])
+def test_a_first_line_without_a_vector_is_refused(tmp_path, text):
+    (tmp_path / "some.txt").write_text(text)
+    with refused("some.txt", found="no vector"):
+        load(tmp_path / "some.txt", keep=("dog",))

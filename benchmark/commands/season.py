@@ -11,8 +11,8 @@ preset that leaves the season file and comes back is not trained again.
 
 import argparse
 import json
+import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
@@ -125,7 +125,7 @@ def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:
 
 def check_folder(option: str, folder: str) -> None:
     """Raise UserError where an option names no folder."""
-    if not Path(folder).expanduser().is_dir():
+    if not os.path.isdir(os.path.expanduser(folder)):
         raise UserError(
             option,
             expected="a folder",

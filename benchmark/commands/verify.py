@@ -16,6 +16,7 @@ runs.
 
 import argparse
 import contextlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,7 +257,8 @@ def _make_project(folder: Path, params: Params) -> None:
         if raw.is_dir():
             (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
         if settings.source:
-            sources[name] = str(Path(settings.source).expanduser().absolute())
+            source = Path(os.path.expanduser(settings.source))
+            sources[name] = str(source.absolute())
     weights = str(Path(params.weights_dir).absolute()) if params.weights_dir else None
     with contextlib.chdir(folder):
         files.write_local(files.Local(weights_dir=weights, sources=sources))

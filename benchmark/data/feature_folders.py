@@ -100,9 +100,8 @@ def array_at(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return np.lib.format.open_memmap(path, mode="r+")
     files.require_space(path, int(np.prod(shape)) * np.dtype(dtype).itemsize)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    # a map of bytes that are only claimed would kill the process
+    # a map of bytes that are only claimed would kill the process on a full disk
     with path.open("r+b") as file:
-        # once the disk is full
         os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return array
 

@@ -11,7 +11,7 @@ where a picture has fewer proposals than others.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -183,7 +183,8 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each
     image, (I,), numbered from 0."""
     arrays = files.read_arrays(committed(CARDS / folder_of(dataset) / QUERIES))
-    prefix, of_dataset = prefix_of(dataset), {}
+    prefix = prefix_of(dataset)
+    of_dataset = {}
     for name, values in arrays.items():
         if name.startswith(prefix):
             of_dataset[name.removeprefix(prefix)] = values
@@ -232,26 +233,27 @@ def read(dataset: str) -> Prepared:
     return Prepared(**tables, card=card, folder=folder)
 
 
-def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
+def judged_table(layers: Sequence[Layer]) -> pd.DataFrame:
     """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that
     is there twice, and for a layer without a name of its own."""
     import pandas as pd
 
+    advice = "correct `layers` of the dataset"
+    taken = {"own"}
     for layer in layers:
-        where = f"layer {layer.name}"
-        advice = "correct `layers` of the dataset"
-        if not layer.name.isidentifier() or layer.name == "own":
+        if not layer.name.isidentifier() or layer.name in taken:
             raise UserError(
                 "layer",
-                expected="a name of letters, digits and _ that is not own",
+                expected="a name of letters, digits and _ that is not own, each once",
                 found=repr(layer.name),
                 do=advice,
             )
+        taken.add(layer.name)
         is_repeated = layer.pairs.duplicated(["way", "image_id", "caption_id"])
         if is_repeated.any():
             caption = layer.pairs[is_repeated].iloc[0]["caption_id"]
             raise UserError(
-                where,
+                f"layer {layer.name}",
                 expected="every pair once",
                 found=f"{caption!r} twice with one image",
                 do=advice,

@@ -8,6 +8,7 @@ file, so that only changed files are read when a folder is compared with its man
 """
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,7 +76,7 @@ class RawDataset:
     def origin(self) -> Path:
         """Where the raw files come from: the folder that fetch links, if the season
         names one."""
-        return Path(self.source).expanduser() if self.source else self.folder
+        return Path(os.path.expanduser(self.source)) if self.source else self.folder
 
     @property
     def manifest(self) -> Path:

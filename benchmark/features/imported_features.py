@@ -146,7 +146,11 @@ def _aligned(
         for block in source.blocks():
             rows = index.get_indexer(block.names)
             others += list(compress(block.names, rows < 0))
-            rows, values = rows[rows >= 0], block.values[rows >= 0]
+            is_known = rows >= 0
+            if not is_known.any():  # skipped, whatever shape it has
+                continue
+            rows = rows[is_known]
+            values = block.values[is_known]
             is_repeated = seen[rows] | pd.Index(rows).duplicated()
             if is_repeated.any():
                 raise UserError(
@@ -174,8 +178,6 @@ def _aligned(
 def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
     """Raise UserError for what float16 cannot hold."""
     # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
-    if not len(values):
-        return
     fits = values.min() >= -LARGEST and values.max() <= LARGEST
     if not fits:
         flat = values.reshape(len(values), -1)
@@ -272,8 +274,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
             found="none",
             do=f"write them into {path.stem}_ids.txt beside it, one per line",
         )
-    # of the used images, as these are called here
-    names = np.full(len(rows.values), "", object)
+    names = np.full(len(rows.values), "", object)  # "": a row of no used image
     forms = embedding_files.forms_of(used)
     places = embedding_files.places(rows, forms, "images", do=OF_ALL)
     names[places] = used["image_id"]

@@ -45,8 +45,9 @@ def matrix(
                 file.seek(0)
                 variables = whosmat(file)
                 size, kind = _shape_and_kind(variables, name)
-                if math.prod(size) > allowance(path.stat().st_size, LARGEST):
-                    raise too_large(f"{path}: {name} {kind} {size}", allowance(0))
+                most = allowance(path.stat().st_size, LARGEST)
+                if math.prod(size) > most:  # each number takes a byte or more
+                    raise too_large(f"{path}: {name} {kind} {size}", most)
                 if kind in kinds and len(size) == 2:
                     file.seek(0)
                     values = loadmat(file, variable_names=[name])[name]

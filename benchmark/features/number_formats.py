@@ -98,7 +98,8 @@ def whole_numbers(path: Path, values: np.ndarray) -> WholeNumbers | None:
         return WholeNumbers(path, values.dtype, low, high)
     low = float(values.min())
     high = float(values.max())
-    fit_a_word = -(2.0**63) <= low and high < 2.0**64  # NaN does not
+    end = 2.0**63 if low < 0 else 2.0**64
+    fit_a_word = -(2.0**63) <= low and high < end  # NaN does not
     if not fit_a_word or (values % 1 != 0).any():
         return None
     without_fractions = 1 / np.finfo(values.dtype).eps  # what is larger has none

@@ -101,8 +101,8 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     similarity[rows, columns] = similarities(rows, columns)
     for _ in range(count - 1):
         nearest = np.unravel_index(similarity.argmax(), similarity.shape)
-        pair = list(map(int, nearest))
-        kept, other = pair
+        kept, other = map(int, nearest)
+        pair = [kept, other]
         boxes[kept] = union(boxes[pair])
         colours[kept] = np.average(colours[pair], axis=0, weights=sizes[pair])
         sizes[kept] = sizes[pair].sum()

@@ -8,8 +8,8 @@ are what VSE-infinity's BERT branch pools (Chen et al., CVPR 2021); it trains BE
 which is frozen here. Nothing is downloaded, unpickled or run.
 
 Texts of one length in tokens are computed together, always BATCH of them, on one CPU
-thread with the plain attention. So no text is padded, and its bytes do not hang on
-those beside it.
+thread with the plain attention. So no text is padded, and its vector does not depend on
+the texts beside it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,11 +22,13 @@ from torch import Tensor, nn
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.files import sha256
+from benchmark.core.files import readable, sha256
 from benchmark.data.feature_folders import Words
 from benchmark.season.parameters import SentenceEncoder
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
+ENCODER = "an encoder like BERT, and its tokeniser"
+GET_AGAIN = "get the folder again"
 BATCH = 32  # texts; on one core about as fast as any number from 16 to 128
 # tokens; a longer text is cut, as by sentence-transformers with all-MiniLM-L6-v2
 LONGEST = 256
@@ -69,15 +71,17 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     """
     folder = whereabouts(settings)
     model, tokenizer = _loaded(folder)
-    ids = [tokenizer.encode(text).ids for text in texts]
+    with readable(folder, ENCODER, GET_AGAIN):
+        ids = [tokenizer.encode(text).ids for text in texts]
     lengths = np.array(list(map(len, ids)), np.int64)
     batches = batches_of(lengths)
 
     def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
-            # short ones are repeated
+            # the texts of a small batch are repeated until there are BATCH
             whole = np.array([ids[c] for c in np.resize(rows, BATCH)])
-            with torch.inference_mode():
+            # a token that the network does not know is an error
+            with readable(folder, ENCODER, GET_AGAIN), torch.inference_mode():
                 states = model(input_ids=torch.from_numpy(whole)).last_hidden_state
             yield rows, states[: len(rows)]
 
@@ -148,9 +152,9 @@ def _loaded(folder: Path) -> tuple:
     except Exception as error:
         raise UserError(
             folder,
-            expected="an encoder like BERT",
+            expected=ENCODER,
             found=f"something else ({' '.join(str(error).split()):.300})",
-            do="get the folder again",
+            do=GET_AGAIN,
         ) from error
     return model.eval(), tokenizer
 

@@ -211,7 +211,8 @@ def _kind_of(value: object) -> str:
 def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors of a weight file by name.
 
-    Raises UserError if it holds anything else, and for NaN and infinity.
+    Raises UserError if it holds anything else, for tensors that are sparse, quantised,
+    complex or without values, and for NaN and infinity.
     """
     state = read_tensors(path)
     if isinstance(state, Tensor):
@@ -222,6 +223,13 @@ def read_state(path: Path) -> dict[str, Tensor]:
             do=SAVE_STATE,
         )
     for name, value in state.items():
+        if not _is_dense(value):
+            raise UserError(
+                f"{path.name}: {name}",
+                expected="a dense tensor of real numbers",
+                found=f"{value.layout}, {value.dtype}, {value.device}",
+                do=SAVE_STATE,
+            )
         if not value.isfinite().all():
             raise UserError(
                 f"{path.name}: {name}",
@@ -230,6 +238,13 @@ def read_state(path: Path) -> dict[str, Tensor]:
                 do="get the file again",
             )
     return state
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether it holds a real number at every place."""
+    if tensor.layout != torch.strided or tensor.is_meta:
+        return False
+    return not tensor.is_quantized and not tensor.is_complex()
 
 
 def fill(

@@ -169,8 +169,9 @@ def _text(
     of two whole numbers tells how many lines follow and the size of their vectors.
     """
     vectors: dict[str, np.ndarray] = {}
-    # Only \n ends a line: some tokens of GloVe are other separators.
-    with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
+    # Only \n ends a line: some tokens of GloVe are other separators. A byte order mark
+    # is no letter of the first word.
+    with TextIOWrapper(content, "utf-8-sig", errors="replace", newline="\n") as file:
         first = file.readline(LONGEST).replace("\t", " ").split()
         has_header = len(first) == 2 and all(map(str.isdecimal, first))
         actual = int(first[1]) if has_header else len(first) - 1
@@ -178,9 +179,11 @@ def _text(
         if not has_header:
             file.seek(0)
         lines = iter(partial(file.readline, LONGEST), "")
+        count = 0
         for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):
             if len(line) == LONGEST:
                 raise ValueError(f"a line of {LONGEST} characters or more")
+            count += not line.isspace()
             line = line.replace("\t", " ")
             if line.partition(" ")[0] not in keep:
                 continue
@@ -189,10 +192,16 @@ def _text(
                 if len(numbers) != size:
                     raise ValueError(f"a line of {len(numbers)} numbers")
                 vectors[word] = np.array(numbers, dtype=np.float32)
+    if has_header and count != int(first[0]):
+        raise ValueError(f"{first[0]} vectors announced, {count} in it")
     return vectors
 
 
 def _check_size(path: Path, expected: int, size: int) -> None:
+    """Raise UserError for vectors of another size, and ValueError for a first line that
+    tells no size."""
+    if size < 1:
+        raise ValueError("no vector, and no size of vectors, in its first line")
     if size != expected:
         raise UserError(
             path.name,

@@ -32,6 +32,7 @@ from benchmark.season.parameters import Params
 
 CHUNK = 1 << 15  # bytes; an interruption loses the chunk in progress
 TIMEOUT = (10, 60)  # seconds to connect, seconds without a byte
+MOST_DIGITS = 18  # of the size of a file
 OK, PARTIAL, NO_SUCH_RANGE = 200, 206, 416  # statuses of HTTP
 # below 500, those that are worth another attempt
 PASSING = (408, NO_SUCH_RANGE, 425, 429)
@@ -59,7 +60,9 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
     dataset = raw_files.raw_dataset(params, name)
     with alone(lock_of(str(dataset.folder)), f"fetch {name}"):
         if source or dataset.source:
-            link(dataset.folder, source.expanduser() if source else dataset.origin)
+            # os.path leaves the ~name of a user that nobody knows as it is
+            given = Path(os.path.expanduser(source)) if source else dataset.origin
+            link(dataset.folder, given)
         before = dataset.release
         recorded = _recorded(dataset)
         # The addresses of the card have the published release.
@@ -128,8 +131,8 @@ def _manifest(dataset: raw_files.RawDataset, digests: dict[str, str]) -> dict:
 
 
 def link(folder: Path, source: Path) -> None:
-    """Make `folder` a link to `source`. A real folder with files in it is never
-    replaced."""
+    """Make `folder` a link to `source`. A file, and a real folder with files in it, are
+    never replaced."""
     if not os.path.isdir(source):  # also of a name that no folder can have
         raise UserError(
             source,
@@ -139,13 +142,15 @@ def link(folder: Path, source: Path) -> None:
         )
     if folder.exists() and folder.resolve() == source.resolve():
         return
-    if folder.is_dir() and not folder.is_symlink():
-        if any(folder.iterdir()):
+    if folder.exists() and not folder.is_symlink():
+        is_file = not folder.is_dir()
+        if is_file or any(folder.iterdir()):
+            what = "the file" if is_file else "its files"
             raise UserError(
                 folder,
                 expected=f"an empty folder, to become a link to {source}",
-                found="files",
-                do="move its files away, or fetch without a source",
+                found="a file" if is_file else "files",
+                do=f"move {what} away, or fetch without a source",
             )
         folder.rmdir()
     with atomic(folder) as part:
@@ -225,11 +230,15 @@ def download(
             try:
                 _attempt(url, part, remote.sha256)
                 _release_file(part).unlink(missing_ok=True)
-                return os.replace(part, target)
+                os.replace(part, target)
+                return
             except _AttemptError as error:
                 last = error
-            # its message holds a memory address
-            except requests.RequestException as error:
+            except UserError:  # no space on the disk
+                raise
+            # Its message holds a memory address. ValueError: a server that names an
+            # impossible address
+            except (requests.RequestException, ValueError) as error:
                 what = type(error).__name__
                 last = _AttemptError(f"no connection, or an interrupted one ({what})")
             failures = 1 if _size(part) > furthest else failures + 1
@@ -239,7 +248,8 @@ def download(
             if failures < attempts:
                 time.sleep(pause * 2 ** (failures - 1))
         reasons.append(f"{url}: {last}")
-        kind = ChecksumError if last.is_checksum else kind
+        if last.is_checksum:
+            kind = ChecksumError
     if kind is ChecksumError:
         _discard(part)
     expected = "a download" if reasons else "an address to download it from"
@@ -277,7 +287,7 @@ def _attempt(url: str, part: Path, checksum: str | None) -> None:
         served = _release_served(response)
         span = response.headers.get("Content-Range", "")
         sent, _, length = span.removeprefix("bytes ").partition("/")
-        total = int(length) if length.isdecimal() else None
+        total = _bytes_of(length)
         is_same = not release or served in ("", release)
         # A part that is whole, as a kill before its checksum leaves it, has nothing to
         # be sent.
@@ -324,6 +334,13 @@ def _release_served(response: requests.Response) -> str:
     return response.headers.get("Last-Modified", "")
 
 
+def _bytes_of(length: str) -> int | None:
+    """The size that a header tells; None for what can be the size of no file."""
+    if len(length) <= MOST_DIGITS and length.isdecimal():
+        return int(length)
+    return None
+
+
 def _append(
     response: requests.Response,
     part: Path,
@@ -362,8 +379,7 @@ def _start_over(
     if headers.get("Content-Type", "").startswith("text/html"):
         page = "sent a web page instead; open the address in a browser"
         raise _AttemptError(page, is_final=True)
-    length = headers.get("Content-Length", "")
-    total = int(length) if length.isdecimal() else None
+    total = _bytes_of(headers.get("Content-Length", ""))
     is_chunked = "chunked" in headers.get("Transfer-Encoding", "")  # marks its own end
     if total == 0 or total is None and not is_chunked and checksum is None:
         reason = "sent no size, so missing bytes would go unnoticed without a checksum"

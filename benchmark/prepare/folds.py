@@ -78,10 +78,10 @@ def prepare_folds(params: Params, name: str) -> list[str]:
     lines = []
     for fold in folds_of(name, count):
         splits = splits_of(fold, whole.images["split"], fold_of_image)
-        images, captions, seen = _tables_of(whole, splits, picture_of)
+        images, captions, in_order = _tables_of(whole, splits, picture_of)
         with replaced(ROOT / fold.name) as folder:
             write_tables(folder, images, captions, whole.regions)
-        cards[fold] = _card_of(fold, count, whole, images, captions, seen)
+        cards[fold] = _card_of(fold, count, whole, images, captions, in_order)
         counts = cards[fold]["counts"]
         sizes = [f"{split} {counts[split]['images']}" for split in ("train", "test")]
         lines.append(f"{fold.name}: fold {fold.number} of {count}: {', '.join(sizes)}")

@@ -169,12 +169,13 @@ def twins(
     with_file = images[images["file"] != ""]
     is_test = with_file["split"] == "test"
     tested = list(compress(pictures, is_test))
-    group = with_file["group"][is_test].to_numpy()
+    groups = with_file["group"][is_test].to_numpy()
+    # each picture counts as a split of its own, so that all pairs are compared
     pairs = near_pairs(range(len(tested)), tested)
     first, second = pairs[["first", "second"]].to_numpy().T
-    is_of_others = group[first] != group[second]
+    is_of_others = groups[first] != groups[second]
     contents = [picture.sha256 for picture in tested]
-    groups_of_content = pd.Series(group).groupby(contents).transform("nunique")
+    groups_of_content = pd.Series(groups).groupby(contents).transform("nunique")
     is_twin = (groups_of_content > 1).to_numpy(bool, copy=True)
     is_twin[first[is_of_others]] = True
     is_twin[second[is_of_others]] = True
@@ -183,8 +184,8 @@ def twins(
     words = texts["text"].map(_words)
     words = words.where(words != "", verbatim)
     group_of_image = images.set_index("image_id")["group"]
-    group = texts["image_id"].map(group_of_image)
-    is_repeated = group.groupby(words).transform("nunique") > 1
+    group_of_caption = texts["image_id"].map(group_of_image)
+    is_repeated = group_of_caption.groupby(words).transform("nunique") > 1
     return {"images": int(is_twin.sum()), "captions": int(is_repeated.sum())}
 
 

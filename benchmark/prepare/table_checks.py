@@ -82,6 +82,8 @@ def check_rows(tables: Tables) -> None:
     is_split = images["split"].isin(SPLITS)
     expected = f"one of {', '.join(SPLITS)}"
     _refuse(images[~is_split], "image_id", "split", expected)
+    is_text = captions["text"].map(lambda text: isinstance(text, str)).astype(bool)
+    _refuse(captions[~is_text], "caption_id", "text", "a text")
     is_blank = captions["text"].str.strip() == ""
     expected = "a caption that is not blank"
     _refuse(captions[is_blank], "caption_id", "text", expected)
@@ -107,7 +109,9 @@ def check_rows(tables: Tables) -> None:
 
 
 def _check_texts(table: pd.DataFrame, key: str, column: str, longest: int) -> None:
-    """Every text of a column can be stored and has at most so many characters."""
+    """Every text of a column is there, can be stored and has at most so many
+    characters."""
+    _refuse(table[table[column].isna()], key, column, "a text")
     for name, text in zip(table[key], table[column].astype(str), strict=True):
         check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
 

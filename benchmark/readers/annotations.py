@@ -5,12 +5,12 @@ name (key_names). Keys that are read are marked, so that notes can name the othe
 """
 
 import ast
-import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from benchmark.core.errors import UserError
+from benchmark.core.files import JSON
 from benchmark.core.names import LONGEST_PATH, check_text, inside
 from benchmark.readers import nested_keys, reader_notes
 from benchmark.readers.key_names import (
@@ -34,7 +34,7 @@ NUMBERED_IMAGE = re.compile(rf"(?P<file>{IMAGE_NAME.pattern})#(?P<number>\d+)", 
 LIST = re.compile(  # texts, written as one
     r"""\s*(?:
         \[\s*['"\[{].*\]  # a list
-        |\(\s*['"].*['"]\s*,?\s*\)  # a tuple
+        |\(\s*['"].*['"]\s*(?:,\s*)?\)  # a tuple
         |\{\s*['"]\w+['"]\s*:.*\}  # COCO's {"raw": text}
     )\s*""",
     re.DOTALL | re.VERBOSE,
@@ -248,10 +248,11 @@ def _fact(
             found=" and ".join(f"{key} {text!r:.60}" for key, text in texts.items()),
             do="keep the key that is right",
         )
-    # Karpathy's COCO
-    if role == "image" and facts.get("filepath") and "sentences" in facts:
+    folder = facts.get("filepath")
+    is_karpathys = role == "image" and "sentences" in facts  # of COCO
+    if is_karpathys and folder and isinstance(folder, str):
         seen.used["filepath",] = None
-        return f"{facts['filepath']}/{longest}"
+        return f"{folder}/{longest}"
     relative = [text for text in texts.values() if not text.startswith("/")]
     return max(relative, key=len, default=longest)
 
@@ -361,7 +362,6 @@ def _captions(
 ) -> list[Caption]:
     """The captions, with the ids that the file gives to each, or to all in a list."""
     facts = record.facts
-    number = None
     names = (*CAPTION_IDS, "id")
     ids = [_own_id(each.facts, names, each.path, seen) for each in sentences]
     for key, value in facts.items():
@@ -372,6 +372,7 @@ def _captions(
         if are_ids and len(values) == len(ids):
             ids = list(map(str, values))
             seen.ids[key,] = None
+    number = None
     if len(sentences) == 1:
         for key in NUMBERS:
             text = str(facts.get(key, ""))
@@ -490,13 +491,14 @@ def _unlisted(text: str, where: str) -> list[str | dict]:
 def _value_of(text: str) -> object:
     """What a text is in JSON, else as a literal of Python; None if it is neither."""
     try:
-        return json.loads(text)
+        return JSON.decode(text)
     except (ValueError, RecursionError):
         pass
     try:
         value = ast.literal_eval(text.strip())
         written = "".join(repr(value).split())
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    # TypeError: a list as the key of an object
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
     # Python joins texts without a comma between them, as NumPy writes them
     is_unchanged = written == "".join(text.split())

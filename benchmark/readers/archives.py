@@ -254,6 +254,13 @@ def arrays_of(
     with unzipped(path) as zipped:
         for info in zipped.infolist():
             name = info.filename.removesuffix(".npy")
+            if name in arrays:  # a and a.npy
+                raise UserError(
+                    path,
+                    expected="every array once",
+                    found=f"{name!r:.200} twice",
+                    do=REFUSE,
+                )
             if names is None or name in names:
                 member = read_member(zipped, info, f"{path}: {name}", most)
                 arrays[name] = array_of(member)

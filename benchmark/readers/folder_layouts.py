@@ -261,8 +261,11 @@ def _has_captions(raw: Path, name: str) -> bool:
         images, others = packed.columns(image_files.Folder(raw).path_of(name))
     except UserError:
         return True
+    if images:
+        return True
     has_names = any(map(key_names.is_image_name, others))
-    return bool(images) or has_names and any(map(key_names.caption_name, others))
+    has_captions = any(map(key_names.caption_name, others))
+    return has_names and has_captions
 
 
 def _says_something(key: str) -> bool:

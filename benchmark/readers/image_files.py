@@ -120,6 +120,9 @@ def _other_kind(start: bytes) -> str:
 def _rgb(image: Image.Image, where: object) -> Image.Image:
     if image.mode in DEEP:
         values = np.asarray(image).astype(np.int64)
+        transparent = image.info.get("transparency")  # a value of grey
+        if isinstance(transparent, int):
+            values[values == transparent] = WHITE_16
         if values.min() < 0 or values.max() > WHITE_16:
             raise UserError(
                 where,

@@ -94,8 +94,9 @@ def files(raw: Path) -> list[str]:
                 sides.append(name)
                 break
     judged = sorted(f"qrels/{path.name}" for path in raw.glob("qrels/[!.]*.tsv"))
-    is_whole = len(sides) == len(SIDES) and judged
-    return [*sides, *judged] if is_whole else []
+    if len(sides) < len(SIDES) or not judged:
+        return []
+    return [*sides, *judged]
 
 
 def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
@@ -131,9 +132,9 @@ def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
         if image not in links.split_of:
             unjudged.append(image)
         split = links.split_of.get(image, "unused" if has_splits else None)
-        group = groups[image]
-        name = group[0] if len(group) > 1 else None
-        yield replace(item, captions=dealt[image], split=split, group=name)
+        members = groups[image]
+        group = members[0] if len(members) > 1 else None
+        yield replace(item, captions=dealt[image], split=split, group=group)
     idle = [caption for caption, owners in links.images_of.items() if not owners]
     seen.note(idle, "captions have no image in qrels and are left out")
     seen.note(unjudged, "images have no caption in qrels: unused")

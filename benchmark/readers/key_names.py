@@ -88,7 +88,8 @@ def caption_name(key: str) -> str:
 def caption_keys(keys: Collection[str], where: str) -> list[str]:
     """The keys of captions, in the order of their numbers.
 
-    Raises UserError where no key has such a name, and where keys have different ones.
+    Raises UserError where no key has such a name, where keys have different ones, and
+    where two differ by case, blanks, - and _ alone.
     """
     keys_of: dict[str, list[str]] = {}
     for key in keys:
@@ -97,7 +98,9 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
     usual = [name for name in keys_of if name in NAMES["caption"]]
     names = usual or list(keys_of)
     if len(names) == 1:
-        return sorted(keys_of[names[0]], key=_number_of)
+        captions = keys_of[names[0]]
+        _check_distinct(captions, where)
+        return sorted(captions, key=_number_of)
     actual = f"neither, but {reader_notes.listed(keys)}"
     if names:
         actual = f"both ({' and '.join(names)})"
@@ -107,6 +110,20 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
         found=actual,
         do=CORRECT,
     )
+
+
+def _check_distinct(keys: list[str], where: str) -> None:
+    """Raise UserError for "caption" and "Caption": they may be the same captions."""
+    key_of: dict[str, str] = {}
+    for key in keys:
+        earlier = key_of.setdefault(plain(key), key)
+        if earlier != key:
+            raise UserError(
+                f"{where}: caption",
+                expected="every key once",
+                found=f"{earlier!r:.60} and {key!r:.60}",
+                do=CORRECT,
+            )
 
 
 def _number_of(key: str) -> tuple[int, str]:
