@@ -104,9 +104,9 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
         several = "if images have five captions each, run: --queries N,5N"
         lines.append(f"each direction was taken to have as many queries; {several}")
     if uncounted:
-        what = "whether so many queries can give these recalls"
+        what = "whether their queries can give these recalls was not checked"
         lines.append(
-            f"not checked of {uncounted} rows: {what}; say how many (--queries)"
+            f"{uncounted} rows without a number of queries (--queries): {what}"
         )
     return "\n".join(lines)
 
