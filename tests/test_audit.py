@@ -65,3 +65,22 @@ def test_mistakes_are_named_and_exit_2_or_with_check_3(words, where, found, caps
     line = capsys.readouterr().err
     assert line.startswith(f"rematch: {where}: ") and found in line
     assert main(["audit", *words, "--check"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("method,R@1,R@5,R@1,R@5\na,43.1,60.2,30.1,20.2\n", "R@1, R@5, R@1, R@5"),
+        ("method,R@1,R@5\na,43.1,60.2,\n", "saw 4"),
+    ],
+)
+def test_no_column_is_moved_or_taken_for_a_label(text, found, capsys):
+    Path("table.csv").write_text(text)
+    assert main(["audit", "table.csv"]) == 2
+    assert found in capsys.readouterr().err
+
+
+def test_labels_of_one_head_are_kept(capsys):
+    Path("table.csv").write_text("of,of,R@1,R@5\na,b,43.1,20.2\n")
+    assert main(["audit", "table.csv"]) == 0
+    assert "a b" in capsys.readouterr().out

@@ -155,3 +155,9 @@ def test_an_array_may_take_half_of_what_is_free(size, is_there, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (100, 1000))
     assert inputs.fits(size, torch.device("cuda:0")) == is_there
     assert inputs.fits(10**15, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("device", ["cuda:01", f"cuda:{10**14}", "cuda:\u0663"])
+def test_a_number_that_torch_does_not_read_is_refused(device):
+    with refused("device", found=repr(device)):
+        pick(device)

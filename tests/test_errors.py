@@ -160,3 +160,10 @@ def test_a_line_is_one_line_that_a_terminal_shows():
     assert printable("a\n b\x1b[0m\u202e") == "a b\\x1b[0m\\u202e"
     long = str(UserError("x" * 700, "b", "y" * 700))
     assert "x" * 400 + "... (700" in long and len(long) < 1000
+
+
+@pytest.mark.parametrize("name", ["mine", "image", "sentence", "options"])
+def test_keys_of_a_dataset_are_told_whatever_it_is_called(name):
+    season = {"title": "t", "datasets": {name: {"presetz": []}}, "presets": []}
+    with refused(expected="fold_presets", found="did you mean presets?"):
+        checked(Season, season, "s")

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -169,3 +170,10 @@ def test_a_process_that_dies_is_a_reason_and_the_next_one_begins_anew():
         assert "died" in timer.result(os._exit, 1)
         assert timer.result(len, "abc") == 3
         assert timer.result(int, "x").startswith("ValueError: ")
+
+
+def test_a_fusion_of_what_has_no_estimate_has_none():
+    fusion = SimpleNamespace(preset="both", members=["one", "two"])
+    params = SimpleNamespace(cells={}, fusions={"both": fusion})
+    (row,) = estimates._rows(params, {}, {}, {}, {})
+    assert row.untold and row.seconds == 0

@@ -283,3 +283,9 @@ def test_words_that_are_not_fed_attend_to_nothing():
     assert np.isnan(dog_and_zebra[[2, 4]]).all()  # "and", "zebra"
     positions = samples["positions"][3]
     assert [int(dog_and_zebra[w].argmax()) for w in (0, 1, 3)] == positions[:3].tolist()
+
+
+def test_a_single_image_correlates_with_itself_alone():
+    alone = figure_samples.correlation(torch.tensor([[1.0, 2.0, 4.0]]))
+    assert alone.tolist() == [[1.0]]
+    assert figure_samples.sampled({"correlation_before": alone}) == {}

@@ -183,3 +183,10 @@ def test_rsicd_becomes_a_season(beside, capsys):
     assert "30 images, 140 captions" in printed
     assert "train 18, val 6, test 6" in printed
     assert "not used: nothing" in printed
+
+
+def test_a_folder_may_be_called_by_any_character():
+    counted = init.Counted(9, 45, False, 1, 2)
+    name = "\U0001f600 \u0645 \\ud83d\\ude00"
+    Path("s.yaml").write_text(init.season_text("s", Path(name), None, counted))
+    assert read_season("s.yaml").datasets["s"].source == name

@@ -112,3 +112,9 @@ class TestBroughtClaims:
         self.write(folder, path)
         with refused(expected="inside the folder"):
             write_ledger()
+
+    def test_a_front_page_without_an_end_of_findings_is_left_alone(self, folder):
+        text = f"# Front\n{START}Words that nobody wrote here.\n"
+        FRONT.write_text(text)
+        write_ledger()
+        assert FRONT.read_text() == text

@@ -9,6 +9,7 @@ from PIL import Image
 from refusals import refused
 
 from benchmark.__main__ import main
+from benchmark.commands import overlap
 from benchmark.commands.overlap import images_in
 
 
@@ -70,3 +71,14 @@ def test_a_link_out_of_the_folder_is_refused(folders, tmp_path, capsys):
 
 def test_a_folder_is_not_compared_with_itself(folders, capsys):
     assert main(["overlap", str(folders[0]), str(folders[0])]) == 2
+
+
+def test_bits_are_whole_numbers_beside_equal_pictures(tmp_path):
+    out = tmp_path / "shared.csv"
+    pairs = [overlap.SharedPair("a", "b", None), overlap.SharedPair("a", "c", 3)]
+    pictures = overlap.Pictures([], [])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlap, "read_pictures", lambda folder: pictures)
+        patch.setattr(overlap, "shared_pairs", lambda first, second: pairs)
+        assert main(["overlap", "one", "two", "--out", str(out)]) == 0
+    assert out.read_text() == "first,second,bits\na,b,\na,c,3\n"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from dvc.repo import Repo
+from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.commands import play
@@ -142,3 +143,8 @@ def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
     seconds.clear()
     assert "none of which" in play.hours_of(params, stale)
     assert play.hours_of(params, ["prepare"]) == "1 stage, 0 of them trainings"
+
+
+def test_a_gpu_has_no_leading_zero():
+    with refused("--gpus", found="'01'"):
+        play.gpus_of("01")

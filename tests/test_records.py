@@ -1,6 +1,8 @@
 """Records as JSON: equal ones give equal bytes, and lists of numbers take one line.
 Departures from a paper: facts in records, words at the end."""
 
+import json
+
 import pytest
 from builders import record
 from refusals import refused
@@ -49,3 +51,9 @@ def test_what_the_paper_has_is_told_where_it_is_known():
     network = Departure(aspect=Aspect.IMAGE_NETWORK, here="cnn", in_paper="vgg19")
     assert "vgg19" in sentence(network)
     assert "paper" not in sentence(network.model_copy(update={"in_paper": ""}))
+
+
+def test_lists_in_texts_stay_as_they_are():
+    content = {"reason": "expected [ 1,   2 ]", "epochs": [1, 2]}
+    text = text_of(content)
+    assert json.loads(text) == content and '"epochs": [1, 2]' in text

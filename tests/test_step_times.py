@@ -108,6 +108,7 @@ def run_with_clock(monkeypatch, cost, size: int, share: float) -> dict:
 def test_more_rows_never_take_less():
     assert extrapolated({8: 2.0, 32: 1.0}, 128) == 1.0
     assert extrapolated({4: 1.0}, 8) == 2.0
+    assert extrapolated({2: 0.0, 4: 0.0}, 8) == 0.0
 
 
 def test_images_are_encoded_with_drawn_weights():

@@ -1,6 +1,7 @@
 """Tf-idf vectors of captions, fitted to the training captions."""
 
 import numpy as np
+import pytest
 from made_inputs import CAPTIONS, IS_TRAIN, WORDS
 
 from benchmark.features import tfidf
@@ -23,3 +24,12 @@ def test_captions_of_the_same_words_are_equal_and_all_directions_keep_lengths():
 def test_other_captions_change_nothing():
     changed = [*CAPTIONS[:40], *["w00"] * 10]
     np.testing.assert_array_equal(vectors(CAPTIONS)[:40], vectors(changed)[:40])
+
+
+@pytest.mark.parametrize("caption", ["dog", "a dog"])
+def test_equal_training_captions_have_vectors_and_a_share(caption):
+    captions = [caption, caption, "dog", "cat"]
+    is_train = np.array([True, True, False, False])
+    found, facts = tfidf.encode(captions, is_train, WORDS, SentenceEncoder())
+    assert np.allclose(found[:2] @ found[:2].T, 1) and not found[3].any()
+    assert facts["variance_kept"] == 1.0

@@ -96,3 +96,9 @@ def test_other_columns_are_refused(season):
     file_of(season).write_text("dataset,preset\n")
     with refused(file_of(season), expected=tuning.COLUMNS[-1], found="preset"):
         read_trials(season)
+
+
+def test_a_value_with_a_space_is_read_as_it_was_written(season):
+    trial = trial_of("vse", epochs=3, note="a b", rate=0.5)
+    add_trial(season, trial)
+    assert read_trials(season) == [trial]

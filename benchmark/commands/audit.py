@@ -140,9 +140,13 @@ def read_printed(path: Path) -> pd.DataFrame:
             found=path.suffix or "no ending",
             do="save it so",
         )
+    # heads as a row: pandas would rename those that are there twice, and take the first
+    # column for an index where rows are longer
     with readable(path, f"a table as {path.suffix}", "correct it, or its path"):
-        frame = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
-    return frame
+        frame = pd.read_csv(
+            path, sep=separator, dtype=str, keep_default_na=False, header=None
+        )
+    return frame[1:].set_axis(frame.iloc[0].tolist(), axis=1)
 
 
 def rows_of(
@@ -157,24 +161,25 @@ def rows_of(
             found=folds,
             do="correct it",
         )
-    metrics = {head: metric_of(str(head)) for head in frame}
-    known = {head: metric for head, metric in metrics.items() if metric}
-    names = list(known.values())
-    if not known or len(set(names)) < len(names):
+    metrics = [metric_of(str(head)) for head in frame]
+    names = list(filter(None, metrics))
+    if not names or len(set(names)) < len(names):
         raise UserError(
             where,
             expected="columns such as i2t_r1 or R@1, each metric once",
             found=", ".join(map(str, frame)) or "no columns",
             do="name them so",
         )
-    others = [head for head in frame if head not in known]
     rows = []
-    for place, cells in enumerate(frame.to_dict("records")):
-        texts = [str(cells[head]) for head in others]
+    for place, row in enumerate(frame.itertuples(index=False, name=None)):
+        cells = list(zip(frame, metrics, row, strict=True))
+        texts = [str(cell) for _, metric, cell in cells if not metric]
         label = " ".join(filter(None, texts)) or f"row {place + 1}"
         numbers = {}
-        for head, metric in known.items():
-            number = _number(f"{where}: {label}: {head}", cells[head])
+        for head, metric, cell in cells:
+            if not metric:
+                continue
+            number = _number(f"{where}: {label}: {head}", cell)
             if number is not None:
                 numbers[metric] = number
         rows.append(Audited(label=label, numbers=numbers, queries=queries, folds=folds))

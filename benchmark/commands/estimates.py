@@ -236,6 +236,8 @@ def _rows(
         row.cells += 1
         members = [evaluations.get(member, 0.0) for member in fusion.members]
         row.evaluation += sum(members)
+        if not evaluations.keys() >= set(fusion.members):
+            row.untold = "a cell that it is made of has no estimate"
     return list(rows.values())
 
 

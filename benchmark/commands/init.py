@@ -54,6 +54,7 @@ LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
 NETWORK = "mobilenet_v2"
 STRONG = "timm_tf_efficientnet_lite2"
+PAIR = re.compile(r"\\ud[89ab]..\\ud[c-f]..")  # one character as JSON escapes it
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,13 @@ def offers(weights_dir: Path) -> list[str]:
     return lines
 
 
+def quoted(value: object) -> str:
+    """A text or number in JSON that is YAML, too: there, the two escapes that JSON has
+    for a character such as an emoji would be two characters."""
+    text = json.dumps(value, default=str)
+    return PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
+
+
 def season_text(
     name: str,
     folder: Path,
@@ -245,7 +253,7 @@ def season_text(
         passes = round(steps * batch / trained)
         epochs[method] = max(LEAST_EPOCHS, min(MOST_EPOCHS, passes))
     environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["quoted"] = lambda value: json.dumps(value, default=str)
+    environment.filters["quoted"] = quoted
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         name=name,
         folder=folder,

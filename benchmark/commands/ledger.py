@@ -74,9 +74,9 @@ def write_ledger() -> Path:
     write_text(ROOT / "fidelity.md", fidelity_page(seasons))
     if FRONT.is_file():
         before, start, rest = FRONT.read_text(encoding="utf-8").partition(START)
-        if start:
+        _, end, after = rest.partition(END)
+        if start and end:  # without an end, all that follows would go
             text = findings(seasons, rows)
-            after = rest.partition(END)[2]
             write_text(FRONT, before + START + text + END + after)
     return ROOT / "README.md"
 

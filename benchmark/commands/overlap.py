@@ -76,7 +76,8 @@ def main(arguments: argparse.Namespace) -> int:
     pairs = shared_pairs(first, second)
     if out:
         columns = [field.name for field in fields(SharedPair)]
-        table = pd.DataFrame(pairs, columns=columns)
+        # objects: else a missing number makes the others fractions
+        table = pd.DataFrame(pairs, columns=columns, dtype=object)
         write_text(out, table.to_csv(index=False, lineterminator="\n"))
     print(shown(pairs, len(first.names), len(second.names)))
     return int(arguments.check and bool(pairs))

@@ -97,7 +97,7 @@ def gpus_of(text: str) -> tuple[str, ...]:
     """The numbers of GPUs in a list such as "0,1". Raises UserError for other text and
     for a GPU that this machine lacks."""
     gpus = tuple(text.split(",")) if text else ()
-    are_numbers = all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus)
+    are_numbers = all(re.fullmatch("0|[1-9][0-9]{0,2}", gpu) for gpu in gpus)
     if not are_numbers or len(set(gpus)) < len(gpus):
         raise UserError(
             "--gpus",

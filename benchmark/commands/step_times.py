@@ -139,7 +139,7 @@ def extrapolated(seconds: dict[int, float], size: int) -> float:
     last = seconds[rows]
     if not before:
         return last * size / rows
-    growth = max(last / seconds[before[-1]], 1.0)
+    growth = max(last / max(seconds[before[-1]], 1e-9), 1.0)  # a coarse clock says 0
     slope = (last - last / growth) / (rows - before[-1])
     power = min(math.log(growth, rows / before[-1]), 2.0)
     return max(last + slope * (size - rows), last * (size / rows) ** power)

@@ -76,7 +76,7 @@ def pick(device: str) -> torch.device:
     else than these two, and for a GPU that is not there."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+    if not re.fullmatch(r"cpu|cuda(:(0|[1-9][0-9]{0,2}))?", device):
         raise UserError(
             "device",
             expected="auto, cpu or cuda[:N]",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -183,18 +183,33 @@ def checked(model: type[M], data: object, where: str) -> M:
 
 def keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     """The valid keys of the place that a path leads to, from a model downwards."""
-    models = [model]
+    kinds: list[object] = [model]
     for part in path:
-        inner: list[type[BaseModel]] = []
-        for outer in models:
-            if part in outer.model_fields:
-                inner += _models_in(outer.model_fields[part].annotation)
-        # Keys of mappings, numbers of items and tags of unions are no fields.
-        models = inner or models
+        inner: list[object] = []
+        for kind in kinds:
+            inner += _inside(kind, part)
+        kinds = inner or kinds  # tags of unions lead nowhere
     keys: set[str] = set()
-    for each in models:
-        keys.update(each.model_fields)
+    for kind in kinds:
+        for each in _models_in(kind):
+            keys.update(each.model_fields)
     return sorted(keys)
+
+
+def _inside(kind: object, part: str | int) -> list[object]:
+    """The annotations of what a field, a key of a mapping or a number leads to."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(str(part))
+        return [field.annotation] if field else []
+    origin = get_origin(kind)
+    if origin in (dict, Mapping):
+        return [get_args(kind)[1]]
+    if origin in (list, tuple) and isinstance(part, int):
+        return list(get_args(kind))
+    inner: list[object] = []
+    for each in get_args(kind):
+        inner += _inside(each, part)
+    return inner
 
 
 def _models_in(kind: object) -> list[type[BaseModel]]:

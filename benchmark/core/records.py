@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 3
 RECORD = "record.json"
-NUMBERS = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")  # a list of them, in JSON
+# a list of them, in JSON, where no text has a line break
+NUMBERS = re.compile(r"\[\n\s*([^]\[{}\"]+?)\s*\n\s*\]")
 # of vectors; contextual: of tokens
 TextKind = Literal["sentence", "contextual", "phrase"]
 

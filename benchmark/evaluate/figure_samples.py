@@ -130,7 +130,7 @@ def correlation(vectors: Tensor) -> np.ndarray:
     """
     rows = _pooled(vectors).double().cpu().numpy()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.corrcoef(rows).astype(np.float16)
+        return np.atleast_2d(np.corrcoef(rows)).astype(np.float16)
 
 
 def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
@@ -140,7 +140,7 @@ def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
     figure 6.7)."""
     means = {}
     for name in ("correlation_before", "correlation_after"):
-        if name in samples:
+        if name in samples and len(samples[name]) > 1:
             is_other = ~np.eye(len(samples[name]), dtype=bool)
             means[name] = float(samples[name][is_other].mean())
     names = sorted(name for name in samples if name.startswith("weights_"))

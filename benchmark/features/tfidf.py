@@ -59,11 +59,16 @@ def encode(
             found=settings.size,
             do="lower it or leave it out",
         )
-    svd = TruncatedSVD(settings.size or min(SIZE, most), random_state=SEED).fit(weights)
-    vectors = svd.transform(vectorizer.transform(captions))
-    facts = {
-        "terms": weights.shape[1],
-        "variance_kept": float(svd.explained_variance_ratio_.sum()),
-        "seed": SEED,
-    }
+    vectors = vectorizer.transform(captions)
+    kept = 1.0
+    if weights.shape[1] == 1:  # which TruncatedSVD refuses, and nothing is to reduce
+        vectors = vectors.toarray()
+    else:
+        svd = TruncatedSVD(settings.size or min(SIZE, most), random_state=SEED)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of equal captions
+            svd.fit(weights)
+        vectors = svd.transform(vectors)
+        ratio = float(svd.explained_variance_ratio_.sum())
+        kept = ratio if np.isfinite(ratio) else 1.0
+    facts = {"terms": weights.shape[1], "variance_kept": kept, "seed": SEED}
     return vectors.astype(np.float32), facts

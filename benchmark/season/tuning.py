@@ -10,6 +10,7 @@ val_rsum  its rsum on validation, one digit behind the point
 import csv
 import fcntl
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -125,10 +126,10 @@ def written(options: Mapping[str, Option]) -> str:
 
 
 def parsed(text: str) -> dict[str, Option]:
-    """Options of a row, in the order of their names. Raises ValueError for a word
-    without `=`."""
+    """Options of a row, in the order of their names; values may have spaces. Raises
+    ValueError for a beginning without `=`."""
     options: dict[str, Option] = {}
-    for word in sorted(text.split()):
+    for word in sorted(filter(None, re.split(r"\s+(?=\w+=)", text.strip()))):
         name, separator, value = word.partition("=")
         if not separator:
             raise ValueError(repr(word))
