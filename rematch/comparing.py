@@ -206,10 +206,9 @@ def _one(
         result = replace(table, name=name)
     else:
         frame = _frame(name, given, clusters, ranks)
-        if not ranks:
-            _warn_of_ranks(name, frame)
         result = of_frame(name, frame, layer, metric, Reading())
     _refuse_values(name, result, ranks)
+    _warn_of_ranks(result)
     return result
 
 
@@ -243,10 +242,10 @@ def _read(
     for side, given in sides.items():
         if side not in names:
             frame = _frame(side, given, clusters, ranks)
-            if reading.scale is None and not ranks:
-                _warn_of_ranks(side, frame)
             known[side] = of_frame(side, frame, layer, metric, reading)
-        _refuse_values(side, known[names.get(side, side)], ranks)
+        result = known[names.get(side, side)]
+        _refuse_values(side, result, ranks)
+        _warn_of_ranks(result)
     wanted = dict.fromkeys(names.get(side, side) for side in sides)
     return [known[name] for name in wanted], others
 
@@ -320,17 +319,14 @@ def _refuse_other_order(
             raise UserError(f"{first}, {second}", expected, "another index", advice)
 
 
-def _warn_of_ranks(side: str, frame: "pd.DataFrame") -> None:
-    """Warn of values that are whole numbers, and no hits: they may be ranks, of which
-    the smaller ones are better."""
-    values = frame.get("value")
-    if (
-        values is None
-        or values.dtype.kind not in "iuf"
-        or values.isin([0, 1, 100]).all()
-    ):
+def _warn_of_ranks(result: "Result | BoardAndRow") -> None:
+    """Warn of values that may be ranks, of which the smaller ones are better."""
+    from benchmark.commands.conventions import is_whole
+    from benchmark.commands.result_files import Kind, Result
+
+    if not isinstance(result, Result) or result.kind != Kind.VALUES:
         return
-    if (values % 1 == 0).all():
-        what = f"{side}: whole numbers, of which greater ones count as better"
+    if is_whole(result) and not result.is_scaled:
+        what = f"{result.name}: whole numbers, of which greater ones count as better"
         advice = "pass ranks=True if they are ranks, or name the column rank"
         warnings.warn(f"{what}; {advice}", stacklevel=4)

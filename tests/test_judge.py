@@ -203,6 +203,11 @@ def test_a_claim_may_name_the_files(claim, on_letters):
     assert judge.on_a_and_b(claim, "ours.csv", "folder/theirs.csv") == on_letters
 
 
+def test_a_name_that_both_sides_have_says_nothing():
+    claim = "x > y/x.csv"
+    assert judge.on_a_and_b(claim, "x.csv", "y/x.csv") == claim
+
+
 def test_a_claim_may_name_the_presets():
     assert judge.on_a_and_b("vse > cca", "flickr8k:vse", "flickr8k:cca") == "A > B"
 

@@ -322,11 +322,15 @@ def check_claims_alone(arguments: argparse.Namespace) -> None:
 
 def on_a_and_b(claim: str, first: str, second: str) -> str:
     """The claim on A and B where it names the files, without their endings, or the
-    presets; any other as it is."""
-    sides = {"A": "A", "B": "B"}
-    for side, given in (("A", first), ("B", second)):
-        for name in (given, Path(given).stem, given.rpartition(":")[2]):
-            sides.setdefault(name, side)
+    presets. Any other stays as it is, also one by a name that both sides have."""
+    names_of_sides = []
+    for given in (first, second):
+        names_of_sides.append({given, Path(given).stem, given.rpartition(":")[2]})
+    names, other_names = names_of_sides
+    sides = dict.fromkeys(names - other_names, "A")
+    sides |= dict.fromkeys(other_names - names, "B")
+    # letters stand for the sides, whatever files are called
+    sides |= {"A": "A", "B": "B"}
     match = NAMED.fullmatch(claim)
     if match is None or match[1] not in sides or match[3] not in sides:
         return claim

@@ -161,12 +161,8 @@ def facts_of(
     nothing would be known of other trainings, or where no difference is large enough.
     Raises UserError for too few of them."""
     image_count = plan.known.image_count
-    halves = (
-        1,
-        2,
-        4,
-        10,
-    )  # half the season's images, all, twice and five times as many
+    # half the season's images, all, twice and five times as many
+    halves = (1, 2, 4, 10)
     usual = {max(MIN_TEST_QUERIES, image_count * half // 2) for half in halves}
     seeds = list(seeds or SEEDS)
     images = list(images or sorted(usual))

@@ -141,8 +141,8 @@ def read_claims_file(path: Path) -> ClaimsFile:
 
 
 def check_is_inside(file: ClaimsFile, path: Path) -> None:
-    """Raises UserError for results that are not in the folder of the file at `path`, or
-    that are links."""
+    """Raises UserError for results that are not in the folder of the file at `path`,
+    and for links out of it."""
     for name, result in file.results.items():
         where, advice = f"{path}: results.{name}", "copy it beside the file"
         for given in result.files:
