@@ -158,7 +158,7 @@ def test_a_preset_of_a_season_has_the_interval_of_its_report(
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_printed_number_that_is_the_true_mean_is_seldom_missed(name):
-    setting, runs = SETTINGS[name], 400
+    setting, runs = SETTINGS[name], 2000
     # two decimals; a false alarm is a place below or above
     rng = np.random.default_rng(list(SETTINGS).index(name))
     metric = "r5" if setting.kind == "ranks" else None

@@ -25,6 +25,42 @@ def test_in_the_papers_three_r5_of_mrnn_and_the_medians_of_dvsa_alone_are_found(
     assert all(("t2i_r5", "42.2") in finding.numbers for finding in others)
 
 
+FIVE_FOLDS = """\
+Images: 5000, Captions: 25000
+Image to text: 74.5, 94.7, 98.0, 1.0, 2.0
+Text to image: 61.8, 88.9, 94.4, 1.0, 5.9
+rsum: 512.3 ar: 89.1 ari: 81.7
+Image to text: 73.0, 93.8, 96.8, 1.0, 2.5
+Text to image: 59.9, 87.2, 93.2, 1.0, 6.1
+rsum: 503.9 ar: 87.9 ari: 80.1
+-----------------------------------
+Mean metrics:
+rsum: 530.4
+Average i2t Recall: 80.9
+Image to text: 73.2 94.4 97.6 1.0 2.1
+Average t2i Recall: 508.0
+Text to image: 60.4 88.3 94.1 1.0 5.6
+"""  # two of the folds, and the means over all five: PFAN's issue 5
+
+
+def test_the_means_that_scans_code_prints_for_five_folds_are_misprinted(capsys):
+    Path("run.log").write_text(FIVE_FOLDS)
+    assert main(["audit", "run.log", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    numbers = {"rsum": "530.4", "i2t_mean": "80.9", "t2i_mean": "508.0"}
+    assert [facts["numbers"] for facts in found] == [
+        {name: numbers[name]} for name in ("i2t_mean", "t2i_mean", "rsum")
+    ]
+    assert {facts["row"] for facts in found} == {"row 3"}
+    assert all("SCAN's code" in facts["because"] for facts in found)
+
+
+def test_a_log_without_results_is_refused(capsys):
+    Path("run.log").write_text("Loading dataset\n")
+    assert main(["audit", "run.log"]) == 2
+    assert "run.log" in capsys.readouterr().err
+
+
 def test_headings_tell_the_metrics_of_columns():
     heads = ("i2t_r1", "t2i R@5", "R@10", "MedR", "rsum", "mR", "method", "params (M)")
     wanted = ["i2t_r1", "t2i_r5", "i2t_r10", "i2t_medr", "rsum", "mean", "", ""]
@@ -49,7 +85,7 @@ def test_the_command_counts_impossible_rows_and_may_exit_1(capsys):
         ((), "audit", "both or none"),
         (("table.csv", "--papers"), "audit", "both or none"),
         (("none.csv",), "none.csv", "nothing"),
-        (("table.txt",), "table.txt", ".txt"),
+        (("table.xlsx",), "table.xlsx", ".xlsx"),
         (("table.csv", "--queries", "many"), "--queries", "many"),
         (("table.csv", "--folds", "0"), "--folds", "0"),
         (("words.csv",), "words.csv", "accuracy"),
@@ -57,7 +93,7 @@ def test_the_command_counts_impossible_rows_and_may_exit_1(capsys):
     ],
 )
 def test_mistakes_are_named_and_exit_2_or_with_check_3(words, where, found, capsys):
-    for name in ("table.csv", "table.txt"):
+    for name in ("table.csv", "table.xlsx"):
         Path(name).write_text("method,R@1\na,43.1\n")
     Path("words.csv").write_text("method,accuracy\na,43.1\n")
     Path("texts.csv").write_text("method,R@1\na,much\n")

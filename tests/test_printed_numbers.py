@@ -63,6 +63,8 @@ def test_recalls_of_growing_k_may_be_equal():
         ("rsum", "359.1", "sum"),
         ("rsum", "358.5", None),  # of recalls that were not rounded
         ("mean", "59.91", "sum"),
+        ("i2t_mean", "64.43", None),
+        ("i2t_mean", "55.09", "sum"),
         ("t2i_r5", "41.0", "shape"),
     ],
 )
@@ -70,6 +72,24 @@ def test_one_wrong_number_is_found(metric, number, rule):
     assert ({rule} if rule else set()) <= rules(**{metric: number})
     if rule is None:
         assert rules(**{metric: number}) == set()
+
+
+@pytest.mark.parametrize(
+    ("metric", "number", "code"),
+    [
+        ("rsum", "386.6", "SCAN"),  # six times the i2t_mean
+        ("i2t_mean", "55.09", "SCAN"),
+        ("t2i_mean", "358.5", "SCAN"),
+        ("rsum", "2151.4", "VSE++"),
+        ("rsum", "386.0", ""),
+    ],
+)
+def test_a_misprint_is_named_with_the_code_that_prints_it(metric, number, code):
+    changed = {n: Rounded.of(text) for n, text in (RIGHT | {metric: number}).items()}
+    (finding,) = findings([Audited(label="row", numbers=changed, queries=QUERIES)])
+    assert (
+        (f"{code}'s code" in finding.because) if code else "code" not in finding.because
+    )
 
 
 def test_means_of_folds_have_more_decimals():

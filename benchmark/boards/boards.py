@@ -7,13 +7,15 @@ board      one dataset, with the rows of all presets that are run on it
 `season_boards` reads them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from benchmark.core.records import Provenance, Record
 from benchmark.data import prepared_tables
@@ -33,6 +35,9 @@ from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.season.parameters import BROUGHT
 from benchmark.season.plugins import Preset
 from benchmark.season.tuning import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
 TASKS = tuple(RANKED_BY)
@@ -95,9 +100,7 @@ class Outcome:
         kept."""
         return self.kept.retrieved if self.kept.has(RETRIEVED) else {}
 
-    def by(
-        self, layer: Mapping[str, LayerPairs], kept_as: str = ""
-    ) -> "Outcome | None":
+    def by(self, layer: Mapping[str, LayerPairs], kept_as: str = "") -> Outcome | None:
         """The outcome by a layer of relevance, given by direction. It follows from the
         ranks of all right items where they are kept under the name of the layer, else
         from the first answers to each query, which give R@K and rsum only. None where
@@ -116,7 +119,7 @@ class Outcome:
             return self._with(ranks)
         return self._with(ranks, (*rsum_terms(ranks), "rsum"))
 
-    def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
+    def on(self, layer: Mapping[str, LayerPairs]) -> Outcome | None:
         """The outcome by `own`, on the queries of a layer alone. None without ranks of
         them."""
         ranks = {}
@@ -127,7 +130,7 @@ class Outcome:
             ranks[way] = of_all.at(pairs.counts > 0)
         return self._with(ranks)
 
-    def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
+    def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> Outcome:
         """With other ranks and their metrics; only with those of `known` if it names
         some."""
         metrics = retrieval_metrics(ranks)
@@ -304,25 +307,25 @@ class Board:
     trained_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # trials on validation, by preset
     tried: dict[str, list[Trial]] = field(default_factory=dict)
-    whole: "Board | None" = None  # of one task: that of all tasks
+    whole: Board | None = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
     # the layer of relevance by direction; empty: `own`
     layer: Mapping[str, LayerPairs] = field(default_factory=dict)
     # of several folds: the board of each; a result is the mean of theirs (fold_boards)
-    fold_boards: tuple["Board", ...] = ()
+    fold_boards: tuple[Board, ...] = ()
 
     @property
     def title(self) -> str:
         return self.card["title"]
 
     @cached_property
-    def retrieval(self) -> "Board":
+    def retrieval(self) -> Board:
         """The same dataset with its rows of retrieval only."""
         rows = [row for row in self.rows if row.task == "retrieval"]
         return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
-    def localisation(self) -> "Board":
+    def localisation(self) -> Board:
         """The same dataset with its rows of phrase localisation only."""
         rows = [row for row in self.rows if row.task == "localisation"]
         return replace(self, rows=rows, whole=self.whole or self)
@@ -337,14 +340,14 @@ class Board:
         """The layers of relevance beside `own`, by name and direction."""
         return layers_of(self.data) if self.card.get("layers") else {}
 
-    def under(self, name: str) -> "Board":
+    def under(self, name: str) -> Board:
         """The rows of retrieval by a layer of relevance: its queries, their ranks, and
         the metrics that follow from these."""
         return self.judged(
             self.layers[name], lambda outcome, layer: outcome.by(layer, name)
         )
 
-    def judged(self, layer: Mapping[str, LayerPairs], judge: Callable) -> "Board":
+    def judged(self, layer: Mapping[str, LayerPairs], judge: Callable) -> Board:
         """The rows of retrieval by a layer: `judge` gives each of their outcomes by it,
         or None. A row with an outcome that has none is left out."""
         rows = []

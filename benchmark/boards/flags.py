@@ -833,20 +833,23 @@ def letters(flags: Iterable[Flag]) -> str:
     return "".join(letter for letter in NAMES if letter in present)
 
 
-@lru_cache(maxsize=1024)
 def row_flags(board: Board, row: Row) -> list[Flag]:
     """What a reader must know of a row, gravest first."""
-    flags = []
-    for kind in FLAGS:
-        text = kind.of_row(board, row) if kind.is_possible(row) else ""
-        if text:
-            flags.append(kind.flag(text, blocks=kind.blocks_row))
-    return flags
+    flags = [_flag_of(board, row, kind) for kind in FLAGS]
+    return [flag for flag in flags if flag]
 
 
 def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
     """Whether a row has a flag of this kind."""
-    return any(flag.letter == kind.letter for flag in row_flags(board, row))
+    return _flag_of(board, row, kind) is not None
+
+
+@lru_cache(maxsize=8192)
+def _flag_of(board: Board, row: Row, kind: FlagKind) -> Flag | None:
+    if not kind.is_possible(row):
+        return None
+    text = kind.of_row(board, row)
+    return kind.flag(text, blocks=kind.blocks_row) if text else None
 
 
 def obstacle(board: Board, comparison: Comparison) -> Flag | None:

@@ -3,16 +3,19 @@
     rematch audit table.csv --queries 1000,5000     of images, and of captions
     rematch audit table.csv --queries 1000          of each direction
     rematch audit --papers                          the tables of the papers here
+    rematch audit run.log                           what SCAN's or VSE++'s code printed
 
 A table is .csv or .tsv, with a row for each method and columns such as i2t_r1, "t2i
-R@5", "R@10" (of a single direction), MedR, MRR, rsum and mean; others are taken for its
-label. Numbers are per cent, as they are printed: 43.0 is another number than 43.
+R@5", "R@10" (of a single direction), MedR, MRR, rsum, mean and i2t_mean; others are
+taken for its label. Numbers are per cent, as they are printed: 43.0 is another number
+than 43. Of a .log or .txt the lines "Image to text: ...", "rsum: ..." and their like
+are read, as the evaluation of VSE++, SCAN and what was built on them prints them.
 
 Impossible are recalls that so many queries do not give at the printed decimals, R@1
-above R@5 above R@10, a MedR or MRR that the recalls do not allow, and sums that are not
-those of their recalls. Improbable are recalls of ranks that get more frequent. --folds
-says of how many folds the numbers are means. With --check the exit status is 1 if
-something is impossible.
+above R@5 above R@10, a MedR or MRR that the recalls do not allow, and sums and means
+that are not those of their recalls. Improbable are recalls of ranks that get more
+frequent. --folds says of how many folds the numbers are means. With --check the exit
+status is 1 if something is impossible.
 """
 
 import argparse
@@ -37,6 +40,17 @@ from benchmark.papers.printed_numbers import (
 from benchmark.papers.printed_tables import Table, papers
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+LOGS = (".log", ".txt")
+LOG_HEADS = {  # of the lines that the evaluation of VSE++ and SCAN prints
+    "Image to text": ("i2t_r1", "i2t_r5", "i2t_r10", "i2t_medr"),
+    "Text to image": ("t2i_r1", "t2i_r5", "t2i_r10", "t2i_medr"),
+    "rsum": ("rsum",),
+    "ar": ("i2t_mean",),
+    "ari": ("t2i_mean",),
+    "Average i2t Recall": ("i2t_mean",),
+    "Average t2i Recall": ("t2i_mean",),
+}
+LOG_ENTRY = re.compile(rf"\b({'|'.join(LOG_HEADS)}):((?:[ ,]+\d+\.\d+)+)")
 QUERIES = {  # of the papers' places, by direction
     "flickr30k/test": {"i2t": 1000, "t2i": 5000},
     "mscoco_1k/test": {"i2t": 1000, "t2i": 5000},
@@ -44,14 +58,14 @@ QUERIES = {  # of the papers' places, by direction
 }
 FOLDS = {"mscoco_1k/test": 5}  # or a single set: papers differ
 SUMS = {"rsum": "rsum", "sum": "rsum", "mr": "mean", "mean": "mean", "avg": "mean"}
-OF_RANKS = ("medr", "mrr")
+OF_WAYS = ("medr", "mrr", "mean")
 RECALLS = [f"r{cut}" for cut in CUTS]
 TEXT, JSON = "text", "json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("table", nargs="?", type=Path, metavar="TABLE", help="a .csv or .tsv")
+    add("table", nargs="?", type=Path, metavar="TABLE", help="a .csv, .tsv or .log")
     add("--queries", metavar="N", help="how many, or of i2t and t2i with a comma")
     add("--folds", type=int, default=1, metavar="N", help="that numbers are means of")
     add("--papers", action="store_true", help="the tables of the papers here")
@@ -97,7 +111,8 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
     impossible = sum(finding.is_impossible for finding in suspicious)
     lines = [printable(finding.sentence) for finding in suspicious]
     counts = f"{impossible} impossible, {len(suspicious) - impossible} improbable"
-    lines.append(f"{len(rows)} rows: {counts}")
+    rows_counted = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    lines.append(f"{rows_counted}: {counts}")
     uncounted = sum(not row.queries for row in rows)
     of_one = [row for row in rows if len(set(row.queries.values())) == 1]
     if any(finding.rule == Rule.COUNT for finding in suspicious) and of_one:
@@ -132,11 +147,13 @@ def queries_of(text: str | None) -> dict[str, int]:
 
 def read_printed(path: Path) -> pd.DataFrame:
     """A table as texts. Raises UserError for what is none."""
+    if path.suffix.lower() in LOGS:
+        return _read_log(path)
     separator = SEPARATORS.get(path.suffix.lower())
     if separator is None:
         raise UserError(
             path,
-            expected="a .csv or .tsv",
+            expected="a .csv, .tsv or .log",
             found=path.suffix or "no ending",
             do="save it so",
         )
@@ -147,6 +164,22 @@ def read_printed(path: Path) -> pd.DataFrame:
             path, sep=separator, dtype=str, keep_default_na=False, header=None
         )
     return frame[1:].set_axis(frame.iloc[0].tolist(), axis=1)
+
+
+def _read_log(path: Path) -> pd.DataFrame:
+    """A row for each evaluation in what a program printed; it ends where a number
+    comes again."""
+    with readable(path, "text", "correct its path"):
+        text = path.read_text(encoding="utf-8")
+    rows: list[dict[str, str]] = [{}]
+    for head, printed in LOG_ENTRY.findall(text):
+        numbers = re.findall(r"\d+\.\d+", printed)
+        # what comes after these, as the mean rank, no rule here looks at
+        entry = dict(zip(LOG_HEADS[head], numbers, strict=False))
+        if rows[-1].keys() & entry.keys():
+            rows.append({})
+        rows[-1] |= entry
+    return pd.DataFrame(rows)
 
 
 def rows_of(
@@ -196,7 +229,7 @@ def metric_of(head: str) -> str:
         text = text.removeprefix(way)
     else:
         way = WAYS[0]
-    if text in (*OF_RANKS, *RECALLS):
+    if text in (*OF_WAYS, *RECALLS):
         return f"{way}_{text}"
     return ""
 

@@ -303,15 +303,6 @@ def read_parquet(path: Path) -> "pd.DataFrame":
         return pd.read_parquet(path)
 
 
-def read_csv(path: Path, kind: type | None = None) -> "pd.DataFrame":
-    """The table of a CSV file, whose values are of a kind if it is named. Raises
-    UserError for a missing or damaged one."""
-    import pandas as pd
-
-    with readable(path, "a CSV file", "run: dvc repro --force"):
-        return pd.read_csv(path, dtype=kind)
-
-
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file. Raises UserError for a missing or damaged one."""
     with readable(path, "arrays", "run: dvc repro --force"):

@@ -9,10 +9,10 @@ ones is only improbable.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise, product
+from itertools import pairwise
 from math import floor, sqrt
 from typing import Self
 
@@ -22,6 +22,24 @@ DEVIATIONS = 4  # beyond which counts of places are not of chance
 WHOLE = 100.0
 NUMBER = re.compile(r"(\d{0,6})(?:[.,](\d{1,6}))?(\s*%)?")
 SLACK = 1e-6  # of sums of printed numbers
+
+
+@dataclass(frozen=True)
+class Misprint:
+    """A sum or mean that the code of a paper prints under another's name."""
+
+    metric: str
+    times: int
+    printed: str  # the metric whose value it is
+    code: str
+
+
+MISPRINTS = (  # the means over five folds, by place in a list: SCAN's issue 23
+    Misprint("rsum", 6, "i2t_mean", "SCAN"),
+    Misprint("i2t_mean", 1, "t2i_mean", "SCAN"),
+    Misprint("t2i_mean", 1, "rsum", "SCAN"),
+    Misprint("rsum", 6, "rsum", "VSE++"),  # mended in its pull request 43
+)
 
 
 # Numbers as they are printed ----------------------------------------------------------
@@ -239,23 +257,61 @@ def _shape_findings(
             yield _finding(Rule.SHAPE, row, names, because)
 
 
+@dataclass(frozen=True)
+class _Sum:
+    """What recalls add up to, and how far that is off since they are rounded."""
+
+    value: float
+    half: float
+
+    @classmethod
+    def of(cls, recalls: Sequence[Rounded], share: int) -> Self:
+        value = sum(recall.value for recall in recalls) / share
+        return cls(value, sum(recall.half for recall in recalls) / share)
+
+    def is_printed_as(self, number: Rounded, times: int = 1) -> bool:
+        apart = abs(number.value - times * self.value)
+        return apart <= number.half + times * self.half + SLACK
+
+
 def _sum_findings(row: Audited) -> Iterator[Finding]:
-    """A sum or a mean of all recalls of the row."""
-    recalls = []
-    for way, cut in product(WAYS, CUTS):
-        name = f"{way}_r{cut}"
-        if name in row.numbers:
-            recalls.append(row.numbers[name])
-    is_whole = len(recalls) in (len(CUTS), 2 * len(CUTS))
-    for name, share in (("rsum", 1), ("mean", len(recalls))):
-        if name not in row.numbers or not is_whole:
+    """A sum or a mean of all recalls of the row, or of those of a direction."""
+    sums = _sums(row)
+    for name, added in sums.items():
+        number = row.numbers.get(name)
+        if number is None or added.is_printed_as(number):
             continue
-        number = row.numbers[name]
-        added = sum(recall.value for recall in recalls) / share
-        half = sum(recall.half for recall in recalls) / share
-        if abs(number.value - added) > number.half + half + SLACK:
-            because = f"the recalls give {added:.{number.decimals + 1}f}"
-            yield _finding(Rule.SUM, row, [name], because)
+        because = f"the recalls give {added.value:.{number.decimals + 1}f}"
+        for misprint in MISPRINTS:
+            other = sums.get(misprint.printed)
+            if misprint.metric != name or other is None:
+                continue
+            if other.is_printed_as(number, misprint.times):
+                because += f"; {_words_of(misprint)}"
+        yield _finding(Rule.SUM, row, [name], because)
+
+
+def _sums(row: Audited) -> dict[str, _Sum]:
+    """By metric, of the directions that have all their recalls."""
+    sums, recalls, is_whole = {}, [], True
+    for way in WAYS:
+        names = [f"{way}_r{cut}" for cut in CUTS]
+        of_way = [row.numbers[name] for name in names if name in row.numbers]
+        recalls += of_way
+        if len(of_way) == len(CUTS):
+            sums[f"{way}_mean"] = _Sum.of(of_way, len(CUTS))
+        elif of_way:
+            is_whole = False
+    if is_whole and len(recalls) in (len(CUTS), 2 * len(CUTS)):
+        sums |= {"rsum": _Sum.of(recalls, 1), "mean": _Sum.of(recalls, len(recalls))}
+    return sums
+
+
+def _words_of(misprint: Misprint) -> str:
+    value = f"the {misprint.printed}"
+    if misprint.times > 1:
+        value = f"{misprint.times} times {value}"
+    return f"it is {value}, which {misprint.code}'s code prints there for five folds"
 
 
 def _finding(rule: Rule, row: Audited, metrics: list[str], because: str) -> Finding:

@@ -4,16 +4,20 @@ A cell of a table's frame is text, a `Number`, an int, or None for what is missi
 is plain and comes from anywhere; each rendering escapes it. Imports no torch.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, log10
 from statistics import fmean, stdev
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from benchmark.report.markdown import code, inside, one_line, pipe_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after it
@@ -40,7 +44,7 @@ class Number:
     sd: float | None = None
     low: float | None = None  # ends of its interval
     high: float | None = None
-    printed: "Number | None" = None  # what a paper prints for it
+    printed: Number | None = None  # what a paper prints for it
     note: str = ""
     form: str = ".1f"  # of all of them, as `format` takes it
     is_best: bool = False  # of its column
@@ -128,8 +132,10 @@ class Table:
         title: str,
         cells: Sequence[dict] | dict[str, Sequence],
         ids: Sequence | None = None,
-    ) -> "Table":
+    ) -> Table:
         """A table from rows or columns by heading; `ids` name its rows for programs."""
+        import pandas as pd
+
         index = None if ids is None else pd.Index(list(ids), name="id", dtype=object)
         frame = pd.DataFrame(cells, index=index, dtype=object)
         return cls(title, frame.where(frame.notna(), None))
@@ -148,6 +154,8 @@ class Table:
     def for_programs(self) -> pd.DataFrame:
         """The frame with a column of its own for each part of a number that some cell
         has."""
+        import pandas as pd
+
         columns: dict[str, list] = {}
         if self.frame.index.name:
             columns[self.frame.index.name] = list(self.frame.index)
@@ -201,6 +209,8 @@ def as_csv(table: Table) -> str:
     Spreadsheets run text that begins like a formula. Such text gets an apostrophe in
     front.
     """
+    import pandas as pd
+
     columns = {}
     for head, cells in table.for_programs().items():
         columns[no_formula(head)] = [_no_formula(cell) for cell in cells]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmark.contracts import committed
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_csv, write_text
+from benchmark.core.files import readable, write_text
 from benchmark.season.parameter_files import SEASONS
 from benchmark.season.parameters import Option
 
@@ -70,23 +70,27 @@ def read_trials(season: str) -> list[Trial]:
     file = committed(file_of(season))
     if not file.is_file():
         return []
-    rows = read_csv(file, str).fillna("")
-    if list(rows.columns) != COLUMNS:
+    with readable(file, "a CSV file", "restore it"), file.open(newline="") as lines:
+        columns, *rows = list(csv.reader(lines)) or [[]]
+    if columns != COLUMNS:
         raise UserError(
             file,
             expected=f"the columns {', '.join(COLUMNS)}",
-            found=", ".join(rows.columns),
+            found=", ".join(columns) or "no line",
             do="correct its first line",
         )
     trials = []
-    for number, row in enumerate(rows.itertuples(index=False), 2):
+    for number, row in enumerate(rows, 2):
+        if not row:
+            continue
         try:
+            dataset, preset, options, epoch, val_rsum = row
             trial = Trial(
-                dataset=row.dataset,
-                preset=row.preset,
-                options=parsed(row.options),
-                epoch=int(row.epoch),
-                val_rsum=float(row.val_rsum),
+                dataset=dataset,
+                preset=preset,
+                options=parsed(options),
+                epoch=int(epoch),
+                val_rsum=float(val_rsum),
             )
         except ValueError as error:
             raise UserError(

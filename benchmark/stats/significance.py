@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import special  # stats takes a second to import
 
 from benchmark.stats import ALPHA, LEVEL
@@ -342,4 +341,6 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
 
 def _ranks(values: np.ndarray) -> np.ndarray:
     """From 1; equal values share the mean of their ranks."""
+    import pandas as pd
+
     return pd.Series(values).rank().to_numpy()

@@ -4,12 +4,13 @@
 Imports no torch.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, median
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from benchmark.boards import claims, comparisons, flags
 from benchmark.boards.boards import Board, Row
@@ -17,6 +18,9 @@ from benchmark.papers.printed_tables import Paper, is_time
 from benchmark.report.pages.result_tables import interval_of, status
 from benchmark.report.tables import ARROW, DAGGER, Number, Table, three_digits
 from benchmark.scoring import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST = 7  # metrics of a table on a page: more do not fit
 # of the recalls of a wider table, those that are shown

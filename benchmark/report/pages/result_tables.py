@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
-import pandas as pd
-
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.row_settings import board_time_settings, time_settings
@@ -354,6 +352,8 @@ def shared_flags(board: Board) -> list[str]:
 def remarks(board: Board) -> Table:
     """What differs from the papers, and for which presets; what is said of the same
     presets shares a row."""
+    import pandas as pd
+
     heads = ["kind", "what", "presets"]
     lines = []
     for row in board.rows:
