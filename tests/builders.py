@@ -14,9 +14,8 @@ from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import CellResult, Ranks, Scores
-from benchmark.scoring import VERSION
 from benchmark.scoring import metrics as metrics_of
-from benchmark.season.plugins import Preset
+from benchmark.season.plugins import Preset, versions
 
 
 def prepare(
@@ -81,7 +80,7 @@ def ids(letter: str, numbers: Sequence[int]) -> list[str]:
 def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
     """A record with any of its fields changed."""
     facts = {
-        "protocol_version": VERSION,
+        "protocol_version": versions()["protocol"],
         "season": "try",
         "dataset": "made",
         "split": "made/test",

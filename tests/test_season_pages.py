@@ -1,13 +1,27 @@
 """Pages of a season."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from report_seasons import enter_played_season
 
 from benchmark.boards.season_boards import read_boards
 from benchmark.papers.printed_tables import papers
+from benchmark.report import pages as page_folder
 from benchmark.report.figure_listing import FigureFolder
 from benchmark.report.pages.season_pages import SeasonPages, season_pages
 from benchmark.season.parameters import Params
+
+ADDED = """\
+from benchmark.report.pages import Page
+
+
+def pages(inputs):
+    for board in inputs.boards:
+        path = f"datasets/{board.dataset}-added.md"
+        yield Page(path=path, text="New.\\n", title=board.title, about="what is new")
+"""
 
 
 @pytest.fixture
@@ -37,3 +51,21 @@ def test_contents_name_the_tables_that_pages_of_papers_show(pages):
         for number in numbers:
             title = papers()[name].tables[number].title.split(":")[0]
             assert title in pages.texts[f"papers/{name}.md"].replace("\\", "")
+
+
+def test_a_file_of_the_folder_adds_a_page_that_the_first_page_links_to(
+    params, tmp_path, monkeypatch
+):
+    Path("more").mkdir()
+    Path("more/added_page.py").write_text(ADDED)
+    monkeypatch.setattr(page_folder, "__path__", [*page_folder.__path__, "more"])
+    boards = read_boards(params)
+    try:
+        made = season_pages(params, boards, FigureFolder(tmp_path / "figures"))
+    finally:
+        sys.modules.pop(f"{page_folder.__name__}.added_page", None)
+    for board in boards:
+        path = f"datasets/{board.dataset}-added.md"
+        assert made.texts[path] == "New.\n"
+        assert f"]({path})" in made.texts["README.md"]
+    assert "- What is new: [" in made.texts["README.md"]

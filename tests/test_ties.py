@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 import torch
 from oracles import ranking as naive
+from scipy import sparse
 
 from benchmark.commands.trec_runs import places_of
+from benchmark.data.rank_keys import I2T
+from benchmark.scoring import ranking, ties
 from benchmark.scoring.evaluation import of_retrieval
-from benchmark.scoring.ranking import Matrices, ranks_of
-from benchmark.scoring.relevance import Relevance
+from benchmark.scoring.ranking import BestItems, LayerRanks, Matrices, Tile, ranks_of
+from benchmark.scoring.relevance import LayerPairs, Relevance
 from benchmark.scoring.ties import TiedItems, stands_before
 from benchmark.train.selection import retrieval_recalls
 
@@ -49,6 +52,34 @@ def test_all_who_count_ranks_agree_on_scores_with_many_ties(seed):
         "is_relevant": relevant_QG.ravel(),
     }
     assert places_of(pd.DataFrame(run))["before"].tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_other_rule_is_one_file(seed, monkeypatch):
+    monkeypatch.setattr(ranking, "stands_before", ties.by_other_rule)
+    monkeypatch.setattr(ranking, "by_other_rule", ties.stands_before)
+    monkeypatch.setattr(ranking, "comes_last", lambda is_own: ~ties.comes_last(is_own))
+    rng = np.random.default_rng(seed)
+    scores_QG = rng.integers(0, 4, (12, 12)).astype(np.float32)
+    relevant_QG = np.eye(12, dtype=bool) | (rng.random((12, 12)) < 0.1)
+    every = np.arange(12)
+    tile = Tile(every, every, {I2T: scores_QG})
+    counts = LayerRanks(I2T, LayerPairs(sparse.csr_array(relevant_QG.astype(np.int8))))
+    counts.see(tile)
+    counts.add(tile)
+    nearest = BestItems(every, every, 12)
+    nearest.add(every, every, scores_QG)
+    own_Q = np.diag(scores_QG)
+    for query in every:
+        height_G, is_right_G = scores_QG[query], relevant_QG[query]
+        best = height_G[is_right_G].max()
+        is_tied_G = height_G == best
+        assert counts.ranks.best[query] == (height_G > best).sum()
+        assert counts.tied.before[query] == (height_G > best).sum()
+        assert counts.tied.relevant[query] == (is_tied_G & is_right_G).sum()
+        assert counts.tied.others[query] == (is_tied_G & ~is_right_G).sum()
+        place = nearest.items[query].tolist().index(query)
+        assert place == (height_G > own_Q[query]).sum()
 
 
 def share_found_in_all_orders(scores: list, relevant: set[int], k: int) -> float:

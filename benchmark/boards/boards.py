@@ -377,6 +377,10 @@ class Board:
         """The directions that are retrieved, i2t and t2i or one of them."""
         return tuple(self.card.get("ways", ("i2t", "t2i")))
 
+    def directions(self, task: str) -> tuple[str, ...]:
+        """The directions of a task."""
+        return ("p2r",) if task == "localisation" else self.ways
+
     @property
     def folds(self) -> int:
         """How many consecutive parts of the test split are ranked on their own as well;
@@ -387,7 +391,7 @@ class Board:
         """Number of test queries of a task, in the direction that has the fewest; of
         folds, of one of them."""
         counted = self.card["counts"]["test"]
-        directions = ("p2r",) if task == "localisation" else self.ways
+        directions = self.directions(task)
         return min(counted.get(QUERIES[direction], 0) for direction in directions)
 
     def queries_in(self, directions: Iterable[str]) -> int:

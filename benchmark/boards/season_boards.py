@@ -29,7 +29,6 @@ from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
 from benchmark.papers.printed_tables import own_claims
-from benchmark.scoring import VERSION
 from benchmark.season.parameters import (
     BROUGHT,
     Brought,
@@ -37,7 +36,13 @@ from benchmark.season.parameters import (
     Declared,
     Fused,
 )
-from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
+from benchmark.season.plugins import (
+    Preset,
+    corrected_presets,
+    own_presets,
+    presets,
+    versions,
+)
 from benchmark.season.tuning import Trial, read_trials
 from benchmark.stats.significance import Estimate
 
@@ -214,7 +219,7 @@ def _check_record(
         raise UserError(where, wanted, f"{found}numbers")
     counts = card["counts"]["test"]
     expected = {
-        "protocol_version": VERSION,
+        "protocol_version": versions()["protocol"],
         "season": params.season,
         "dataset": cell.dataset,
         "preset": cell.preset,

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark import scoring
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, short
 from benchmark.core.files import sha256
@@ -23,7 +22,7 @@ from benchmark.features.embedding_files import ORDER, Rows
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.season.parameter_files import add_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
-from benchmark.season.plugins import presets
+from benchmark.season.plugins import presets, versions
 
 SPLIT = "test"
 QUERIES = {"i2t": "images", "t2i": "captions"}  # of a direction
@@ -192,7 +191,7 @@ def result_of(
     vectors = f"{last}, sha256 {sha256_of_last[:12]}"
     options = {"given": str(external.given), "files": digests, **reading.facts}
     record = Record(
-        protocol_version=scoring.VERSION,
+        protocol_version=versions()["protocol"],
         season=season,
         dataset=row.dataset,
         split=f"{data.card['split']}/{SPLIT}",

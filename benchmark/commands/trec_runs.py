@@ -333,8 +333,8 @@ def _check_order(path: Path, run: pd.DataFrame) -> None:
 
 def places_of(run: pd.DataFrame) -> pd.DataFrame:
     """Where the best relevant item of each query stands: how many `other` items are
-    listed, how many of them stand `before` it, and how many of these on its `level`.
-    Without the queries whose relevant items are not listed."""
+    listed, how many of them stand `before` it, `above` it and on its `level`. Without
+    the queries whose relevant items are not listed."""
     query = run["query"]
     height = run["height"]
     is_relevant = run["is_relevant"]
@@ -343,6 +343,7 @@ def places_of(run: pd.DataFrame) -> pd.DataFrame:
     best = query.map(best_of_query)
     sides = {
         "before": is_other & stands_before(height, best),
+        "above": is_other & (height > best),
         "level": is_other & (height == best),
         "other": is_other,
     }
@@ -353,7 +354,7 @@ def places_of(run: pd.DataFrame) -> pd.DataFrame:
 def check_direction(path: Path, places: pd.DataFrame) -> None:
     """Raise UserError where relevant items stand at the end of their lists."""
     places = places[places["other"] > 0]
-    behind = (places["before"] - places["level"] / 2) / places["other"]
+    behind = (places["above"] + places["level"] / 2) / places["other"]
     if len(behind) >= ENOUGH and behind.mean() > BEHIND:
         raise UserError(
             f"{path}: score",

@@ -17,10 +17,10 @@ from benchmark.core.files import read_object
 from benchmark.core.records import Aspect, Departure
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.scoring import VERSION, checkpoints
+from benchmark.scoring import checkpoints
 from benchmark.scoring.inputs import SplitInputs, split_inputs, vocabulary_from
 from benchmark.season.parameters import Cell, Fusion, Params
-from benchmark.season.plugins import ConfiguredMethod
+from benchmark.season.plugins import ConfiguredMethod, versions
 
 SPLIT = "test"  # the split that is evaluated
 POSITIONS = "positions.npy"  # of regions on a grid
@@ -155,7 +155,7 @@ def record_facts(
         options[cell.preset] = {**fused, "presets": dict(options)}
     image_card = _card(first.cell.images)
     return {
-        "protocol_version": VERSION,
+        "protocol_version": versions()["protocol"],
         "season": season,
         "dataset": cell.dataset,
         "split": f"{data.card['split']}/{SPLIT}",

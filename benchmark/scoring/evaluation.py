@@ -142,8 +142,8 @@ def of_retrieval(
             observe(tile, tile.of(I2T))
     mean_unmatched = (total - total_matched) / max(relevance.size - len(matched_M), 1)
     ranks = {key: count.ranks for key, count in counts.items()}
-    optimistic = {way: counts[RankKey(way)].optimistic for way in ways}
-    measured = _rank_metrics(ranks, optimistic, relevance)
+    by_other_rule = {way: counts[RankKey(way)].by_other_rule for way in ways}
+    measured = _rank_metrics(ranks, by_other_rule, relevance)
     measured |= metrics.score_metrics(distributions.summary(mean_unmatched))
     kept = Scores(ranks=ranks, histograms=distributions.histograms)
     if bootstrap:
@@ -198,14 +198,14 @@ def _first_pass(
 
 def _rank_metrics(
     ranks: Mapping[RankKey, Ranks],
-    optimistic: Mapping[str, np.ndarray],
+    by_other_rule: Mapping[str, np.ndarray],
     relevance: Relevance,
 ) -> dict[str, float | dict]:
-    """The metrics by `own` of the whole split, and of its folds; `optimistic` has the
-    best ranks (Q,) of each direction if ties counted for the method."""
-    whole = {way: ranks[RankKey(way)] for way in optimistic}
+    """The metrics by `own` of the whole split, and of its folds; `by_other_rule` has
+    the best ranks (Q,) of each direction by the other rule for ties."""
+    whole = {way: ranks[RankKey(way)] for way in by_other_rule}
     measured = metrics.retrieval_metrics(whole)
-    measured |= metrics.tie_metrics(whole, optimistic)
+    measured |= metrics.tie_metrics(whole, by_other_rule)
     if relevance.fold_of_image is not None:
         within = {way: ranks[RankKey(way, is_of_folds=True)] for way in whole}
         measured |= metrics.fold_metrics(within, relevance.fold_of_query)

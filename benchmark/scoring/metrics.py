@@ -4,7 +4,7 @@ To add a metric, add an entry to one of the lists below. It is then in every rec
 written from now on, in the tables of results, and known to the papers' tables and
 claims. Records without it stay valid; tables show a dash for them. Those of ALL_RANKS
 are in no record: they follow from the ranks beside it, whenever somebody asks. To
-change a formula, raise VERSION.
+change a formula, raise `protocol` in benchmark/versions.yaml.
 
 Q = queries, N = phrases, P = proposals of an image. Imports no torch.
 """
@@ -20,11 +20,12 @@ from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.distribution_overlap import BINS, ScoreSummary, interval
 
-VERSION = 1  # of relevance, ties, galleries and formulas; others never share a table
 INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
 MICRO = "\N{MICRO SIGN}s"
 SUMMED_K = (1, 5, 10)  # the R@K that rsum adds up
-RECALLED_K = SUMMED_K  # the R@K of leaderboards
+RECALLED_K = SUMMED_K  # the R@K of records
+# R@K -> directions whose leaderboard shows it beside the metric that ranks
+LEADERBOARD_K = {1: ("i2t", "t2i"), 5: ("p2r",), 10: ("p2r",)}
 SUMMED_DIRECTIONS = ("i2t", "t2i", "p2r")  # rsum adds up those that a record has
 # directions that are ranked within folds of the test split, too
 FOLDED = ("i2t", "t2i")
@@ -57,6 +58,8 @@ class Metric:
     needs_all: bool = False
     in_records: bool = True
     in_tables: bool = True  # whether tables of a direction have a column for it
+    # directions whose leaderboard has a column for it, beside the metric that ranks
+    in_leaderboards: tuple[str, ...] = ()
     direction: str = ""  # in METRICS: the one of `directions` that this entry is about
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
 
@@ -131,8 +134,9 @@ def inverse_penalties(ranks: Ranks) -> np.ndarray:
     return 100.0 * ranks.counts / (ranks.values[ranks.counts.cumsum() - 1] + 1)
 
 
-def _gained_by_ties(ranks_Q: np.ndarray, optimistic_Q: np.ndarray) -> float:
-    return 100 * float((optimistic_Q < 1).mean()) - 100 * float((ranks_Q < 1).mean())
+def _gained_by_ties(ranks_Q: np.ndarray, by_other_rule_Q: np.ndarray) -> float:
+    gained = 100 * float((by_other_rule_Q < 1).mean())
+    return gained - 100 * float((ranks_Q < 1).mean())
 
 
 def _bound(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
@@ -170,7 +174,13 @@ def _recall(k: int) -> Metric:
     formula = f"share of queries with a relevant item among the first {k}"
     compute, of_queries = partial(recall_at, k), partial(hits_at, k)
     return Metric(
-        f"r{k}", f"R@{k}", formula, compute, of_queries=of_queries, **OF_RANKS
+        f"r{k}",
+        f"R@{k}",
+        formula,
+        compute,
+        of_queries=of_queries,
+        in_leaderboards=LEADERBOARD_K.get(k, ()),
+        **OF_RANKS,
     )
 
 
@@ -259,7 +269,7 @@ ALL_RANKS = (  # compute(ranks), of the ranks beside a record
     _mean_over_queries("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
     _mean_over_queries("minp", "mINP", PENALTY, inverse_penalties),
 )
-TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
+TIE_GAP = Metric(  # compute(ranks_Q, by_other_rule_Q)
     "r1_tie_gap",
     "R@1 gained by ties",
     GAP,
@@ -352,6 +362,16 @@ def table_metrics(direction: str, folds: bool = False) -> tuple[str, ...]:
     return tuple(names)
 
 
+def leaderboard_metrics(direction: str) -> list[str]:
+    """The metrics of a direction that leaderboards show beside the one that ranks."""
+    names = []
+    for name, metric in METRICS.items():
+        is_asked = metric.direction == direction and not metric.is_of_folds
+        if is_asked and direction in metric.in_leaderboards:
+            names.append(name)
+    return names
+
+
 def rsum_terms(directions: Iterable[str]) -> tuple[str, ...]:
     """The recalls that rsum adds up over these directions."""
     terms = []
@@ -422,13 +442,13 @@ def fold_metrics(
 
 
 def tie_metrics(
-    ranks: Mapping[str, Ranks], optimistic: Mapping[str, np.ndarray]
+    ranks: Mapping[str, Ranks], by_other_rule: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
     """How much a metric would gain if ties counted for the method instead of against
-    it; `optimistic` are the best ranks (Q,) if they did."""
+    it; `by_other_rule` are the best ranks (Q,) if they did."""
     gaps = {}
     for way, of_way in ranks.items():
-        gap = TIE_GAP.compute(of_way.best, optimistic[way])
+        gap = TIE_GAP.compute(of_way.best, by_other_rule[way])
         gaps[f"{way}_{TIE_GAP.name}"] = gap
     return gaps
 

@@ -26,7 +26,12 @@ from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
 from benchmark.scoring.relevance import LayerPairs, Relevance
-from benchmark.scoring.ties import TiedItems, stands_before
+from benchmark.scoring.ties import (
+    TiedItems,
+    by_other_rule,
+    comes_last,
+    stands_before,
+)
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
@@ -113,8 +118,8 @@ class LayerRanks:
         self.score_QR = np.full(self.is_there_QR.shape, -np.inf)
         # items, other right ones too, that a right item does not stand before
         self.reached_QR = np.zeros(self.is_there_QR.shape, np.int64)
-        # The rank of the best right item if ties counted for the query.
-        self.optimistic = np.zeros(len(self.counts), np.int64)
+        # the rank of the best right item by the other rule for ties
+        self.by_other_rule = np.zeros(len(self.counts), np.int64)
 
     def nth_of(
         self, queries: np.ndarray, items: np.ndarray
@@ -151,9 +156,9 @@ class LayerRanks:
             is_before = stands_before(_rows(scores_QG, some), nth_Q[some, None])
             self.reached_QR[queries[some], n] += _trues(is_before)
         best_Q = self.score_QR[queries].max(1, initial=-np.inf).astype(scores_QG.dtype)
-        some = _compared(self.counts[queries] > 0, highest_Q > best_Q)
-        is_above = _rows(scores_QG, some) > best_Q[some, None]
-        self.optimistic[queries[some]] += _trues(is_above)
+        some = _compared(self.counts[queries] > 0, by_other_rule(highest_Q, best_Q))
+        is_before = by_other_rule(_rows(scores_QG, some), best_Q[some, None])
+        self.by_other_rule[queries[some]] += _trues(is_before)
 
     @property
     def tied(self) -> TiedItems:
@@ -162,8 +167,10 @@ class LayerRanks:
         is_best_QR = self.is_there_QR & (self.score_QR == best_Q1)
         reached_Q = self.reached_QR.max(1, where=is_best_QR, initial=0)
         right_Q = is_best_QR.sum(1)
-        others_Q = reached_Q - right_Q - self.optimistic
-        return TiedItems(self.optimistic, right_Q, others_Q)
+        # one rule counts the tied items, the best ones themselves too, the other none
+        before_Q = np.minimum(reached_Q, self.by_other_rule)
+        tied_Q = np.maximum(reached_Q, self.by_other_rule) - before_Q
+        return TiedItems(before_Q, right_Q, tied_Q - right_Q)
 
     @property
     def ranks(self) -> Ranks:
@@ -347,7 +354,8 @@ class BestItems:
         if is_tied.any():
             group_of_place = self.group_of_query[queries[touched[place]]]
             is_own = group_of_place == self.group_of_item[item]
-            order = np.lexsort((item + NO_ITEM * is_own, -score, short_place))
+            behind = NO_ITEM * comes_last(is_own)
+            order = np.lexsort((item + behind, -score, short_place))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < self.scores.shape[1]

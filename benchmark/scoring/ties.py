@@ -1,5 +1,10 @@
 """The rule for ties, in one place, and what another one would give. Imports no torch:
-arrays, tensors and columns of a table are compared alike."""
+arrays, tensors and columns of a table are compared alike.
+
+Whoever counts ranks asks `stands_before`, and whoever orders items `comes_last`. If
+both say the opposite, and `by_other_rule` what they say today, ties count for the
+method everywhere.
+"""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,6 +22,16 @@ def stands_before(scores: Scores, relevant: Scores) -> Mask:
     item itself is among those that reach its score, and is not counted by the caller.
     """
     return scores >= relevant
+
+
+def by_other_rule(scores: Scores, relevant: Scores) -> Mask:
+    """The same if ties counted for the method: only greater scores stand before it."""
+    return scores > relevant
+
+
+def comes_last(is_relevant: Mask) -> Mask:
+    """Which of items with equal scores come last."""
+    return is_relevant
 
 
 @dataclass(frozen=True, eq=False)

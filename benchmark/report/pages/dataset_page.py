@@ -1,6 +1,6 @@
 """The page of a dataset: everything that was measured on it. Imports no torch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import isinf
 
 from benchmark.boards import comparisons, flags, row_warnings
@@ -13,7 +13,7 @@ from benchmark.boards.row_warnings import (
     validation_of,
 )
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.pages import filled, result_tables
+from benchmark.report.pages import Page, SeasonInputs, filled, result_tables
 from benchmark.report.pages.dataset_tables import dataset_tables
 from benchmark.report.pages.examples import example_sections
 from benchmark.report.tables import Table
@@ -23,6 +23,17 @@ from benchmark.stats.comparisons import FREEDOM_FOR_SINGLES
 from benchmark.stats.significance import RankCorrelation, rank_correlation
 
 RETRIEVAL_SECTIONS = ("result", "similarity", "training", "cost")  # of figures
+
+
+def pages(inputs: SeasonInputs) -> Iterator[Page]:
+    """A page for each dataset."""
+    for board in inputs.boards:
+        yield Page(
+            path=f"datasets/{board.dataset}.md",
+            text=dataset_page(inputs.params, board, inputs.figures),
+            title=board.title,
+            about="every preset and metric, costs, training curves, hits and misses",
+        )
 
 
 def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> str:

@@ -1,7 +1,7 @@
 """The page on the folds of a dataset: what other test images, with trainings of their
 own, change. Imports no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -11,13 +11,27 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import RANKED_BY, TASKS, Board
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.season_boards import FoldLevel, levels, resampled_t
+from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import quantity
-from benchmark.report.pages import filled
+from benchmark.report.pages import Page, SeasonInputs, filled
 from benchmark.report.pages.claim_tables import INDENT, difference, statement
 from benchmark.report.pages.claim_tables import compared as compared_in_short
 from benchmark.report.tables import Number, Table
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import Verdict
+
+
+def pages(inputs: SeasonInputs) -> Iterator[Page]:
+    """A page for each dataset with folds."""
+    for board in inputs.boards:
+        for folds in inputs.folds:
+            if folder_of_folds(board.dataset) == folds.dataset:
+                yield Page(
+                    path=f"datasets/{folds.dataset}.md",
+                    text=folds_page(board, folds),
+                    title=board.title,
+                    about="other images as test, with trainings of their own",
+                )
 
 
 def folds_page(official: Board, folds: Board) -> str:

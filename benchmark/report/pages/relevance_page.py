@@ -1,19 +1,32 @@
 """The page on layers of relevance: what changes when more counts as right. Knows no
 torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 import numpy as np
 
-from benchmark.boards.board_layers import BoardLayer
+from benchmark.boards.board_layers import BoardLayer, board_layers
 from benchmark.boards.boards import Board, Row
-from benchmark.report.pages import filled
+from benchmark.report.pages import Page, SeasonInputs, filled
 from benchmark.report.pages.claim_tables import statement
 from benchmark.report.tables import Number, Table, mean, signed
 from benchmark.scoring.metrics import METRICS, SUMMED_K
 
 SAME = "same"
+
+
+def pages(inputs: SeasonInputs) -> Iterator[Page]:
+    """A page for each dataset with such layers."""
+    for board in inputs.boards:
+        layers = board_layers(board)
+        if layers:
+            yield Page(
+                path=f"datasets/{board.dataset}-relevance.md",
+                text=relevance_page(board, layers),
+                title=board.title,
+                about="other relevance labels, where more is right than own captions",
+            )
 
 
 def relevance_page(board: Board, layers: Sequence[BoardLayer]) -> str:

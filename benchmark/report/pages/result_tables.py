@@ -22,7 +22,12 @@ from benchmark.report.tables import (
     three_digits,
 )
 from benchmark.scoring import METRICS, table_metrics
-from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.scoring.metrics import (
+    ALL_RANKS,
+    PROPOSAL_METRICS,
+    SCORE_METRICS,
+    leaderboard_metrics,
+)
 from benchmark.season.parameters import CORRECTIONS
 from benchmark.season.tuning import written
 from benchmark.stats import PERCENT
@@ -34,10 +39,6 @@ BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")
 # of localisation
 LIMITS = tuple(metric.name for metric in PROPOSAL_METRICS if metric.in_tables)
 OF_SCORES = tuple(metric.name for metric in SCORE_METRICS if metric.in_tables)
-BESIDE = {  # task -> metrics of the leaderboard beside that which ranks
-    "retrieval": ("i2t_r1", "t2i_r1"),
-    "localisation": ("p2r_r5", "p2r_r10"),
-}
 SHOWN = 5  # rows on the first page of a season, without external ones
 # flags whose sentences the other remarks have, too
 IN_OTHER_ROWS = (
@@ -90,9 +91,8 @@ def rank_with_ends(rank: int, ends: tuple[int, int]) -> Number:
 def _leaderboard_metrics(board: Board, task: str) -> list[str]:
     """That which ranks, then those beside it, of the directions of the board."""
     names = [RANKED_BY[task]]
-    for name in BESIDE[task]:
-        if task == "localisation" or name.partition("_")[0] in board.ways:
-            names.append(name)
+    for way in board.directions(task):
+        names += leaderboard_metrics(way)
     return names
 
 

@@ -1,26 +1,31 @@
-"""All pages of a season's report: the first page, claims, papers and datasets.
+"""All pages of a season's report: those that the files of this folder add, among them
+its claims and papers here, and the first page, which links to them.
 
 Each is a template filled from boards. Imports no torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from benchmark.boards import flags
-from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
 from benchmark.boards.row_warnings import choice_of, level_of
-from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
-from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
-from benchmark.report.pages.folds_page import folds_page
-from benchmark.report.pages.relevance_page import relevance_page
+from benchmark.report.pages import (
+    Page,
+    SeasonInputs,
+    claim_tables,
+    filled,
+    listed_pages,
+    paper_tables,
+    result_tables,
+)
+from benchmark.report.pages.dataset_page import few_queries, legend
 from benchmark.report.tables import Table
 from benchmark.season.parameters import Declaration
 from benchmark.stats import ALPHA
@@ -47,57 +52,50 @@ def season_pages(
     figures: FigureFolder,
     folds: Sequence[Board] = (),
 ) -> SeasonPages:
-    """All pages; saves the figures that they show. A paper of which nothing was
-    measured has no page."""
-    measured = []
-    for name, paper in papers().items():
-        if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables):
-            measured.append(name)
-    texts = {"claims.md": _claims(boards, figures)}
-    tables: dict[str, dict[str, list[str]]] = {}  # page -> paper -> numbers
-    for name in measured:
-        paper = papers()[name]
-        page = f"papers/{name}.md"
-        of_boards = [paper_tables.shown_tables(paper, board) for board in boards]
-        texts[page] = _paper(name, boards, of_boards, figures)
-        shown: set[str] = set()
-        for of_board in of_boards:
-            shown.update(of_board)
-        tables[page] = {name: [number for number in paper.tables if number in shown]}
-    for board in boards:
-        page = f"datasets/{board.dataset}.md"
-        texts[page] = dataset_page(params, board, figures)
-        for of_folds in folds:
-            if folder_of_folds(board.dataset) == of_folds.dataset:
-                page = f"datasets/{of_folds.dataset}.md"
-                texts[page] = folds_page(board, of_folds)
-        layers = board_layers(board)
-        if layers:
-            page = f"datasets/{board.dataset}-relevance.md"
-            texts[page] = relevance_page(board, layers)
+    """All pages; saves the figures that they show."""
+    inputs = SeasonInputs(params, boards, folds, figures)
+    listed = list(listed_pages(inputs))
+    texts = {page.path: page.text for page in listed}
     # last: it shows figures of the datasets' pages
-    texts["README.md"] = _readme(params, boards, measured, figures, folds)
+    texts["README.md"] = _readme(inputs, listed)
     contents = []
-    for page in sorted(texts):
-        on_page = PageContents(
-            path=page,
-            tables=tables.get(page, {}),
-            figures=figures.shown.get(page, []),
-        )
-        if page not in FRONT and (on_page.tables or on_page.figures):
+    for page in sorted(listed, key=lambda page: page.path):
+        drawn = figures.shown.get(page.path, [])
+        if page.path not in FRONT and (page.tables or drawn):
+            on_page = PageContents(path=page.path, tables=page.tables, figures=drawn)
             contents.append(on_page)
     return SeasonPages(texts, contents)
 
 
-def _readme(
-    params: Declaration,
-    boards: Sequence[Board],
-    measured: Sequence[str],
-    figures: FigureFolder,
-    folds: Sequence[Board],
-) -> str:
+def pages(inputs: SeasonInputs) -> Iterator[Page]:
+    """The page of claims, and one for each paper of which something was measured."""
+    boards = inputs.boards
+    yield Page(
+        path="claims.md",
+        text=_claims(boards, inputs.figures),
+        title="Claims",
+        about="every claim with its verdict",
+    )
+    for name, paper in papers().items():
+        if len(paper_tables.unmeasured(paper, boards)) == len(paper.tables):
+            continue
+        of_boards = [paper_tables.shown_tables(paper, board) for board in boards]
+        shown: set[str] = set()
+        for of_board in of_boards:
+            shown.update(of_board)
+        yield Page(
+            path=f"papers/{name}.md",
+            text=_paper(name, boards, of_boards, inputs.figures),
+            title=paper.paper.title,
+            about="printed numbers and ours",
+            tables={name: [number for number in paper.tables if number in shown]},
+        )
+
+
+def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
     """The first page: for each dataset and task a figure, the leaders and a summary;
     the one with the most ranked rows first."""
+    boards, figures = inputs.boards, inputs.figures
     tasks = []
     for board in boards:
         for of_task in (board.retrieval, board.localisation):
@@ -124,18 +122,16 @@ def _readme(
             section["summary"] = summary(board.whole, claim_tests_on(board.whole))
             summed_up.add(board.dataset)
         shown.append(section)
-    names = [of_folds.dataset for of_folds in folds]
-    folded = [board for board in boards if folder_of_folds(board.dataset) in names]
+    links: dict[str, list[Page]] = {}
+    for page in listed:
+        links.setdefault(page.about, []).append(page)
     with_overlap = [board for board in boards if _rows_with_overlap(board)]
     return filled(
         "season.md.j2",
-        params=params,
+        params=inputs.params,
         shown=shown,
-        boards=boards,
-        layered=[board for board in boards if board_layers(board)],
-        folded=folded,
+        links=links,
         overlaps=[_overlap(board, figures) for board in with_overlap],
-        papers={name: papers()[name].paper.title for name in measured},
     )
 
 
