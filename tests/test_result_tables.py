@@ -1,6 +1,8 @@
 """What pages show of a board, from made-up boards whose numbers are worked out by
 hand."""
 
+from dataclasses import replace
+
 import builders
 import numpy as np
 import pandas as pd
@@ -313,3 +315,11 @@ def test_the_summary_names_the_rows_that_are_chosen_otherwise():
     assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
     assert line.count("B, 400.0") == 2
     assert holds(line, "best uncorrected", "best on validation")
+
+
+def test_a_metric_says_whether_leaderboards_show_it(monkeypatch):
+    median = METRICS["i2t_medr"]
+    shown = replace(median, in_leaderboards=("i2t",))
+    monkeypatch.setitem(METRICS, median.name, shown)
+    (line,) = records(leaderboard(board(row("a", 0, 1, 5))))
+    assert median.heading in line and METRICS["i2t_r5"].heading not in line
