@@ -120,3 +120,10 @@ def test_labels_of_one_head_are_kept(capsys):
     Path("table.csv").write_text("of,of,R@1,R@5\na,b,43.1,20.2\n")
     assert main(["audit", "table.csv"]) == 0
     assert "a b" in capsys.readouterr().out
+
+
+def test_fractions_are_told_from_recalls_in_per_cent(capsys):
+    for recalls, is_told in (("0.385,0.735", True), ("38.5,0.735", False)):
+        Path("table.csv").write_text(f"method,R@1,R@5\na,{recalls}\n")
+        assert main(["audit", "table.csv"]) == 0
+        assert ("fractions" in capsys.readouterr().out) == is_told

@@ -108,3 +108,19 @@ def test_a_crash_is_no_answer_of_a_check(capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
     with pytest.raises(ZeroDivisionError):
         guarded(crash, argparse.Namespace(check=False))
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--margins", "3"], "did you mean --margin?"),
+        (["--margin", "three"], "'three'"),
+        (["--format", "tex"], "'tex'"),
+    ],
+)
+def test_mistakes_of_options_are_one_line(words, part, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["judge", "a.csv", "b.csv", *words])
+    assert stop.value.code == 2
+    line = capsys.readouterr().err.strip()
+    assert line.startswith("rematch judge: ") and "\n" not in line and part in line

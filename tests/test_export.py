@@ -315,7 +315,19 @@ def test_datasets_of_one_title_are_told_apart_by_their_names(played):
 
 def test_a_season_in_the_place_of_a_dataset_is_told_with_its_option():
     with refused("table", do="--season demo"):
-        export.chosen_tables({"shapes/leaderboard": dict}, "demo/leaderboard")
+        export.chosen_tables({"shapes/leaderboard": dict}, "demo/leaderboard", "try")
+
+
+@pytest.mark.parametrize("name", ["demo/leaderbord", "shapes/leaderbord"])
+def test_no_table_that_is_not_there_is_advised(name):
+    with refused("table", do="--season try, "):
+        export.chosen_tables({"shapes/leaderboard": dict}, name, "try")
+
+
+def test_a_table_goes_to_a_file_through_the_shell(capsys):
+    words = ("shapes/leaderboard", "--format", "latex", "--out", "table.tex")
+    error = refusal(export, *words)
+    check(error, where="--out", do="> table.tex")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import torch
 from refusals import refused
 
 from benchmark.core import files
+from benchmark.core.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 PATH = Path("folder/file")
@@ -111,3 +112,13 @@ def test_space_that_a_disk_lacks_is_refused():
     files.require_space(PATH, 1)
     with refused(PATH, "GB", "GB"):
         files.require_space(PATH, 1 << 62)
+
+
+def test_a_missing_file_is_told_with_the_one_of_nearly_its_name(tmp_path):
+    (tmp_path / "theirs.yaml").write_text("a: 1")
+    for name, expected in (("their.yaml", "theirs.yaml?"), ("other.yaml", "")):
+        with pytest.raises(UserError) as refusal:
+            files.read_yaml(tmp_path / name)
+        assert refusal.value.found.startswith("nothing")
+        assert ("did you mean" in refusal.value.found) == bool(expected)
+        assert expected in refusal.value.found

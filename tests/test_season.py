@@ -75,3 +75,16 @@ def test_a_link_to_another_folder_is_removed_so_that_it_is_fetched_anew():
     assert raw.folder.is_symlink()
     assert activate("--source", "mine=second") == 0
     assert not raw.folder.is_symlink()
+
+
+def test_no_second_project_begins_inside_of_a_clone(monkeypatch, capsys):
+    Path("seasons").mkdir(exist_ok=True)
+    Path("params.yaml").write_text("season: demo\n")
+    clone = Path.cwd()
+    Path("mine").mkdir()
+    monkeypatch.chdir("mine")
+    assert main(["season", "demo"]) == 2
+    assert str(clone) in capsys.readouterr().err
+    assert not list(Path().iterdir())
+    assert main(["export"]) == 2
+    assert f"run it in {clone}" in capsys.readouterr().err

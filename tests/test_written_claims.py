@@ -12,6 +12,7 @@ import rematch
 from benchmark.__main__ import main
 from benchmark.commands.judge import judge_claims
 from benchmark.commands.written_claims import read_claims
+from benchmark.core.errors import UserError
 
 EXAMPLE = Path(__file__).parents[1] / "examples/claims"
 QUERIES = 400
@@ -114,6 +115,21 @@ def test_what_is_no_claim_is_refused_in_one_line(three_methods, claim, found):
     line = str(error.value)
     assert found in line
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("claim", "place"),
+    [
+        ("better: better, than: bettr", "claims.yaml: result 'bettr'"),
+        ("better: better, than: worse, metric: r1", "claims.yaml: claims[0]: metric"),
+    ],
+)
+def test_mistakes_are_corrected_in_the_file(three_methods, claim, place):
+    with pytest.raises(UserError) as refusal:
+        conclusions(written(three_methods, claim))
+    assert refusal.value.where.endswith(place)
+    assert "rematch season" not in refusal.value.do
+    assert not refusal.value.do.startswith("--")
 
 
 def test_a_missing_file_is_named(three_methods):

@@ -24,11 +24,12 @@ from benchmark.commands.judged_results import (
     BoardAndRow,
     Measure,
     Question,
-    fewest_queries,
+    directions_of,
     interval_of_level,
     margin_for,
     measured_together,
     no_metric,
+    queries_of,
     reach_of,
     too_few,
     unit_of,
@@ -156,16 +157,17 @@ def against_of_season(
         raise UserError(row.preset, expected, "none", "choose another --metric")
     level = fmean(comparison.firsts)
     check_scale(row.preset, number, level, METRICS[metric].unit == "%")
-    queries, obstacle = board.test_queries(row.task), ""
+    obstacle = ""
     if board.is_small(row.task):
-        obstacle = f"nothing can be concluded from {queries} test queries"
+        few = board.test_queries(row.task)
+        obstacle = f"nothing can be concluded from {few} test queries"
     is_half, better = len(board.ways) == 1, max(level, number.value)
     return PrintedComparison(
         comparison=comparison,
         printed=number,
         interval=interval,
         margin=margin_for(question, metric, better, is_half),
-        queries=queries,
+        queries=board.queries_in(directions_of(metric, board.ways)),
         unit="images",
         obstacle=obstacle,
         notes=_notes(comparison),
@@ -216,7 +218,7 @@ def against_of_file(
         printed=number,
         interval=interval_of_level(result, measured),
         margin=margin_for(question, measure.metric, better, measure.is_of_one_way),
-        queries=fewest_queries(result),
+        queries=queries_of(result, measure),
         unit=unit_of(result),
         obstacle=few.sentence if few else "",
         notes=notes + _notes(comparison),

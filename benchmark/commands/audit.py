@@ -118,12 +118,24 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
     if any(finding.rule == Rule.COUNT for finding in suspicious) and of_one:
         several = "if images have five captions each, run: --queries N,5N"
         lines.append(f"each direction was taken to have as many queries; {several}")
+    if _are_fractions(rows):
+        lines.append("these recalls look like fractions: give them in per cent")
     if uncounted:
         what = "whether their queries can give these recalls was not checked"
         lines.append(
             f"{uncounted} rows without a number of queries (--queries): {what}"
         )
     return "\n".join(lines)
+
+
+def _are_fractions(rows: Sequence[Audited]) -> bool:
+    """Whether all recalls lie below 1 and have decimals enough to be shares."""
+    recalls = []
+    for row in rows:
+        for metric, number in row.numbers.items():
+            if metric.partition("_")[2] in RECALLS:
+                recalls.append(number)
+    return bool(recalls) and all(number.in_percent for number in recalls)
 
 
 def queries_of(text: str | None) -> dict[str, int]:

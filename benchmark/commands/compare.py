@@ -55,7 +55,8 @@ def main(arguments: argparse.Namespace) -> None:
     board = chosen_board(boards, names, arguments.dataset)
     dataset = board.dataset
     rows = {row.preset: row for row in board.rows}
-    first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
+    what, advice = f"preset on {dataset}", "correct the name"
+    first, second = (entry(rows, name, what, advice) for name in names)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
     print(verdict(board, first, second))
     queries = changes(first, second, arguments.direction)

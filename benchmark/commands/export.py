@@ -3,7 +3,8 @@ files of TREC, Every Eval Ever and the Hugging Face Hub. Knows neither torch nor
 matplotlib.
 
 rematch export                                       the names of all tables
-rematch export flickr8k/leaderboard --format latex   one table
+rematch export people/leaderboard --format latex     one table, of the active season
+rematch export flickr8k/leaderboard --season flickr8k     of another season
 rematch export --queries ranks.parquet               season, dataset, preset, seed, layer of
                                                      relevance, direction, query, cluster (its
                                                      image or person), rank (from 0) of the best
@@ -92,7 +93,8 @@ def main(arguments: argparse.Namespace) -> None:
             rows.to_parquet(part, index=False)
         print(f"{arguments.queries}: {len(rows)} ranks")
     elif arguments.table:
-        chosen = chosen_tables(table_makers(params, boards), arguments.table)
+        makers = table_makers(params, boards)
+        chosen = chosen_tables(makers, arguments.table, params.season)
         print("\n".join(map(FORMATS[arguments.format], chosen)))
     else:
         print("\n".join(tables_of(params, boards)))
@@ -113,7 +115,12 @@ def check_options(arguments: argparse.Namespace) -> None:
     elif in_folder and not arguments.out:
         fault = f"--format {arguments.format} alone"
     elif arguments.out and not in_folder:
-        fault = "--out alone"
+        raise UserError(
+            "--out",
+            expected=f"--format {' or '.join(IN_FOLDERS)}",
+            found=f"--format {arguments.format}",
+            do=f"write what is printed to a file: > {arguments.out}",
+        )
     if fault:
         name = arguments.format if in_folder else EEE
         raise UserError(
@@ -145,7 +152,7 @@ def check_options(arguments: argparse.Namespace) -> None:
         )
 
 
-def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:
+def chosen_tables(makers: Mapping[str, Maker], name: str, season: str) -> list[Table]:
     """The table of a name; a name without its place, such as two_branch/4, stands for
     the tables of all places. Raises UserError for an unknown one."""
     chosen = []
@@ -155,19 +162,27 @@ def chosen_tables(makers: Mapping[str, Maker], name: str) -> list[Table]:
     chosen = [table for table in chosen if table]
     if not chosen:
         tables = [known for known, make in makers.items() if make()]
-        advice = "run: rematch export, which prints all names"
-        season = name.partition("/")[0]
-        if season in season_names():  # taken for a dataset of the season
-            dataset = next(iter(read_declaration(season).datasets))
-            table = f"{dataset}/{name.partition('/')[2]}"
-            advice = f"run: rematch export --season {season} {table}"
+        advice = f"run: rematch export --season {season}, which prints all names"
         raise UserError(
             "table",
             expected="the name of a table",
             found=suggested(name, tables),
-            do=advice,
+            do=_of_other_season(name, season) or advice,
         )
     return chosen
+
+
+def _of_other_season(name: str, season: str) -> str:
+    """What to run for a table whose dataset is the name of another season, if that has
+    it; else ""."""
+    other, _, what = name.partition("/")
+    if other == season or other not in season_names():
+        return ""
+    params = read_declaration(other)
+    table = f"{next(iter(params.datasets))}/{what}"
+    if table not in table_makers(params, read_boards(params)):
+        return ""
+    return f"run: rematch export --season {other} {table}"
 
 
 def every_rank(boards: list[Board]) -> pd.DataFrame:

@@ -83,7 +83,7 @@ from benchmark.commands.verdict_facts import (
     shown,
     status_of,
 )
-from benchmark.commands.written_claims import ClaimOnFiles, read_claims
+from benchmark.commands.written_claims import ClaimOnFiles, corrected_in, read_claims
 from benchmark.core.command_line import CHECK, add_season
 from benchmark.core.errors import UserError, entry, short
 from benchmark.core.files import is_file, json_text, write_json, write_text
@@ -237,13 +237,14 @@ def judge_claims(claims: Sequence[ClaimOnFiles]) -> list[dict]:
         metric, margin = claim.written.metric, claim.written.margin
         alike = [other for other in claims if other.written.metric == metric]
         results = [result for other in alike for result in other.results]
-        if claim.written.printed is not None:
-            (result,) = claim.results
-            printed = claim.written.printed
-            facts[number] = compare_printed(result, printed, results, metric, margin)
-        else:
-            conventions.check(*claim.results)
-            judged[number] = of_files(*claim.results, results, claim.question)
+        with corrected_in(claim.place):
+            if claim.written.printed is not None:
+                (result,) = claim.results
+                asked = claim.written.printed, results, metric, margin
+                facts[number] = compare_printed(result, *asked)
+            else:
+                conventions.check(*claim.results)
+                judged[number] = of_files(*claim.results, results, claim.question)
     of_pairs = facts_of(list(judged.values()))
     facts |= dict(zip(judged, of_pairs, strict=True))
     listed = []
@@ -342,9 +343,8 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
     """What a claim asks. Raises UserError for what is no claim on A and B."""
     match = CLAIM.fullmatch(claim)
     if match is None or match[1] == match[3]:
-        advice = (
-            f"A is the first file or preset, B the second; signs: {', '.join(SIGNS)}"
-        )
+        advice = f'run it with --claim "{BEATS}": A is the first side, B the second; '
+        advice += f"signs: {', '.join(SIGNS)}"
         expected = f"a claim on A and B, as in {BEATS!r}"
         raise UserError("--claim", expected, short(claim), advice)
     first, sign, _, by = match.groups()
@@ -480,7 +480,7 @@ def row_of_preset(name: str, source: Source) -> BoardAndRow:
     rows = [
         (board, row) for board in boards.values() for row in board.rows if row.played
     ]
-    entry({row.preset: row for _, row in rows}, preset, "preset")
+    entry({row.preset: row for _, row in rows}, preset, "preset", "correct the name")
     found = [(board, row) for board, row in rows if row.preset == preset]
     if len(found) > 1:
         several = f"{preset} on {len(found)}"

@@ -16,6 +16,7 @@ from benchmark.boards.claims import margin_of
 from benchmark.commands import conventions
 from benchmark.commands.result_files import (
     ENOUGH,
+    METRIC,
     ONE_WAY,
     VALUE,
     Kind,
@@ -144,7 +145,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
     return Judged(
         verdict=verdict,
         unit="images",
-        queries=board.queries_in(_directions_of(metric, board.ways)),
+        queries=board.queries_in(directions_of(metric, board.ways)),
         notes=[flags.said(flag) for flag in cautions],
     )
 
@@ -160,7 +161,7 @@ def no_metric(name: str, ways: Sequence[str]) -> UserError:
             near = f"{name!r}, of which direction is not said"
             break
     return UserError(
-        "metric",
+        METRIC,
         expected=f"one of {', '.join(known)}",
         found=near,
         do="name one with --metric, or after 'by' in the claim",
@@ -318,12 +319,12 @@ def of_files(
     return Judged(
         verdict=verdict,
         unit=unit_of(first),
-        queries=_queries_of(first, measure),
+        queries=queries_of(first, measure),
         notes=notes,
     )
 
 
-def _directions_of(metric: str, ways: Sequence[str]) -> set[str]:
+def directions_of(metric: str, ways: Sequence[str]) -> set[str]:
     """The directions of the queries that a metric, or a difference of two, is of."""
     directions = set()
     for side in sides(metric):
@@ -332,7 +333,7 @@ def _directions_of(metric: str, ways: Sequence[str]) -> set[str]:
     return directions or set(ways)
 
 
-def _queries_of(result: Result, measure: Measure) -> int:
+def queries_of(result: Result, measure: Measure) -> int:
     """How many queries a result is measured on."""
     ways = result.table.index.get_level_values("direction")
     if not measure.terms:

@@ -62,6 +62,7 @@ def main(arguments: argparse.Namespace) -> None:
 def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
     """Make a season, by name or by the path of its file, the one that `dvc repro`
     runs."""
+    files.check_not_inside()
     name = files.season_name(season)
     declared = files.read_season(season)
     if weights_dir:
@@ -153,8 +154,10 @@ def schema() -> str:
 def show(params: Params) -> None:
     """The season on one line, and its report."""
     trainings = len(params.cells)
-    fusions = len(params.fusions)
-    print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
+    fusions = (
+        "1 fusion" if len(params.fusions) == 1 else f"{len(params.fusions)} fusions"
+    )
+    print(f"season {params.season}: {trainings} trainings, {fusions}")
     report = REPORTS / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")

@@ -122,12 +122,18 @@ def lines(facts: dict) -> list[str]:
     if facts["decides"]:
         sentences.append(f"to decide it, if the difference stays: {facts['decides']}")
     seeds = " and ".join(map(str, facts["seeds"]))
-    counts = f"{facts['queries']} queries, {facts['units']} {unit}, seeds: {seeds}"
-    sentences.append(counts)
+    sentences.append(f"{_counts_of(facts)}, seeds: {seeds}")
     if share is not None and not facts["is_of_these_trainings"]:
         of_units = f"uncertainty: {1 - share:.0%} from {unit}"
         sentences.append(f"{of_units}, {share:.0%} from trainings")
     return [*sentences, *facts["notes"]]
+
+
+def _counts_of(facts: dict) -> str:
+    """How many queries, and images or clusters where these are others."""
+    if facts["unit"] == "queries":
+        return f"{facts['queries']} queries"
+    return f"{facts['queries']} queries, {facts['units']} {facts['unit']}"
 
 
 def lines_against(facts: dict) -> list[str]:
@@ -144,8 +150,7 @@ def lines_against(facts: dict) -> list[str]:
         low, high = of_trainings["interval"]
         which = f"for other trainings on these {unit} [{low:.4g}, {high:.4g}]"
         sentences.append(f"{which}: {of_trainings['conclusion']}")
-    counts = f"{facts['queries']} queries, {facts['units']} {unit}"
-    sentences.append(f"{counts}, seeds: {facts['seeds']}")
+    sentences.append(f"{_counts_of(facts)}, seeds: {facts['seeds']}")
     return [*sentences, *facts["notes"]]
 
 

@@ -14,7 +14,8 @@ Paths are relative to the file. Claims that compare two results are judged toget
 adjusted over them by Holm. `rematch judge --claims` and `pytest --claims` read it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -23,6 +24,7 @@ from pydantic import Field, field_validator, model_validator
 
 from benchmark.commands.judged_results import Question
 from benchmark.commands.result_files import (
+    METRIC,
     OWN,
     Reading,
     Result,
@@ -68,7 +70,7 @@ class WrittenClaim(Strict):
     @classmethod
     def _keeps_zeros(cls, value: object) -> object:
         if isinstance(value, int | float):
-            raise ValueError(f'a text, printed: "{value}": its zeros count')
+            raise ValueError("a text in quotes, whose zeros count")
         return value
 
     @model_validator(mode="after")
@@ -125,6 +127,7 @@ class ClaimOnFiles:
 
     written: WrittenClaim
     results: tuple[Result, ...]
+    place: str  # of the claim, for messages
 
     @property
     def question(self) -> Question:
@@ -133,6 +136,18 @@ class ClaimOnFiles:
             metric=self.written.metric,
             margin=self.written.margin,
         )
+
+
+@contextmanager
+def corrected_in(place: str) -> Iterator[None]:
+    """Mistakes of a metric are corrected in the claim, not by an option."""
+    try:
+        yield
+    except UserError as error:
+        if error.where not in (METRIC, f"--{METRIC}"):
+            raise
+        advice = f"correct `{METRIC}` of the claim"
+        raise error.but(where=f"{place}: {METRIC}", do=advice) from error
 
 
 def read_claims_file(path: Path) -> ClaimsFile:
@@ -159,10 +174,11 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
     of_name = {}
     for claim in file.claims:
         for name in claim.results:
-            of_name[name] = entry(file.results, name, f"{path}: result")
+            advice = f"name one of `results` in {path}"
+            of_name[name] = entry(file.results, name, f"{path}: result", advice)
     table_of.cache_clear()  # files may have changed
     claims = []
-    for claim in file.claims:
+    for number, claim in enumerate(file.claims):
         if len(set(claim.results)) < len(claim.results):
             raise UserError(
                 f"{path}: claims",
@@ -170,10 +186,12 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
                 found=f"{claim.results[0]} twice",
                 do="name another one",
             )
+        place = f"{path}: claims[{number}]"
         results = []
-        for name in claim.results:
-            results.append(_read(path, name, of_name[name], claim.metric))
-        claims.append(ClaimOnFiles(claim, tuple(results)))
+        with corrected_in(place):
+            for name in claim.results:
+                results.append(_read(path, name, of_name[name], claim.metric))
+        claims.append(ClaimOnFiles(claim, tuple(results), place))
     return claims
 
 

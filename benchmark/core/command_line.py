@@ -15,12 +15,13 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from tqdm import tqdm
 from zc.lockfile import LockError, SimpleLockFile
 
 from benchmark.core import extras, files
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, suggested
 
 # as a shell has it for a program that the signal of a closed pipe ends
 BROKEN_PIPE = 141
@@ -50,6 +51,18 @@ def add_season_first(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--season", metavar="NAME", help="the season, as an option")
 
 
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line, as all others of a verb are."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(MISTAKE, f"{self.prog}: {message}; see: {self.prog} --help\n")
+
+    def similar(self, word: str) -> str:
+        """An unknown word as messages show it, with the option that is most like it."""
+        options = [name for action in self._actions for name in action.option_strings]
+        return suggested(word, options)
+
+
 def run_stage(
     description: str,
     configure: Configure,
@@ -60,7 +73,7 @@ def run_stage(
     """Run a verb; its exit status: 0 done, 2 a mistake the user can correct, 130
     interrupted. With --check the status is the answer of the verb, and 3 where it has
     none."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog=program,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -68,7 +81,9 @@ def run_stage(
     configure(parser)
     words = sys.argv[1:] if argv is None else argv
     try:
-        arguments = parser.parse_args(words)
+        arguments, unknown = parser.parse_known_args(words)
+        if unknown:
+            parser.error(f"{parser.similar(unknown[0])} is no option or word of it")
     except SystemExit as end:
         if end.code == MISTAKE and CHECK in words:
             return NO_ANSWER

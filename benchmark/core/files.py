@@ -18,6 +18,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from difflib import get_close_matches
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -143,7 +144,7 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
         raise UserError(
             where,
             expected=expected,
-            found="nothing",
+            found=_nothing_at(where),
             do=do,
         ) from error
     except Exception as error:  # libraries raise all kinds for damaged bytes
@@ -154,6 +155,23 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
             found=f"something else ({reason})",
             do=do,
         ) from error
+
+
+def _nothing_at(where: object) -> str:
+    """What is found where no file is, with the one beside it whose name is most like
+    it."""
+    path = Path(str(where))
+    beside = [other.name for other in siblings(path) if other.is_file()]
+    near = get_close_matches(path.name, beside, n=1, cutoff=0.8)
+    return f"nothing (did you mean {path.with_name(near[0])}?)" if near else "nothing"
+
+
+def siblings(path: Path) -> list[Path]:
+    """What lies in the folder of a path, as far as it can be listed."""
+    try:
+        return sorted(path.parent.iterdir())
+    except (OSError, ValueError):
+        return []
 
 
 # Formats ------------------------------------------------------------------------------

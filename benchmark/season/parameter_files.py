@@ -99,11 +99,15 @@ def read_season(name: str) -> Season:
 def active_season() -> str:
     """The name of the season that `dvc repro` runs."""
     if not PARAMS.is_file():
+        folder = enclosing_project()
+        advice = "choose one: rematch season demo"
+        if folder:
+            advice = f"run it in {folder}, or name the season: --season NAME"
         raise UserError(
             PARAMS,
             expected="the active season",
             found="nothing",
-            do="choose one: rematch season demo",
+            do=advice,
         )
     with corrected_by("rematch season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
@@ -164,19 +168,33 @@ def read_remembered() -> dict[str, dict]:
 
 def check_project() -> None:
     """Raise UserError if this folder is not a clone of the project."""
-    if _is_clone(Path()):
-        return
-    expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
-    place = expected
+    if not _is_clone(Path()):
+        raise _no_project(enclosing_project())
+
+
+def check_not_inside() -> None:
+    """Raise UserError in a folder inside of a clone: it would become a second
+    project."""
+    folder = enclosing_project()
+    if folder and not _is_clone(Path()):
+        raise _no_project(folder)
+
+
+def enclosing_project() -> Path | None:
+    """The clone that this folder lies in, if there is one."""
     for folder in Path.cwd().parents:
         if _is_clone(folder):
-            place = str(folder)
-            break
-    raise UserError(
+            return folder
+    return None
+
+
+def _no_project(folder: Path | None) -> UserError:
+    expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
+    return UserError(
         Path.cwd(),
         expected=expected,
         found="another folder",
-        do=f"run it in {place}",
+        do=f"run it in {folder or expected}",
     )
 
 

@@ -146,6 +146,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         printed=printed_difference,
         FAILING=FAILING,
         HOLDING=HOLDING,
+        Grade=Grade,
     )
 
 
