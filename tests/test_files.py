@@ -116,7 +116,7 @@ def test_space_that_a_disk_lacks_is_refused():
 
 def test_a_missing_file_is_told_with_the_one_of_nearly_its_name(tmp_path):
     (tmp_path / "theirs.yaml").write_text("a: 1")
-    for name, expected in (("their.yaml", "theirs.yaml?"), ("other.yaml", "")):
+    for name, expected in (("their.yaml", "theirs.yaml?"), ("claims.yaml", "")):
         with pytest.raises(UserError) as refusal:
             files.read_yaml(tmp_path / name)
         assert refusal.value.found.startswith("nothing")
