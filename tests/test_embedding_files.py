@@ -206,6 +206,13 @@ def test_each_row_is_that_of_its_image(case):
     assert images_of(READ[case]()) == pytest.approx(TRUE)
 
 
+def test_tabs_separate_lists_without_names():
+    names = [f"{name}\t{row.tolist()}" for name, row in zip(IDS, TRUE, strict=True)]
+    Path("x.tsv").write_text("\n".join(names))
+    rows = read_rows(Path("x.tsv"), "images")
+    assert rows.ids == {"id": IDS} and rows.values == pytest.approx(TRUE)
+
+
 def test_a_counter_of_rows_is_no_name_of_a_file():
     forms = forms_of(
         pd.DataFrame({"image_id": ["0.jpg", "1.jpg"], "file": ["0.jpg", "1.jpg"]})
@@ -227,6 +234,11 @@ def test_half_precision_is_read():
     assert images_of(tensors(x=("BF16", bfloat16(TRUE)))) == pytest.approx(
         TRUE, rel=1e-2
     )
+
+
+def test_an_id_of_too_many_digits_is_that_of_no_image():
+    with refused("x.npy", found="none for"):
+        images_of(npy(TRUE, "\n".join([*IDS[1:], "7" * 5000])))
 
 
 def test_captions_go_by_their_own_ids():
@@ -434,6 +446,16 @@ def test_what_is_neither_is_refused_by_its_name(case):
     with refused(**fields) as caught:
         images_of(make())
     assert caught.value.where.startswith("x")
+
+
+@pytest.mark.parametrize("name", ["x0", "image_id"])
+def test_two_columns_of_one_name_are_refused(name):
+    columns = [IDS, TRUE[:, 0], IDS if name == "image_id" else TRUE[:, 1]]
+    names = ["image_id", "x0", name]
+    table = pa.Table.from_arrays(list(map(pa.array, columns)), names)
+    pq.write_table(table, "x.parquet")
+    with refused("x.parquet", "every column once", f"{name!r} twice"):
+        read_rows(Path("x.parquet"), "images")
 
 
 def test_a_small_file_that_unpacks_to_much_is_refused(monkeypatch):

@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_boards import (
     HOSTILE,
@@ -229,6 +231,20 @@ def test_words_are_bars_in_reading_order_on_one_scale():
     assert colours == [figure_style.ORANGE, figure_style.BLUE]
     assert first.get_xlim() == second.get_xlim()
     assert first.get_xlim()[0] < -0.2 and first.get_xlim()[1] > 3
+
+
+def test_methods_of_one_file_name_have_figures_of_their_own():
+    words = {"words_drop": np.ones((1, 2)), "words_captions": np.array([0])}
+    rows = []
+    for preset, method in (("a", "scan"), ("b", "my/scan.py"), ("c", "my own/scan.py")):
+        row = {"preset": preset, "title": preset, "method": method, "samples": words}
+        rows.append(SimpleNamespace(**row, is_own=method.endswith(".py")))
+    split = SimpleNamespace(caption_rows=np.array([0]))
+    texts = pd.DataFrame({"text": ["a dog"]})
+    data = SimpleNamespace(captions=texts, split=lambda name: split)
+    inputs = FigureInputs(board=SimpleNamespace(ranked=rows), data=data)
+    names = [figure.file for figure in images.words(inputs)]
+    assert sorted(names) == ["words-own-b", "words-own-c", "words-scan"]
 
 
 def test_attention_uncovers_the_image_where_a_word_looks():

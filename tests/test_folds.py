@@ -2,7 +2,7 @@
 from its file to kept results."""
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +144,8 @@ def test_groups_stay_together_and_sizes_are_as_equal_as_can_be():
     [
         (SPLITS, 2, "folds: 3"),
         (SPLITS, 4, "folds: 3"),
+        ({"train": 100, "val": 4, "test": 30}, 2, "leave"),
+        ({"train": 45, "val": 4, "test": 10}, 2, "folds: 6"),
         ({"train": 30, "val": 4, "test": 24}, 2, "leave"),
         ({"train": 6, "val": 4, "test": 24}, 2, "leave"),
     ],
@@ -367,8 +369,13 @@ def test_features_of_other_tables_are_not_taken(params):
         source=str(source),
         image=params.datasets["tiny"].image,
     )
+    data = prepared_tables.read("tiny_fold1")
     with refused(source / "card.json"):
-        encode.take(feature_set, prepared_tables.read("tiny_fold1"))
+        encode.take(feature_set, data)
+    write_card(source, {"prepared_sha256": prepared_tables.read("tiny").sha256})
+    earlier = data.card["fold"] | {"prepared_sha256": "another"}
+    with refused("tiny_fold1", do="benchmark.prepare.folds tiny"):
+        encode.take(feature_set, replace(data, card=data.card | {"fold": earlier}))
 
 
 def test_words_and_vectors_of_sentences_are_fitted_to_the_captions_of_their_fold(

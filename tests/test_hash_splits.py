@@ -36,5 +36,11 @@ def test_groups_are_taken_from_train_by_the_highest_hashes():
     # the first split has the highest hash, whatever it is called
     assert set(groups[two == "test"]) == {"e", *groups[one == "val"]}
     assert two.isin(["train", "val", "test"]).all()
+    # what is no training image stays, whatever becomes of its group
+    others = pd.Series(["train", "test", "train", "unused", "train"])
+    shared = pd.Series(["a", "a", "b", "b", "c"])
+    all_but_one = hash_splits.with_taken(others, shared, {"val": 2})
+    assert all_but_one[[1, 3]].tolist() == ["test", "unused"]
+    assert sorted(all_but_one[[0, 2, 4]]) == ["train", "val", "val"]
     with refused("val and test", "more than 2 + 2", "4"):
         hash_splits.with_taken(known, groups, {"test": 2, "val": 2})

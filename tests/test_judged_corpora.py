@@ -50,6 +50,22 @@ def test_captions_of_several_images_make_them_a_group(tmp_path):
     }
 
 
+def test_ids_of_captions_are_no_paths(tmp_path):
+    ids = ["/m/0", "../1", "x" * 300]
+    small_judgements(tmp_path)
+    rows = [{"_id": name, "text": f"It is {name}."} for name in ids]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    pairs = [f"{name}\t{image}\t1" for name, image in zip(ids, "abc", strict=True)]
+    head = "query-id\tcorpus-id\tscore"
+    (tmp_path / "qrels/test.tsv").write_text("\n".join([head, *pairs]))
+    tables = folder.read(tmp_path)
+    assert tables.captions.index.tolist() == ids
+    assert tables.captions["image_id"].tolist() == list("abc")
+    write_jsonl(tmp_path / "queries.jsonl", [*rows, {"_id": "a\0", "text": "b"}])
+    with refused("queries.jsonl:4: _id", found="a zero byte"):
+        folder.read(tmp_path)
+
+
 def test_judgements_go_by_the_names_of_their_columns(tmp_path):
     (tmp_path / "qrels").mkdir()
     # ids of both sides are the same numbers: the place of a column says nothing

@@ -48,6 +48,13 @@ def test_what_is_wrong_is_named_by_its_place(tmp_path, change, where):
         karpathy.read(path, "dataset.json", ("train", "test"))
 
 
+def test_ids_are_numbers_that_a_table_holds(tmp_path):
+    sentences = [{"raw": "A dog.", "sentid": 10**30}]
+    path = write(tmp_path, IMAGE | {"sentences": sentences})
+    with refused("sentid", "less than", "1000"):
+        karpathy.read(path, "dataset.json", ("train", "test"))
+
+
 def test_a_file_twice_and_no_images_are_refused(tmp_path):
     with refused("images[1]: filename", found="'1.jpg'"):
         karpathy.read(write(tmp_path, IMAGE, IMAGE), "dataset.json")

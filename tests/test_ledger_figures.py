@@ -22,6 +22,16 @@ def rows_of(*found, split: str = "official"):
     return ledger([season("s", *found, dataset="d", title="Data", split=split)])
 
 
+def test_the_ledger_may_have_more_places_than_markers():
+    seasons = []
+    for number in range(17):
+        name = f"s{number:02}"
+        found = judged("holds", SCAN[0].id)
+        seasons.append(season(name, found, dataset="d", title="Data", split=name))
+    legend = titles(ledger_figure(ledger(seasons)))
+    assert {"Data (s00)", "Data (s16)"} <= set(legend)
+
+
 def test_the_ledger_draws_shares_of_the_printed_difference():
     figure = ledger_figure(
         rows_of(judged("holds", SCAN[0].id), judged("undecided", DENIED.id))

@@ -19,6 +19,10 @@ def test_what_begins_a_list_is_escaped_at_the_start_of_a_line_alone():
         assert inside(text) == text
 
 
+def test_underscores_are_escaped_but_for_single_ones_inside_a_word():
+    assert escaped("__init__ ___ a_b _c_") == r"\_\_init\_\_ \_\_\_ a_b \_c\_"
+
+
 def test_a_line_has_neither_breaks_nor_marks_of_direction():
     assert one_line(" a\r\n b\u2028c\u202ed\x1b ") == "a b c d"
     assert one_line("a\u00a0b") == "a\u00a0b"  # a no-break space stays one

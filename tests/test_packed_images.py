@@ -41,6 +41,12 @@ def test_an_image_is_found_by_its_row(images):
     write_table(images)
     assert [value_of(f"a.parquet/{row}") for row in range(3)] == [0, 1, 2]
     assert packed_images.columns(TABLE) == (["image"], ["caption"])
+    # as Spark names the folder of a table
+    Path("b.parquet").mkdir()
+    TABLE.rename("b.parquet/part.parquet")
+    assert value_of("b.parquet/part.parquet/2") == 2
+    with refused("a.parquet/1", found="nothing"):
+        Packed(Path(".")).content("a.parquet/1")
 
 
 def test_records_have_the_wanted_columns_and_the_paths_of_images():
@@ -50,6 +56,11 @@ def test_records_have_the_wanted_columns_and_the_paths_of_images():
     assert rows[2][1] == {"image": "2.png", "caption": "three"}
     with refused("a.parquet", "captions", "image, caption"):
         list(packed_images.parquet_records(TABLE, "text".__eq__))
+    names = ["caption.0", "caption.1"]
+    columns = {"image": STRUCTS} | dict.fromkeys(names, list("abc"))
+    pq.write_table(pa.table(columns), TABLE)
+    ((_, facts, _), *_) = packed_images.parquet_records(TABLE, names.__contains__)
+    assert facts == {"image": "0.png", "caption.0": "a", "caption.1": "a"}
 
 
 def test_keys_of_structs_and_of_lists_of_structs():

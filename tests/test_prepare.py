@@ -82,6 +82,25 @@ def refuses(
     }
 
 
+def test_file_names_that_are_not_utf_8(capsys):
+    raw = place_images_and(rows())
+    (raw / "captions.jsonl").rename(raw / "gr\udcfcn.jsonl")
+    assert run_fetch() == 2
+    assert "gr\\udcfcn.jsonl" in capsys.readouterr().err
+    (raw / "gr\udcfcn.jsonl").unlink()
+    for name in "bcdefgh":
+        draw_letter(raw, name)
+    (raw / "a.png").rename(raw / "gr\udcfcn.png")
+    assert run_fetch() == 0 and run() == 0
+    assert "gr\\udcfcn.png" in "\n".join(prepared_tables.read("mine").card["notes"])
+
+
+def draw_letter(raw: Path, name: str) -> None:
+    """A picture with its caption in a text beside it."""
+    Image.new("RGB", (8, 8), (9 * ord(name) % 256, 0, 0)).save(raw / f"{name}.png")
+    (raw / f"{name}.txt").write_text(f"The letter {name}")
+
+
 def prepared_mine() -> prepared_tables.Prepared:
     place_images_and(rows())
     assert run_fetch() == 0 and run() == 0

@@ -7,6 +7,10 @@ def test_the_first_names_and_how_many_more():
     assert reader_notes.listed("abc") == "a, b, c"
     assert reader_notes.listed("abcdefg") == "a, b, c, d, e and 2 more"
     assert reader_notes.listed([]) == ""
+    # of a file whose name is not UTF-8
+    assert reader_notes.listed(["gr\udcfcn.png", "gr\u00fcn"]) == (
+        "gr\\udcfcn.png, gr\u00fcn"
+    )
 
 
 def test_keys_are_named_once_each():

@@ -48,6 +48,12 @@ def test_missing_or_ambiguous_weights_are_refused(tmp_path):
         torchvision_cnn.load("resnet51", tmp_path)
 
 
+def test_a_tensor_that_repeats_one_number_is_refused(tmp_path):
+    torch.save({"a": torch.zeros(1).expand(1 << 40)}, tmp_path / "x.pth")
+    with refused("x.pth: a", found="1099511627776 numbers in 4 bytes"):
+        weight_files.read_state(tmp_path / "x.pth")
+
+
 @pytest.mark.parametrize(
     "tensor",
     [

@@ -27,6 +27,7 @@ from benchmark.core.files import (
     sha256,
     write_json,
 )
+from benchmark.core.names import fault_of
 
 # checksums computed earlier on this machine; never committed
 HASHED = Path(".scratch/hashed")
@@ -187,7 +188,8 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
 
 def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
     """The sha256 of each file by its name in the raw folder, sorted by name. Files
-    whose size and times have not changed are not read again."""
+    whose size and times have not changed are not read again. Raises UserError for a
+    name that is not UTF-8, which no manifest can hold."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
     hashed = {}
@@ -195,6 +197,13 @@ def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
     for path in ProgressBar(sorted(set(paths)), desc=title, unit="file"):
         facts = path.stat()
         name = path.relative_to(dataset.folder).as_posix()
+        if fault_of(name):
+            raise UserError(
+                path,
+                expected="a file name in UTF-8",
+                found="another one",
+                do="rename the file",
+            )
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
         hashed[name] = known.get(name, {})
         if hashed[name].get("identity") != identity:

@@ -186,6 +186,7 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
     """Write the folder of a fold's features from that of its dataset. Raises UserError
     where that has features of other tables, or changed files."""
     whole = prepared_tables.read(fold_of(feature_set.dataset).dataset)
+    _check_is_fold_of(whole, data, feature_set.dataset)
     source = Path(feature_set.source)
     card = _card_of_whole(source, whole)
     before, _ = _ids_and_training(feature_set.kind, whole)
@@ -200,6 +201,17 @@ def take(feature_set: FeatureSet, data: Prepared) -> None:
     with replaced(Path(feature_set.folder)) as folder:
         write(source, folder, order, counted, data)
         write_card(folder, card | card_of(feature_set, ids, data))
+
+
+def _check_is_fold_of(whole: Prepared, data: Prepared, name: str) -> None:
+    """Raise UserError for a fold of other tables, whose images may lack features."""
+    if data.card["fold"]["prepared_sha256"] != whole.sha256:
+        raise UserError(
+            data.folder,
+            expected=f"a fold of the present {whole.folder}",
+            found="a fold of other tables",
+            do=prepared_tables.preparing(name),
+        )
 
 
 def _card_of_whole(source: Path, whole: Prepared) -> dict:

@@ -455,9 +455,12 @@ def rows_of_items(
 
 
 def number_of(name: str) -> str:
-    """COCO_val2014_000000123456 -> 123456; what does not end with digits stays."""
+    """COCO_val2014_000000123456 -> 123456; what does not end with digits stays, and so
+    does what has more of them than any name of a file."""
     digits = re.search(r"\d+$", name)
-    return str(int(digits[0])) if digits else name
+    if digits is None or len(digits[0]) > LONGEST_PATH:
+        return name
+    return str(int(digits[0]))
 
 
 # Names --------------------------------------------------------------------------------
@@ -646,6 +649,7 @@ def ranks_of(
 
 def _parquet(path: Path, what: str) -> Rows:
     table = parquet_table(path)
+    _refuse_one_name_twice(path, table.column_names)
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         columns[name] = _array(column.combine_chunks())
@@ -675,7 +679,7 @@ def _csv(path: Path, what: str) -> Rows:
     table = pd.read_csv(
         io.StringIO(text),
         dtype=str,
-        sep=separator_of(text),
+        sep=separator_of(text, "\t,;" if path.suffix.lower() == ".tsv" else ",\t;"),
         header=None,
         keep_default_na=False,
     )
@@ -688,10 +692,11 @@ def _csv(path: Path, what: str) -> Rows:
     return replace(rows, values=number_formats.narrowed(rows.values))
 
 
-def separator_of(text: str) -> str:
-    """What separates the columns of a table, by its first line."""
+def separator_of(text: str, known: str = ",\t;") -> str:
+    """What separates the columns of a table, by its first line: the first of those
+    that are known."""
     first_line, _, _ = text.partition("\n")
-    for separator in ",\t;":
+    for separator in known:
         if separator in first_line:
             return separator
     return ","
@@ -717,6 +722,14 @@ def _with_names(
     names: Sequence[str],
 ) -> dict[str, np.ndarray | pd.Series]:
     """The columns, as numbers where all of them are some."""
+    _refuse_one_name_twice(path, names)
+    columns = {name: table[n] for n, name in enumerate(names)}
+    numbers = {name: column for name, column in columns.items() if not is_id(name)}
+    return columns | _parsed(path, numbers)
+
+
+def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
+    """Raise UserError for columns of one name."""
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise UserError(
@@ -725,9 +738,6 @@ def _with_names(
             found=f"{repeated!r} twice",
             do=NAME_COLUMNS,
         )
-    columns = {name: table[n] for n, name in enumerate(names)}
-    numbers = {name: column for name, column in columns.items() if not is_id(name)}
-    return columns | _parsed(path, numbers)
 
 
 def _without_names(

@@ -212,7 +212,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors of a weight file by name.
 
     Raises UserError if it holds anything else, for tensors that are sparse, quantised,
-    complex or without values, and for NaN and infinity.
+    complex or without values, for those that are larger than what the file has of
+    them, and for NaN and infinity.
     """
     state = read_tensors(path)
     if isinstance(state, Tensor):
@@ -229,6 +230,14 @@ def read_state(path: Path) -> dict[str, Tensor]:
                 expected="a dense tensor of real numbers",
                 found=f"{value.layout}, {value.dtype}, {value.device}",
                 do=SAVE_STATE,
+            )
+        stored = value.untyped_storage().nbytes()
+        if value.numel() > stored:  # one number stands for many
+            raise UserError(
+                f"{path.name}: {name}",
+                expected="a tensor with a number of its own at every place",
+                found=f"{value.numel()} numbers in {stored} bytes",
+                do="save x.contiguous()",
             )
         if not value.isfinite().all():
             raise UserError(

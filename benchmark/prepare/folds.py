@@ -12,6 +12,7 @@ What people judged beside `own` is of the official test split: folds have no suc
 
 import argparse
 import hashlib
+from math import ceil, floor
 
 import numpy as np
 import pandas as pd
@@ -111,25 +112,46 @@ def dealt(images: pd.DataFrame, count: int, name: str) -> pd.Series:
     hashed = training["image_id"].map(_sha256)
     groups = hashed.groupby(training["group"]).agg(["size", "min"])
     groups = groups.sort_values(["size", "min"], ascending=[False, True])
-    sizes = [0] * (count - 1)
-    fold_of_group = {}
-    for group in groups.itertuples():
-        place = sizes.index(min(sizes))
-        sizes[place] += group.size
-        fold_of_group[group.Index] = place + 1
+    fold_of_group, sizes = _of_groups(groups["size"], count)
     tested = int((images["split"] == "test").sum())
-    if max(abs(size - tested) for size in sizes) > TOLERANCE * tested:
-        best = 1 + round(len(training) / tested)
+    if not _fit(sizes, tested):
+        best = _fitting_count(groups["size"], tested)
         raise UserError(
             f"datasets.{name}: folds: {count}",
             expected=f"folds of about {tested} images, as many as test has",
             found=f"{count - 1} of {min(sizes)} to {max(sizes)} training images",
-            do=f"try `folds: {best}`" if 1 < best != count else "leave `folds` out",
+            do=f"try `folds: {best}`" if best else "leave `folds` out",
         )
     folds = images["group"].map(fold_of_group)
     folds = folds.where(images["split"] == "train", -1)
     folds = folds.where(images["split"] != "test", 0)
     return folds.astype(int)
+
+
+def _of_groups(sizes: pd.Series, count: int) -> tuple[dict[str, int], list[int]]:
+    """The fold of each group, given their sizes in the order of dealing, and how many
+    images each of `count` - 1 folds gets."""
+    dealt_to = [0] * (count - 1)
+    fold_of_group = {}
+    for group, size in sizes.items():
+        place = dealt_to.index(min(dealt_to))
+        dealt_to[place] += size
+        fold_of_group[group] = place + 1
+    return fold_of_group, dealt_to
+
+
+def _fit(sizes: list[int], tested: int) -> bool:
+    """Whether folds of these sizes are as large as the test split."""
+    return max(abs(size - tested) for size in sizes) <= TOLERANCE * tested
+
+
+def _fitting_count(sizes: pd.Series, tested: int) -> int:
+    """A number of folds that fits; 0 for none."""
+    exact = int(sizes.sum()) / tested
+    for further in sorted({max(1, floor(exact)), ceil(exact)}):
+        if _fit(_of_groups(sizes, 1 + further)[1], tested):
+            return 1 + further
+    return 0
 
 
 def _sha256(image_id: str) -> str:

@@ -53,7 +53,8 @@ def _nearest(split_of: Mapping[str, str], split: str) -> str:
 def with_taken(
     known: pd.Series, groups: pd.Series, numbers: Mapping[str, int]
 ) -> pd.Series:
-    """The splits after groups of train were taken for other splits.
+    """The splits after groups of train were taken for other splits. Images that are
+    not of train stay where they are, also those of a group that was taken.
 
     known    the split of each image
     groups   the group of each image
@@ -78,7 +79,8 @@ def with_taken(
         taken = order[start : start + count]
         split_of |= dict.fromkeys(taken, split)
         start += count
-    return groups.map(split_of).fillna(known)
+    moved = groups.map(split_of)
+    return known.where((known != "train") | moved.isna(), moved)
 
 
 def _position(name: str) -> float:

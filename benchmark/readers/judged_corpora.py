@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import is_file
+from benchmark.core.names import LONGEST_PATH, check_text
 from benchmark.readers import (
     annotations,
     folder_files,
@@ -29,6 +30,7 @@ from benchmark.readers.text_tables import CORRECT, lines_of
 
 SIDES = ("corpus", "queries")
 ITEM_IDS = ("_id", "id")
+NO_FILE = "a.jpg"  # in the place of the image of a caption, which is read nowhere
 LARGEST = 1 << 30  # bytes of a file
 COLUMN_NAMES = {  # what a column has -> how it is called, apart from case, blanks, - and _
     "query": "queryid query qid topicid topic".split(),
@@ -264,7 +266,10 @@ def _side(raw: Path, name: str, seen: Annotations) -> Side:
 def _item(
     record: Record, id_key: str, item_id: str, file: str, seen: Annotations
 ) -> Entry:
-    """An item, whose image is `file` if it names none."""
+    """An item, whose image is `file` if it names none. A caption has no file: its id
+    may be any text."""
+    where = f"{record.where}: {id_key}"
+    check_text(item_id, where, CORRECT, LONGEST_PATH)
     facts: dict[str, object] = {}
     has_caption = has_image = False
     for key, value in record.facts.items():
@@ -276,7 +281,10 @@ def _item(
             facts[key] = value
         has_caption |= is_caption
         has_image |= is_image
-    if not has_caption:
+    if has_caption:
+        numbered = annotations.NUMBERED_IMAGE.fullmatch(item_id)
+        file = f"{NO_FILE}#{numbered['number']}" if numbered else NO_FILE
+    else:
         facts["caption"] = []
     useful = replace(record, facts=facts)
     entry = annotations.entry(useful, seen, None if has_image else file)

@@ -6,8 +6,9 @@ one such file; `caption_datasets.zip` holds those of Flickr8k, Flickr30k and COC
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from benchmark.contracts.datasets import RemoteFile, UserError
 from benchmark.core.errors import checked
@@ -72,9 +73,13 @@ def needed(raw: Path, name: str, do: str) -> Path:
     return path
 
 
+# as tables hold it
+Id = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
 class _Sentence(BaseModel):
     raw: str
-    sentid: int | None = None
+    sentid: Id | None = None
 
 
 class _Image(BaseModel):
@@ -82,8 +87,8 @@ class _Image(BaseModel):
     filepath: str = ""  # COCO: the folder of the file
     split: str
     sentences: list[_Sentence]
-    imgid: int | None = None
-    cocoid: int | None = None
+    imgid: Id | None = None
+    cocoid: Id | None = None
 
 
 class _File(BaseModel):

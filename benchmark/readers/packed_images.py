@@ -29,9 +29,8 @@ from benchmark.readers.archives import AGAIN, REFUSE, Extent, tar_members
 from benchmark.readers.image_files import LARGEST, WHOLE, Folder, upright_rgb
 
 TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
-HELD = re.compile(
-    r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE
-)
+# end of the path of a file, or of a folder of such a name, that may hold an image
+HOLDER_END = re.compile(r".\.(?:tar|parquet)/(?=.)", re.DOTALL | re.IGNORECASE)
 # least bytes of an honest table for each row, and for each value of a column
 ROW = 8
 PAGE_HEADER = 1 << 16  # most bytes; it may hold the least and the greatest value
@@ -57,18 +56,29 @@ class Packed(Folder):
     follows."""
 
     def __call__(self, file: str) -> Image.Image:
-        held = HELD.fullmatch(file)
-        if held is None or not files.is_file(self.path / held["holder"]):
+        if self._held(file) is None:
             return super().__call__(file)
         return upright_rgb(io.BytesIO(self.content(file)), f"{self.path}: {file}")
+
+    def _held(self, file: str) -> tuple[str, str] | None:
+        """The tar or parquet file that holds an image, and the name of the image in
+        it; None without one."""
+        for end in HOLDER_END.finditer(file):
+            holder = file[: end.end() - 1]
+            if files.is_file(self.path / holder):
+                return holder, file[end.end() :]
+        return None
 
     def content(self, file: str) -> bytes:
         """The bytes of an image in a tar or parquet file. Raises UserError for one that
         is not there or too large."""
-        holder, name = HELD.fullmatch(file).group("holder", "name")
-        path = self.path_of(holder)
         where = f"{self.path}: {file}"
         with files.readable(where, WHOLE, AGAIN):
+            held = self._held(file)
+            if held is None:
+                raise FileNotFoundError(file)
+            holder, name = held
+            path = self.path_of(holder)
             if path.suffix.lower() in PARQUETS:
                 return _image_of_row(path, int(name), where)
             return member(path, name, LARGEST, where)
@@ -156,7 +166,9 @@ def parquet_records(
         images, others = _columns(table)
         wanted = [name for name in others if is_wanted(name)]
         _check_columns(path, images, others, wanted)
-        read = [name for name in leaves(table) if name.partition(".")[0] in wanted]
+        # a name may have dots, and so has the path from it to a value
+        ends = tuple(f"{name}." for name in wanted)
+        read = [leaf for leaf in leaves(table) if f"{leaf}.".startswith(ends)]
         read += [f"{name}.path" for name in images if f"{name}.path" in leaves(table)]
         read_pages = pages(path, table, read)
         _check_sizes(path, table.metadata.num_rows, read_pages)

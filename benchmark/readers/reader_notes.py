@@ -9,9 +9,10 @@ IMAGES = 25  # that a note on captions names
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and how many more there are. Bytes of a file name that are no
+    UTF-8 become escapes: no text can hold them."""
     names = list(names)
-    text = ", ".join(names[:most])
+    text = ", ".join(names[:most]).encode(errors="backslashreplace").decode()
     return f"{text} and {len(names) - most} more" if len(names) > most else text
 
 

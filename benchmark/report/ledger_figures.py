@@ -10,6 +10,7 @@ one has a band in which it is true.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -138,9 +139,9 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
 
 
 def _markers(findings: Sequence[Finding]) -> dict[str, str]:
-    """The marker of each place."""
+    """The marker of each place; more places than there are markers share some."""
     places = sorted({finding.place for finding in findings})
-    return dict(zip(places, style.MARKERS, strict=False))
+    return dict(zip(places, cycle(style.MARKERS), strict=False))
 
 
 def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:

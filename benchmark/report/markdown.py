@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 # Everything that can open a construct of GitHub's Markdown inside a line: emphasis,
 # code, links, pictures, HTML, table entries, strikethrough, mathematics, mentions,
-# entities. A colon makes addresses and emoji, an underscore emphasis at the edge of a
-# word, "www." a link.
+# entities. A colon makes addresses and emoji, an underscore emphasis unless it stands
+# alone between two letters or digits, "www." a link.
 MARKS = re.compile(
-    r"[\\`*\[\]<>|~$#&@{}!]|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE
+    r"[\\`*\[\]<>|~$#&@{}!]|:(?=\S)|(?<![^\W_])_|_(?![^\W_])|(?<=www)\.",
+    re.IGNORECASE,
 )
 LINE_START = re.compile(r"^(?=[-+=])|^(\d+)(?=[.)])")
 # Control characters, lone surrogates, which no file can hold, and line and paragraph

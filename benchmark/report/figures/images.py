@@ -6,7 +6,6 @@ for phrases."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import PurePosixPath
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -68,7 +67,8 @@ def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
         drops = dict(zip(texts, row.samples["words_drop"], strict=True))
         yield ReportFigure(
             name="words",
-            part=PurePosixPath(row.method).stem,
+            # a file may be called as another method, or have blanks in its name
+            part=f"own-{row.preset}" if row.is_own else row.method,
             figure=word_importance(drops),
             alt=f"{row.title}: how much the score of a caption and its image drops without each of "
             f"its words, {len(drops)} captions",
