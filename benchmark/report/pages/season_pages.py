@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from benchmark.boards import flags
+from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests_on
 from benchmark.boards.claims_file import PageContents
-from benchmark.boards.row_warnings import choice_of, level_of
+from benchmark.boards.row_warnings import choice_of, is_corrected, level_of
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import (
@@ -136,7 +136,14 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
 
 
 def _rows_with_overlap(board: Board) -> list[Row]:
-    return [row for row in board.retrieval.ranked if row.values(result_tables.S)]
+    """Those whose S can be compared: that of corrected scores, and one that hangs on
+    its bins, cannot."""
+    rows = []
+    for row in board.retrieval.ranked:
+        is_reliable = not comparisons.is_coarse(row) and not is_corrected(row)
+        if row.values(result_tables.S) and is_reliable:
+            rows.append(row)
+    return rows
 
 
 def _overlap(board: Board, figures: FigureFolder) -> dict:
