@@ -213,8 +213,13 @@ def _one(
 
 
 def _reading(first_rank: int | None, scale: float | None) -> "Reading":
+    """Raises UserError for what is no first rank, and no factor."""
     from benchmark.commands.result_files import Reading
 
+    if first_rank not in (None, 0, 1):
+        raise UserError("first_rank", "0 or 1", first_rank, "correct it")
+    if scale is not None and not 0 < scale < np.inf:
+        raise UserError("scale", "a number above 0", scale, "correct it")
     return Reading(first_rank=first_rank, scale=scale)
 
 

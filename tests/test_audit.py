@@ -1,7 +1,9 @@
 """`audit`: the papers' tables, and the command."""
 
 import json
+import os
 from pathlib import Path
+from threading import Timer
 
 import pandas as pd
 import pytest
@@ -61,6 +63,14 @@ def test_a_log_without_results_is_refused(capsys):
     assert "run.log" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [("--queries", "7"), ("--folds", "3")])
+def test_no_option_beside_the_papers_is_dropped(words, capsys):
+    assert main(["audit", "--papers", *words]) == 2
+    assert f"{words[0]}: " in capsys.readouterr().err
+    assert main(["audit", "--papers"]) == 0
+    assert "--queries" not in capsys.readouterr().out
+
+
 def test_headings_tell_the_metrics_of_columns():
     heads = ("i2t_r1", "t2i R@5", "R@10", "MedR", "rsum", "mR", "method", "params (M)")
     wanted = ["i2t_r1", "t2i_r5", "i2t_r10", "i2t_medr", "rsum", "mean", "", ""]
@@ -114,6 +124,19 @@ def test_no_column_is_moved_or_taken_for_a_label(text, found, capsys):
     Path("table.csv").write_text(text)
     assert main(["audit", "table.csv"]) == 2
     assert found in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["table.csv", "run.log"])
+def test_a_pipe_is_refused_and_not_waited_for(name, capsys):
+    os.mkfifo(name)
+    # if something waits for the pipe, this ends it
+    writer = Timer(30, lambda: Path(name).write_text(""))
+    writer.daemon = True
+    writer.start()
+    assert main(["audit", name]) == 2
+    assert writer.is_alive()
+    writer.cancel()
+    assert "a pipe" in capsys.readouterr().err
 
 
 def test_labels_of_one_head_are_kept(capsys):

@@ -65,6 +65,17 @@ def test_a_name_that_fits_nothing_is_refused(changes, found):
         declare("try", season(**changes))
 
 
+@pytest.mark.parametrize("pattern", ["scan_t2i_avgg", "!scan_t2i_avgg", "scan_t3*"])
+@pytest.mark.parametrize("field", ["presets", "fold_presets"])
+def test_a_pattern_that_fits_no_preset_is_refused(pattern, field):
+    settings = {field: [pattern]}
+    if field == "fold_presets":
+        settings["folds"] = 3
+    with pytest.raises(UserError, match=f"datasets.drawn.{field}") as error:
+        declare("try", with_dataset(season(presets=[FUSION]), "drawn", **settings))
+    assert pattern.removeprefix("!") in error.value.found
+
+
 def test_members_have_to_be_run_where_their_fusion_is():
     some = with_dataset(season(presets=[FUSION, TWO_BRANCH]), "drawn", presets=[FUSION])
     with pytest.raises(UserError, match="which it needs, on drawn"):

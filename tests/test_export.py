@@ -324,6 +324,17 @@ def test_no_table_that_is_not_there_is_advised(name):
         export.chosen_tables({"shapes/leaderboard": dict}, name, "try")
 
 
+def test_a_season_alone_is_told_how_to_list_its_tables():
+    with refused("table", do="--season demo, which prints"):
+        export.chosen_tables({"shapes/leaderboard": dict}, "demo", "try")
+
+
+@pytest.mark.parametrize("option", ["--queries", "--trec"])
+def test_a_format_beside_ranks_is_refused(option):
+    error = refusal(export, "--format", "latex", option, "all.parquet")
+    check(error, where="--format", found=option)
+
+
 def test_a_table_goes_to_a_file_through_the_shell(capsys):
     words = ("shapes/leaderboard", "--format", "latex", "--out", "table.tex")
     error = refusal(export, *words)

@@ -113,6 +113,15 @@ class TestBroughtClaims:
         with refused(expected="inside the folder"):
             write_ledger()
 
+    @pytest.mark.parametrize("path", ["link.csv:p", "better.csv,{}", "{},better.csv"])
+    def test_no_other_spelling_leads_out_of_the_folder(self, folder, path, tmp_path):
+        outside = tmp_path / "outside.csv"
+        outside.write_text((folder / "better.csv").read_text())
+        (folder / "link.csv").symlink_to(outside)
+        self.write(folder, f'"{path.format(outside)}"')
+        with refused("results.better"):
+            write_ledger()
+
     def test_a_front_page_without_an_end_of_findings_is_left_alone(self, folder):
         text = f"# Front\n{START}Words that nobody wrote here.\n"
         FRONT.write_text(text)

@@ -367,6 +367,30 @@ def test_options_of_arrays_are_no_options_of_tables():
         rematch.board({"a": "a.csv", "b": "b.csv"}, clusters=[0] * 4)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "Float32", "object"])
+def test_numbers_of_any_precision_are_audited_alike(kind):
+    table = pd.DataFrame({"R@1": [43.1, 44.0, None], "m": ["a", "b", "c"]})
+    audited = rematch.audit(table.astype({"R@1": kind}), 1000)
+    assert not audited.impossible
+    wrong = pd.DataFrame({"R@1": [43.15]}).astype(kind)
+    (found,) = rematch.audit(wrong, 1000).impossible
+    assert found["rule"] == "count"
+
+
+def test_numbers_of_half_precision_are_not_audited():
+    table = pd.DataFrame({"R@1": [43.1]}).astype("float16")
+    with refused("table: i2t_r1", found="float16"):
+        rematch.audit(table, 1000)
+
+
+@pytest.mark.parametrize(
+    "folds", [0, 2.5, float("nan"), pytest.param(10**400, id="huge")]
+)
+def test_folds_are_a_number_of_them(folds):
+    with refused("--folds"):
+        rematch.audit(pd.DataFrame({"R@1": ["43.1"]}), 1000, folds=folds)
+
+
 def test_series_of_another_order_are_not_compared_by_place():
     hits = pd.Series([1, 0, 1, 0] * 50)
     with refused("A, B", found="another index"):
@@ -377,10 +401,37 @@ def test_series_of_another_order_are_not_compared_by_place():
         rematch.board({"a": hits, "b": hits[::-1]})
 
 
+@pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
+def test_a_scale_is_a_number_above_0(scale):
+    with refused("scale", "above 0"):
+        rematch.judge([1, 0], [0, 1], scale=scale)
+    with refused("scale", "above 0"):
+        rematch.judge_printed([1, 0], "50", scale=scale)
+
+
+@pytest.mark.parametrize("first_rank", [2, -1, "1"])
+def test_the_first_rank_is_0_or_1(first_rank):
+    with refused("first_rank", "0 or 1"):
+        rematch.judge([1, 3], [2, 1], ranks=True, first_rank=first_rank)
+
+
 @pytest.mark.parametrize("seeds", [[2.5], [0]])
 def test_a_number_of_seeds_is_whole_and_no_less_than_1(seeds):
     with refused("--seeds"):
         rematch.plan(1, sd_seeds=1, se_images=1, of_images=1000, seeds=seeds)
+
+
+def test_what_nullable_columns_lack_is_empty():
+    table = pd.DataFrame({"R@1": ["43.1", None], "R@5": ["50.1", "60.2"]})
+    assert rematch.audit(table.convert_dtypes(), 1000).findings == ()
+    found = []
+    for kind in ("float64", "Int64"):
+        sides = []
+        for ranks in ([0, 1, 2, None], [0, 0, 2, None]):
+            side = pd.DataFrame({"query": range(200), "rank": ranks * 50})
+            sides.append(side.astype({"rank": kind}))
+        found.append(rematch.judge(*sides, metric="r1").to_dict())
+    assert found[0] == found[1]
 
 
 def test_presets_of_two_seasons_are_not_compared():

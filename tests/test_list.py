@@ -25,6 +25,12 @@ def test_lists_have_what_is_there(capsys):
         assert named == [row["name"] for row in rows]
 
 
+def test_the_words_are_json_for_scripts_too(capsys):
+    assert main(["list", "--json"]) == 0
+    words = json.loads(capsys.readouterr().out)
+    assert words == ["methods", "presets", "datasets", "seasons"]
+
+
 def test_presets_have_the_numbers_that_papers_print(capsys):
     assert main(["list", "presets", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}

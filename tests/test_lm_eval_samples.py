@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.commands.judge import beside
+from benchmark.commands.lm_eval_samples import as_results
 from benchmark.commands.result_files import Kind, Reading, read_table, table_of
 
 DOCUMENTS = 200
@@ -95,6 +97,20 @@ def test_a_metric_without_numbers_is_refused(tmp_path):
     path = logged(tmp_path / "samples.jsonl", 0.7, {"perplexity": ([1, 2], [3, 4])})
     with refused("perplexity"):
         read(str(path))
+
+
+def test_a_metric_without_numbers_hides_no_other_one(tmp_path):
+    metrics = {"f1": ([1, 1], [1, 0]), "acc": (1.0, 0.0)}
+    path = logged(tmp_path / "samples.jsonl", 0.7, metrics)
+    assert read(f"{path}:acc").table.to_numpy().mean() == pytest.approx(0.7)
+    with refused("value of query", expected="a number", found="[1, 1]"):
+        read(f"{path}:f1")
+
+
+def test_documents_without_a_filter_are_kept():
+    row = {"doc_id": 0, "metrics": ["acc"], "acc": 1.0, "filter": "none"}
+    table = pd.DataFrame([row, row | {"doc_id": 1, "filter": None}])
+    assert as_results(table, "samples.jsonl")["query"].tolist() == [0, 1]
 
 
 def test_two_models_are_judged(tmp_path, capsys):

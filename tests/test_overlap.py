@@ -73,6 +73,13 @@ def test_a_folder_is_not_compared_with_itself(folders, capsys):
     assert main(["overlap", str(folders[0]), str(folders[0])]) == 2
 
 
+def test_the_bits_of_hashes_are_64():
+    pairs = [overlap.SharedPair("a", "b", None), overlap.SharedPair("a", "c", 8)]
+    lines = overlap.shown(pairs, 1, 2).splitlines()
+    assert lines[1].endswith("(equal)")
+    assert lines[2].endswith("(8 of 64 bits differ)")
+
+
 def test_bits_are_whole_numbers_beside_equal_pictures(tmp_path):
     out = tmp_path / "shared.csv"
     pairs = [overlap.SharedPair("a", "b", None), overlap.SharedPair("a", "c", 3)]

@@ -9,7 +9,13 @@ from refusals import refused
 from benchmark.contracts import HOME
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
-from benchmark.season.parameter_files import read_season, season_names, season_path
+from benchmark.season.parameter_files import (
+    check_kept,
+    keep_file,
+    read_season,
+    season_names,
+    season_path,
+)
 from benchmark.season.plugins import method_of
 from benchmark.season.resolving import resolve
 from benchmark.season.tuning import read_trials
@@ -71,6 +77,19 @@ def test_a_bad_season_file_is_refused_with_the_place(
     with refused(f"{path}{where}", expected) as caught:
         read_season(str(path))
     assert caught.value.found.startswith(found) and caught.value.do
+
+
+def test_a_copy_has_the_line_ends_of_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = b"title: Mine\r\ndatasets: {shapes: {}}\r\npresets: [vse]\r\nseeds: [0]\r\n"
+    Path("mine.yaml").write_bytes(text)
+    for _ in range(2):
+        keep_file(Path("mine.yaml"), "mine")
+        check_kept("mine")  # raises nothing
+    assert read_season("mine").title == "Mine"
+    Path("mine.yaml").write_bytes(text.replace(b"Mine", b"Other"))
+    with refused("mine.yaml", found="newer"):
+        check_kept("mine")
 
 
 def test_no_code_of_a_season_file_is_run(tmp_path):

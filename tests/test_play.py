@@ -136,7 +136,7 @@ def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
     params = SimpleNamespace(cells=cells)
     seconds = {"a-vse-0": 1800.0, "a-vse-1": 1800.0, "a-scan-0": 9e9}
     monkeypatch.setattr(play.tasks, "training_seconds", lambda _: seconds)
-    stale = ["prepare", "train@a-vse-0", "train@a-vse-1"]
+    stale = ["prepare", "train@a-vse-0", "train_on@a-vse-1"]  # one has a start
     assert "2 of them trainings: took 1.0 hours" in play.hours_of(params, stale)
     del seconds["a-vse-1"]
     assert "1 of these took 0.5 hours" in play.hours_of(params, stale)

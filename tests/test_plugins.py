@@ -10,7 +10,7 @@ from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
 from benchmark.features import load as load_encoder
 from benchmark.season import plugins
-from benchmark.season.plugins import Fuse, configured, method_of, presets
+from benchmark.season.plugins import Fuse, Preset, configured, method_of, needs, presets
 
 
 @pytest.mark.parametrize("members", [[], ["first"] * 4])
@@ -68,6 +68,31 @@ def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(
     (tmp_path / "methods/b.yaml").write_text("one: {title: One, fuze: {}}\n")
     with refused("methods/b.yaml: one: fuze", "fuse"):
         presets.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"start": "bb"}, "did you mean b?"),
+        ({"start": "a"}, "a, which needs a"),
+        ({"start": "c"}, "a, which needs c"),
+        ({"start": "both"}, "both, a fusion"),
+        ({"fuse": Fuse(how="average", of=["bb:part"])}, "did you mean b?"),
+        ({"fuse": Fuse(how="average", of=["a", "b"])}, "a, which needs a"),
+        ({"fuse": Fuse(how="average", of=["b", "both"])}, "both, a fusion"),
+    ],
+)
+def test_a_preset_needs_others_with_trainings(changes, found):
+    both = Fuse(how="average", of=["b", "c"])
+    rows = {
+        "a": Preset(title="A", **changes),
+        "b": Preset(title="B"),
+        "c": Preset(title="C", start="a"),
+        "both": Preset(title="Both", fuse=both),
+    }
+    known = {name: ("vse", row) for name, row in rows.items()}
+    with refused("preset", expected="trainings", found=found):
+        needs("a", known)
 
 
 # Methods by name and path, and their options ------------------------------------------

@@ -193,6 +193,14 @@ def test_presets_of_one_table_are_never_seeds_of_one_result(read):
         read(f"{path}:hits", "own", None, AS_IT_IS)
 
 
+@pytest.mark.parametrize("again", ["hits.csv", "./hits.csv"])
+def test_one_file_is_no_two_trainings(again):
+    rows = [(f"q{n}", n % 2) for n in range(9)]
+    name = f"{write('hits.csv', rows, 'query value')},{again}"
+    with refused(name, expected="for each seed", found=f"{again} twice"):
+        read_table(name, "own", None, AS_IT_IS)
+
+
 def test_a_seed_in_which_nothing_was_found_is_no_depth_of_0():
     rows = [(f"q{n}", 0, "") for n in range(60)]
     rows += [(f"q{n}", 1, min(n, 9)) for n in range(60)]

@@ -138,6 +138,43 @@ def test_a_missing_file_is_named(three_methods):
         read_claims(path)
 
 
+def test_a_folder_and_a_file_may_have_commas_in_their_names(three_methods):
+    folder = three_methods / "my,folder"
+    folder.mkdir()
+    for table in three_methods.glob("*.csv"):
+        shutil.copy(table, folder)
+    shutil.copy(three_methods / "worse_0.csv", folder / "worse,0.csv")
+    one = "'worse,0.csv'"
+    path = written(folder, "better: better, than: one", one=one)
+    assert conclusions(path) == ["holds"]
+
+
+def test_files_of_several_seeds_are_a_list(three_methods):
+    several = "better_0.csv,better_1.csv"
+    path = written(three_methods, "better: both, than: worse", both=f"'{several}'")
+    with refused("results.both", found=several, do="a list"):
+        read_claims(path)
+
+
+def test_a_preset_is_one_of_each_file(three_methods):
+    for seed in (0, 1):
+        tables = []
+        for name in ("better", "worse"):
+            table = pd.read_csv(three_methods / f"{name}_{seed}.csv")
+            tables.append(table.assign(preset=name))
+        pd.concat(tables).to_csv(three_methods / f"all_{seed}.csv", index=False)
+    path = written(
+        three_methods,
+        "better: a, than: b",
+        a="['all_0.csv:better', 'all_1.csv:better']",
+        b="['all_0.csv:worse', 'all_1.csv:worse']",
+    )
+    assert conclusions(path) == ["holds"]
+    mixed = "['all_0.csv:better', 'all_1.csv:worse']"
+    with refused("results.a", found="better, worse"):
+        read_claims(written(three_methods, "better: a, than: worse", a=mixed))
+
+
 def test_the_example_holds(tmp_path):
     place = shutil.copytree(EXAMPLE, tmp_path / "claims")
     runpy.run_path(str(place / "make_results.py"), run_name="__main__")

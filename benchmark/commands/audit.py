@@ -21,13 +21,15 @@ status is 1 if something is impossible.
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from io import StringIO
+from numbers import Integral
 from pathlib import Path
 
 import pandas as pd
 
 from benchmark.core.command_line import CHECK
 from benchmark.core.errors import UserError, printable
-from benchmark.core.files import json_text, readable
+from benchmark.core.files import content, json_text, readable
 from benchmark.papers.printed_numbers import (
     CUTS,
     WAYS,
@@ -39,6 +41,7 @@ from benchmark.papers.printed_numbers import (
 )
 from benchmark.papers.printed_tables import Table, papers
 
+MOST_TEXT = 1 << 27  # bytes of a table or a log
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 LOGS = (".log", ".txt")
 LOG_HEADS = {  # of the lines that the evaluation of VSE++ and SCAN prints
@@ -60,6 +63,8 @@ FOLDS = {"mscoco_1k/test": 5}  # or a single set: papers differ
 SUMS = {"rsum": "rsum", "sum": "rsum", "mr": "mean", "mean": "mean", "avg": "mean"}
 OF_WAYS = ("medr", "mrr", "mean")
 RECALLS = [f"r{cut}" for cut in CUTS]
+MOST_FOLDS = 1_000_000
+SINGLE = 4  # bytes of a number of single precision
 TEXT, JSON = "text", "json"
 
 
@@ -82,6 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
             do="name a table, or add --papers",
         )
     if arguments.papers:
+        refuse_counts(arguments)
         rows = list(rows_of_papers())
     else:
         frame = read_printed(arguments.table)
@@ -91,9 +97,25 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.format == JSON:
         print(json_text([facts_of(finding) for finding in suspicious]), end="")
     else:
-        print(shown(suspicious, rows))
+        print(shown(suspicious, rows, "" if arguments.papers else " (--queries)"))
     is_wrong = any(finding.is_impossible for finding in suspicious)
     return int(arguments.check and is_wrong)
+
+
+def refuse_counts(arguments: argparse.Namespace) -> None:
+    """Raise UserError for numbers of queries or folds beside the papers' tables."""
+    is_asked = {
+        "--queries": arguments.queries is not None,
+        "--folds": arguments.folds != 1,
+    }
+    for option, is_given in is_asked.items():
+        if is_given:
+            raise UserError(
+                option,
+                expected="a table of your own",
+                found="--papers, where each place has its own",
+                do="leave it out",
+            )
 
 
 def facts_of(finding: Finding) -> dict:
@@ -106,8 +128,13 @@ def facts_of(finding: Finding) -> dict:
     }
 
 
-def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
-    """A line for each finding, and what was looked at."""
+def shown(
+    suspicious: Sequence[Finding],
+    rows: Sequence[Audited],
+    hint: str = " (--queries)",
+) -> str:
+    """A line for each finding, and what was looked at; `hint` says how to tell the
+    numbers of queries."""
     impossible = sum(finding.is_impossible for finding in suspicious)
     lines = [printable(finding.sentence) for finding in suspicious]
     counts = f"{impossible} impossible, {len(suspicious) - impossible} improbable"
@@ -122,9 +149,7 @@ def shown(suspicious: Sequence[Finding], rows: Sequence[Audited]) -> str:
         lines.append("these recalls look like fractions: give them in per cent")
     if uncounted:
         what = "whether their queries can give these recalls was not checked"
-        lines.append(
-            f"{uncounted} rows without a number of queries (--queries): {what}"
-        )
+        lines.append(f"{uncounted} rows without a number of queries{hint}: {what}")
     return "\n".join(lines)
 
 
@@ -172,8 +197,13 @@ def read_printed(path: Path) -> pd.DataFrame:
     # heads as a row: pandas would rename those that are there twice, and take the first
     # column for an index where rows are longer
     with readable(path, f"a table as {path.suffix}", "correct it, or its path"):
+        text = content(path, MOST_TEXT).decode("utf-8-sig")
         frame = pd.read_csv(
-            path, sep=separator, dtype=str, keep_default_na=False, header=None
+            StringIO(text),
+            sep=separator,
+            dtype=str,
+            keep_default_na=False,
+            header=None,
         )
     return frame[1:].set_axis(frame.iloc[0].tolist(), axis=1)
 
@@ -182,7 +212,7 @@ def _read_log(path: Path) -> pd.DataFrame:
     """A row for each evaluation in what a program printed; it ends where a number
     comes again."""
     with readable(path, "text", "correct its path"):
-        text = path.read_text(encoding="utf-8")
+        text = content(path, MOST_TEXT).decode("utf-8-sig")
     rows: list[dict[str, str]] = [{}]
     for head, printed in LOG_ENTRY.findall(text):
         numbers = re.findall(r"\d+\.\d+", printed)
@@ -199,10 +229,10 @@ def rows_of(
 ) -> list[Audited]:
     """The rows of a table. Raises UserError for one without recalls, and for what is
     no number in their columns."""
-    if folds < 1:
+    if not isinstance(folds, Integral) or not 1 <= folds <= MOST_FOLDS:
         raise UserError(
             "--folds",
-            expected="1 or more",
+            expected=f"a whole number, 1 or more, and at most {MOST_FOLDS}",
             found=folds,
             do="correct it",
         )
@@ -216,7 +246,11 @@ def rows_of(
             do="name them so",
         )
     rows = []
-    for place, row in enumerate(frame.itertuples(index=False, name=None)):
+    columns = []
+    for place, metric in enumerate(metrics):
+        column = frame.iloc[:, place]
+        columns.append(_as_written(column, f"{where}: {metric}") if metric else column)
+    for place, row in enumerate(zip(*columns, strict=True)):
         cells = list(zip(frame, metrics, row, strict=True))
         texts = [str(cell) for _, metric, cell in cells if not metric]
         label = " ".join(filter(None, texts)) or f"row {place + 1}"
@@ -229,6 +263,22 @@ def rows_of(
                 numbers[metric] = number
         rows.append(Audited(label=label, numbers=numbers, queries=queries, folds=folds))
     return rows
+
+
+def _as_written(column: pd.Series, where: str) -> pd.Series:
+    """Numbers of single precision with the six digits that these have: 43.1 is not
+    43.099998. Raises UserError for those of half precision, which have three."""
+    kind = column.dtype
+    if getattr(kind, "kind", "") != "f" or kind.itemsize > SINGLE:
+        return column
+    if kind.itemsize < SINGLE:
+        raise UserError(
+            where,
+            expected="texts, or numbers of single or double precision",
+            found=kind,
+            do="give what is printed",
+        )
+    return column.astype(object).map(lambda x: float(f"{x:.6g}"), na_action="ignore")
 
 
 def metric_of(head: str) -> str:
@@ -249,7 +299,8 @@ def metric_of(head: str) -> str:
 def _number(where: str, cell: object) -> Rounded | None:
     if isinstance(cell, float):  # without the digits that adding up leaves behind
         cell = round(cell, 6)
-    text = "" if cell is None or cell != cell else str(cell).strip()
+    is_empty = cell is None or cell is pd.NA or cell != cell
+    text = "" if is_empty else str(cell).strip()
     if text in ("", "-", "\N{EN DASH}", "\N{EM DASH}"):
         return None
     number = Rounded.of(text)

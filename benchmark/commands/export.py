@@ -43,6 +43,7 @@ from benchmark.season.parameters import Declaration
 
 OF_CELL = ["season", "dataset", "preset", "seed"]  # columns that its record has
 COLUMNS = [*OF_CELL, "layer", "direction", "query", "cluster", "rank"]
+CSV = "csv"  # if no format is asked for
 EEE, EVAL_RESULTS = "eee", "eval_results"
 IN_FOLDERS = (EEE, EVAL_RESULTS)  # formats that are several files
 
@@ -50,7 +51,7 @@ IN_FOLDERS = (EEE, EVAL_RESULTS)  # formats that are several files
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="default: list their names")
     formats = (*FORMATS, *IN_FOLDERS)
-    parser.add_argument("--format", choices=formats, default="csv")
+    parser.add_argument("--format", choices=formats, default=CSV)
     parser.add_argument(
         "--out",
         type=Path,
@@ -136,6 +137,13 @@ def check_options(arguments: argparse.Namespace) -> None:
             found=" and ".join(given),
             do="run one export for each",
         )
+    if given and not arguments.table and arguments.format != CSV:
+        raise UserError(
+            "--format",
+            expected="a table",
+            found=given[0],
+            do="leave it out, or name a table",
+        )
     if arguments.samples and arguments.format != EEE:
         raise UserError(
             "--samples",
@@ -173,11 +181,13 @@ def chosen_tables(makers: Mapping[str, Maker], name: str, season: str) -> list[T
 
 
 def _of_other_season(name: str, season: str) -> str:
-    """What to run for a table whose dataset is the name of another season, if that has
-    it; else ""."""
+    """What to run for the name of another season, or of a table whose dataset is such
+    a name and that it has; else ""."""
     other, _, what = name.partition("/")
     if other == season or other not in season_names():
         return ""
+    if not what:
+        return f"run: rematch export --season {other}, which prints all names"
     params = read_declaration(other)
     table = f"{next(iter(params.datasets))}/{what}"
     if table not in table_makers(params, read_boards(params)):

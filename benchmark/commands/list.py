@@ -17,7 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     if arguments.what is None:
-        print("\n".join(LISTS))
+        words = list(LISTS)
+        print(json.dumps(words, indent=2) if arguments.json else "\n".join(words))
         return
     rows = LISTS[arguments.what]()
     if arguments.json:

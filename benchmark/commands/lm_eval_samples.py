@@ -8,7 +8,7 @@ FILE:METRIC-FILTER names one.
 
 import pandas as pd
 
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, short
 
 KEYS = {"doc_id", "metrics", "filtered_resps"}
 NO_FILTER = "none"
@@ -19,12 +19,13 @@ def are_samples(table: pd.DataFrame) -> bool:
 
 
 def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """A row for each document and metric: query, value and metric. Raises UserError
-    for a metric without numbers, and without a metric."""
+    """A row for each document and metric: query, value and metric. What is no number
+    stays as a text, since another metric may be asked for. Raises UserError where no
+    metric has numbers, and without a metric."""
     parts = []
     filters = pd.Series(NO_FILTER, table.index)
     if "filter" in table:
-        filters = table["filter"]
+        filters = table["filter"].fillna(NO_FILTER)
     names = _metrics(table)
     if not names:
         raise UserError(
@@ -33,19 +34,23 @@ def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
             found="none",
             do="log the samples of a task that has metrics of each document",
         )
+    values_of = {}
     for name in names:
-        values = pd.to_numeric(table[name], errors="coerce")
+        values_of[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+    if not any(values.notna().all() for values in values_of.values()):
+        raise UserError(
+            f"{where}: {', '.join(names)}",
+            expected="a number for each document",
+            found="something else",
+            do="log the samples of a task that has a number for each document",
+        )
+    for name, values in values_of.items():
         if values.isna().any():
-            raise UserError(
-                f"{where}: {name}",
-                expected="a number for each document",
-                found="something else",
-                do="name another metric, as FILE:METRIC",
-            )
+            values = values.astype(object).where(values.notna(), table[name].map(short))
         for kind in filters.unique():
             is_of_kind = filters == kind
             metric = name if filters.nunique() == 1 else f"{name}-{kind}"
-            rows = {"query": table["doc_id"], "value": values.astype(float)}
+            rows = {"query": table["doc_id"], "value": values}
             parts.append(pd.DataFrame(rows)[is_of_kind].assign(metric=metric))
     return pd.concat(parts, ignore_index=True)
 

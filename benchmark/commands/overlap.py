@@ -23,11 +23,12 @@ import pandas as pd
 from benchmark.core.command_line import CHECK
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import write_text
-from benchmark.prepare.leakage import NEAR_BITS, Picture, measure, near_pairs
+from benchmark.prepare.leakage import Picture, measure, near_pairs
 from benchmark.readers.image_files import Folder
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 SHOWN = 10  # pairs that are printed
+HASH_BITS = 64  # of a difference hash
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def shown(pairs: Sequence[SharedPair], first_count: int, second_count: int) -> s
     for pair in pairs[:SHOWN]:
         likeness = "equal"
         if pair.bits is not None:
-            likeness = f"{pair.bits} of {NEAR_BITS} bits"
+            likeness = f"{pair.bits} of {HASH_BITS} bits differ"
         both = f"{printable(pair.first)}  {printable(pair.second)}"
         lines.append(f"  {both}  ({likeness})")
     if len(pairs) > SHOWN:

@@ -131,8 +131,9 @@ def hours_of(params: Params, stale: Collection[str]) -> str:
     seconds = tasks.training_seconds(params)
     trainings = 0
     known = []
+    groups = (pipeline.TRAIN, pipeline.TRAIN_ON)
     for key in params.cells:
-        if f"{Kind.TRAIN}@{key}" in stale:
+        if any(f"{group}@{key}" in stale for group in groups):
             trainings += 1
             if key in seconds:
                 known.append(seconds[key])

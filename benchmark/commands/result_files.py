@@ -154,15 +154,19 @@ def table_of(path: Path) -> pd.DataFrame:
 
 def parts_of(name: str) -> tuple[list[str], str]:
     """The files of a name, one per seed, and the preset of FILE:PRESET, or ""."""
-    file, preset = name, ""
-    for colon in re.finditer(":", name):  # a metric may have one, too
-        start = name[: colon.start()]
-        if Path(start).suffix.lower() in RESULTS:
-            file, preset = start, name[colon.end() :]
-            break
+    file, preset = file_and_preset(name)
     if is_file(file):  # its name may have commas
         return [file], preset
     return file.split(","), preset
+
+
+def file_and_preset(name: str) -> tuple[str, str]:
+    """The file of FILE:PRESET, and the preset, or ""."""
+    for colon in re.finditer(":", name):  # a metric may have one, too
+        start = name[: colon.start()]
+        if Path(start).suffix.lower() in RESULTS:
+            return start, name[colon.end() :]
+    return name, ""
 
 
 def is_table(name: str) -> bool:
@@ -174,9 +178,22 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
     """A table with a value or a rank for each query, in the direction of the metric.
     Raises UserError for what cannot be read, or can be read in two ways."""
     files, preset = parts_of(name)
+    return read_files(name, files, preset, layer, metric, reading)
+
+
+def read_files(
+    name: str,
+    files: Sequence[str],
+    preset: str,
+    layer: str,
+    metric: str | None,
+    reading: Reading,
+) -> Result:
+    """The same of files, one per seed, and of a preset in each of them, if it is not
+    ""."""
     ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
-        table = pd.concat(_tables(files))
+        table = pd.concat(_tables(name, files))
         rows = _rows_of_text(name, table, preset)
     return _of_rows(name, list(table), rows, layer, metric, reading)
 
@@ -188,7 +205,7 @@ def read_datasets(
     files, preset = parts_of(name)
     ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
-        table = pd.concat(_tables(files))
+        table = pd.concat(_tables(name, files))
     if DATASET not in table:
         found = ", ".join(map(str, table))
         raise UserError(name, f"a column {DATASET}", found, "add it")
@@ -260,8 +277,25 @@ def _of_rows(
     return result_of(name, rows, number == RANK, notes, reading)
 
 
-def _tables(files: Sequence[str]) -> list[pd.DataFrame]:
+def refuse_repeated(name: str, files: Sequence[str]) -> None:
+    """Raise UserError for a file that is there twice: it would be two trainings that
+    are equal, so that trainings seem not to vary."""
+    seen: set[Path] = set()
+    for file in files:
+        path = Path(file)
+        if path in seen:
+            raise UserError(
+                name,
+                expected="another file for each seed",
+                found=f"{file} twice",
+                do="name the file of each training once",
+            )
+        seen.add(path)
+
+
+def _tables(name: str, files: Sequence[str]) -> list[pd.DataFrame]:
     """The tables of a name; of several each is a seed."""
+    refuse_repeated(name, files)
     tables = [table_of(Path(file)) for file in files]
     if len(tables) == 1:
         return tables

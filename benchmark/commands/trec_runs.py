@@ -19,6 +19,7 @@ from benchmark.commands.result_files import (
     Order,
     Reading,
     Result,
+    refuse_repeated,
     respelled,
     result_of,
     spelled_alike,
@@ -160,6 +161,7 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
     run of other queries or items, and for one whose scores contradict its ranks.
     """
     reading.refuse_all_but(name, "order", "count_unanswered")
+    refuse_repeated(name, name.split(","))
     tables = []
     depths = []
     notes = list(qrels.notes)

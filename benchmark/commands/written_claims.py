@@ -28,11 +28,12 @@ from benchmark.commands.result_files import (
     OWN,
     Reading,
     Result,
-    read_table,
+    file_and_preset,
+    read_files,
     table_of,
 )
 from benchmark.core.errors import Strict, UserError, checked, entry
-from benchmark.core.files import read_yaml
+from benchmark.core.files import is_file, read_yaml
 from benchmark.core.names import Name, inside
 from benchmark.stats.claim_kinds import ALIKE, NOT_BETTER, ORDERED, ClaimKind
 
@@ -161,8 +162,9 @@ def check_is_inside(file: ClaimsFile, path: Path) -> None:
     for name, result in file.results.items():
         where, advice = f"{path}: results.{name}", "copy it beside the file"
         for given in result.files:
-            inside(given, where, advice)
-            real = (path.parent / given).resolve()
+            file, _ = file_and_preset(given)
+            inside(file, where, advice)
+            real = (path.parent / file).resolve()
             if not real.is_relative_to(path.parent.resolve()):
                 raise UserError(where, "a path inside the folder", given, advice)
 
@@ -196,8 +198,32 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
 
 
 def _read(path: Path, name: str, result: ResultOfFile, metric: str | None) -> Result:
-    """The directions of the metric alone."""
-    files = [str(path.parent / file) for file in result.files]
+    """The directions of the metric alone. Raises UserError for several files in one
+    text, and for several presets."""
+    where = f"{path}: results.{name}"
+    files = []
+    presets: set[str] = set()
+    for each in result.files:
+        text, preset = file_and_preset(each)
+        file = str(path.parent / text)
+        if "," in text and not is_file(file):
+            raise UserError(
+                where,
+                expected="the path of one file in each text",
+                found=each,
+                do="write a list, as in [a.csv, b.csv]",
+            )
+        files.append(file)
+        presets |= {preset} - {""}
+    if len(presets) > 1:
+        raise UserError(
+            where,
+            expected="one preset of all its files",
+            found=", ".join(sorted(presets)),
+            do="name one",
+        )
     reading = Reading(first_rank=result.first_rank, scale=result.scale)
-    read = read_table(",".join(files), result.layer, metric, reading)
+    given = ",".join(str(path.parent / each) for each in result.files)
+    preset = "".join(presets)
+    read = read_files(given, files, preset, result.layer, metric, reading)
     return replace(read, name=name)

@@ -622,7 +622,7 @@ def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
 
 def text_of(cell: object) -> str:
     """A cell as text, "" where nothing is. Raises ValueError for other things."""
-    if cell is None or cell != cell:
+    if cell is None or cell is pd.NA or cell != cell:
         return ""
     text = str(int(cell) if isinstance(cell, bool | np.bool_) else cell)
     if not isinstance(cell, str | Number | np.bool_) or len(text) > LONGEST_PATH:

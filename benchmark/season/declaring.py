@@ -318,6 +318,11 @@ def _names(season: Season, known: Known, rows: set[str]) -> Iterator[_Named]:
     keyed = {}
     for dataset, settings in season.datasets.items():
         keyed[f"datasets.{dataset}.changes"] = settings.changes
+        for field in ("presets", "fold_presets"):
+            for pattern in getattr(settings, field):
+                word = pattern.removeprefix("!")
+                if known and not any(fnmatchcase(preset, word) for preset in known):
+                    yield _Named(f"datasets.{dataset}.{field}", word, known)
     for field in ("options", "seeds_of", "sentence_of", "pages", "answers"):
         keyed[field] = getattr(season, field)
     methods = {called(season, method) for method, _ in known.values()}

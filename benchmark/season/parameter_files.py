@@ -16,7 +16,14 @@ import yaml
 
 from benchmark.contracts import HOME
 from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
-from benchmark.core.files import is_file, read_json, read_yaml, sha256, write_text
+from benchmark.core.files import (
+    is_file,
+    read_json,
+    read_yaml,
+    sha256,
+    write_bytes,
+    write_text,
+)
 from benchmark.core.names import checked_name
 from benchmark.data import results
 from benchmark.season.declaring import declare
@@ -285,7 +292,7 @@ def keep_file(source: Path, season: str) -> None:
                 found="another",
                 do="remove one of the files",
             )
-    write_text(target, source.read_text(encoding="utf-8"))
+    write_bytes(target, source.read_bytes())
     kept = Kept(file=file, sha256=sha256(target))
     if source != HOME / target and kept != before:
         kept_files = local.kept | {season: kept}

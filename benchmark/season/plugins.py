@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -293,17 +293,38 @@ def _read_presets(path: Path) -> dict[str, Preset]:
     return by_name
 
 
-def needs(name: str, known: Known) -> list[str]:
+def needs(name: str, known: Known, needed_by: tuple[str, ...] = ()) -> list[str]:
     """The preset and, before it, what it is made of: members of a fusion, the one that
-    it starts from, and so on."""
+    it starts from, and so on. `needed_by` are those that led to it. Raises UserError
+    for one that is unknown, that needs itself, or that is a fusion."""
     _, preset = known[name]
     others = [member for member, _ in preset.fuse.members] if preset.fuse else []
     if preset.start:
         others.append(preset.start)
     needed: dict[str, None] = {}
+    path = (*needed_by, name)
     for other in others:
-        needed |= dict.fromkeys(needs(other, known))
+        _check_needed(other, path, known)
+        needed |= dict.fromkeys(needs(other, known, path))
     return [*needed, name]
+
+
+def _check_needed(other: str, path: Sequence[str], known: Known) -> None:
+    """Raise UserError for a preset that the last one of a path cannot need."""
+    fault = ""
+    if other not in known:
+        fault = f"an unknown preset: {suggested(other, known)}"
+    elif other in path:
+        fault = f"{other}, which needs {path[-1]}"
+    elif known[other][1].fuse:
+        fault = f"{other}, a fusion"
+    if fault:
+        raise UserError(
+            f"preset {path[-1]}",
+            expected="presets with trainings of their own in `start` and `fuse`",
+            found=fault,
+            do="correct the .yaml file of its method",
+        )
 
 
 def shown(path: Path) -> str:
