@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     Embeddings = ArrayLike | Sequence[ArrayLike]
 
+DOUBLE = np.dtype(np.float64).itemsize  # bytes
+
 
 def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
     """Recalls of both directions from similarities. Ties count against the method.
@@ -39,7 +41,8 @@ def recalls(matrix: ArrayLike, owner: ArrayLike) -> Recalls:
     if scores.dtype.kind not in "fiub":
         found = f"{scores.dtype} of shape {scores.shape}"
         raise UserError("matrix", expected, found, "give such an array")
-    if scores.dtype.kind != "f":
+    # of more than 64 bits, ties would be lost where ranks are counted
+    if scores.dtype.kind != "f" or scores.dtype.itemsize > DOUBLE:
         scores = scores.astype(np.float64)
     owner_of = _owner(scores.shape, owner)
     return _recalls(Matrices(i2t=scores), owner_of)
@@ -123,6 +126,8 @@ def _finite_rows(given: ArrayLike, name: str) -> np.ndarray:
         raise UserError(name, "floating-point numbers (rows, F)", found, advice)
     if rows.dtype.kind != "f" or rows.dtype.itemsize < 4:
         rows = rows.astype(np.float32)
+    if rows.dtype.itemsize > DOUBLE:
+        rows = rows.astype(np.float64)
     if not np.isfinite(rows).all():
         found = "NaN or infinite ones"
         raise UserError(name, "finite numbers", found, "compute them again")

@@ -62,6 +62,14 @@ def test_every_field_of_a_cell_counts(field):
     )
 
 
+def test_the_advice_is_to_train_in_the_season_of_the_cell():
+    cell = cell_of("two_branch", folder="data/cells/other/tiny/two_branch/0")
+    train_cell(cell)
+    command = f"{AGAIN}two_branch-5 --season other"
+    with refused("data/checkpoints/other/", "cell seed = 5", "0", do=command):
+        evaluated(cell.model_copy(update={"seed": 5}))
+
+
 def test_where_results_lie_does_not_count():
     cell = cell_of("two_branch")
     train_cell(cell)

@@ -27,12 +27,14 @@ from tiny_cells import (
     write_dataset,
 )
 
+from benchmark.collect.__main__ import collect
 from benchmark.core.command_line import guarded
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.scoring import model_scores
 from benchmark.season.parameters import RETRIEVED, SAMPLES, Cell
+from seasons import params_of
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,24 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
         paths += map(cell.place, (RETRIEVED, SAMPLES))
         runs.append([Path(path).read_bytes() for path in paths])
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("kept", [(SAMPLES, RETRIEVED), (SAMPLES,), ()])
+def test_what_git_kept_of_an_earlier_evaluation_does_not_stay(kept):
+    cell = cell_of("two_branch", folder="data/cells/try/tiny/two_branch/0")
+    others = tuple({SAMPLES, RETRIEVED} - set(kept))
+    for rate, keeps in ((0.01, others), (0.2, kept)):
+        options = cell.options | {"learning_rate": rate}
+        changed = cell.model_copy(update={"keeps": keeps, "options": options})
+        train_cell(changed)
+        assert evaluated(changed).status == "ok"
+        params = params_of(datasets={"tiny": {}}, cells={changed.key: changed})
+        collect(params, "tiny")
+    result = results.read_kept("try", "tiny")["two_branch/0"]
+    in_git = {Path(name).name for name in result.arrays} - {Path(results.RANKS).name}
+    assert in_git == set(kept)
+    assert result.samples and result.retrieved  # with the checksums of the record
+    assert len(list(Path("data").rglob(SAMPLES))) == 1
 
 
 def rank_of(scores: np.ndarray, image: int) -> int:

@@ -102,6 +102,28 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     assert kept.unmatched.tolist() == np.histogram(scores[~matched], edges)[0].tolist()
 
 
+@pytest.mark.parametrize("place", [0.5, 1.0, -7.0, 1e15, 1e300])
+@pytest.mark.parametrize("steps", [1, 40, 999, 5000])
+def test_scores_a_few_roundings_apart_are_evaluated(place, steps):
+    relevance = gallery("cosine")[1]
+    matched = relevance.matrix
+    drawn = np.random.default_rng(steps).integers(0, steps + 1, matched.shape)
+    drawn[0, 0], drawn[-1, -1] = 0, steps
+    scores = place + drawn * np.spacing(abs(place))
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance)
+    ranks = whole_matrices.ranks_by_way({"i2t": scores, "t2i": scores.T}, matched)
+    assert found.metrics["rsum"] == metrics.retrieval_metrics(ranks)["rsum"]
+    assert 0 <= found.metrics["overlap_s"] <= 1
+    kept = found.scores.histograms
+    assert (kept.matched.sum(), kept.unmatched.sum()) == (
+        matched.sum(),
+        (~matched).sum(),
+    )
+    apart = np.where(matched, place, place - np.spacing(abs(place)))
+    far = evaluation.of_retrieval(Matrices(i2t=apart), relevance).metrics
+    assert (far["rsum"], far["one_minus_ks"]) == (600.0, 0.0)
+
+
 def test_what_only_a_row_keeps_is_left_out_where_none_is_written():
     scores, relevance = gallery("cosine")
     of_row = evaluation.of_retrieval(Matrices(i2t=scores), relevance)

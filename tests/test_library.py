@@ -54,6 +54,17 @@ def told(capsys, *words: object) -> list[dict] | dict:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_equal_scores_of_any_width_tie_and_ties_count_against_the_method(kind):
+    # in double precision a tenth is rounded up
+    equal = np.full((20, 20), np.longdouble(1) / 10).astype(kind)
+    recalls = rematch.recalls(equal, owner=np.arange(20))
+    assert (recalls["rsum"], recalls["i2t_medr"]) == (0.0, 20)
+    vectors = np.random.default_rng(0).normal(size=(20, 3)).astype(kind)
+    scored = rematch.score(vectors, vectors, owner=np.arange(20))
+    assert (scored["i2t_r1"], scored["i2t_medr"]) == (100.0, 1)
+
+
 # The same answers ---------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from benchmark.scoring import RefusedError, evaluation, model_scores, score_chec
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
 from benchmark.scoring.ranking import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
+from benchmark.train import __main__ as train
 from benchmark.train import selection
 from seasons import params_of
 
@@ -125,6 +126,23 @@ def phrase_cell(**changes: object) -> Cell:
         "network": None,
     }
     return cell_of("two_branch").model_copy(update=facts | changes)
+
+
+def test_validation_images_without_a_phrase_are_not_applicable(monkeypatch):
+    original = train.inputs.phrase_inputs
+
+    def of_the_fourth_image(data, cell, name, device):
+        found = original(data, cell, name, device)
+        owners = torch.full_like(found.image_of_phrase, 3)
+        return replace(found, image_of_phrase=owners) if name == "val" else found
+
+    monkeypatch.setattr(train.inputs, "phrase_inputs", of_the_fourth_image)
+    train_cell(phrase_cell(validation_images=3))
+    checkpoint = tiny_cells.checkpoint_of("data/cells/phrases")
+    assert checkpoint.status == "not_applicable"
+    assert "first 3 validation images" in checkpoint.reason
+    train_cell(phrase_cell(validation_images=4))
+    assert tiny_cells.checkpoint_of("data/cells/phrases").status == "ok"
 
 
 # Ranks --------------------------------------------------------------------------------

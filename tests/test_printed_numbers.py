@@ -33,6 +33,23 @@ def test_a_right_row_is_right():
     assert rules() == set()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_wrong"),
+    [
+        ("58.65", "58.6", False),  # cut off, or rounded down
+        ("58.6", "58.55", False),
+        ("59", "58.51", False),
+        ("58.72", "58.6", True),
+        ("60", "58.61", True),
+        ("58.66", "58.65", True),
+    ],
+)
+def test_recalls_at_other_decimals_may_be_equal(first, second, is_wrong):
+    numbers = {"i2t_r5": Rounded.of(first), "i2t_r10": Rounded.of(second)}
+    found = findings([Audited(label="row", numbers=numbers, queries={})])
+    assert [str(finding.rule) for finding in found] == ["order"] * is_wrong
+
+
 def test_recalls_of_growing_k_may_be_equal():
     equal = {
         "t2i_r1": "0",
@@ -107,7 +124,7 @@ def test_rounded_or_cut_off_numbers_of_real_ranks_are_never_called_wrong(
 ):
     rng = np.random.default_rng(decimals)
     for quality in (0.0, 0.5, 1.0, 2.0, 4.0):
-        numbers = {}
+        numbers, exactly = {}, {}
         for way, queries in QUERIES.items():
             measured = []
             for _ in range(folds):
@@ -116,14 +133,26 @@ def test_rounded_or_cut_off_numbers_of_real_ranks_are_never_called_wrong(
                 metrics = (*RANK_METRICS, *ALL_RANKS)
                 measured.append(rank_metrics(way, ranks, metrics))
             for name in measured[0]:
-                mean = np.mean([of_fold[name] for of_fold in measured])
-                numbers[name] = printed_as(mean, decimals, cut)
+                exactly[name] = np.mean([of_fold[name] for of_fold in measured])
+                numbers[name] = printed_as(exactly[name], decimals, cut)
         terms = [f"{way}_r{k}" for way in QUERIES for k in (1, 5, 10)]
-        if not cut:
-            exact = sum(float(str(numbers[term])) for term in terms)
+        of_printed = sum(float(str(numbers[term])) for term in terms)
+        for exact in (of_printed, sum(exactly[term] for term in terms)):
             numbers["rsum"] = printed_as(exact, decimals, cut)
-        row = Audited(label="row", numbers=numbers, queries=QUERIES, folds=folds)
-        assert findings([row]) == [], (quality, numbers)
+            numbers["mean"] = printed_as(exact / 6, decimals, cut)
+            row = Audited(label="row", numbers=numbers, queries=QUERIES, folds=folds)
+            assert findings([row]) == [], (quality, numbers)
+
+
+def test_cut_off_recalls_add_up_to_less_than_their_sum():
+    cut_off = dict.fromkeys(("i2t_r1", "t2i_r1"), "33.3")
+    cut_off |= dict.fromkeys(("i2t_r5", "t2i_r5"), "55.5")
+    cut_off |= dict.fromkeys(("i2t_r10", "t2i_r10"), "67.7")
+    right = cut_off | {"rsum": "313.5"}  # of 33.39, 55.59 and 67.79
+    for rsum, expected in (("313.5", set()), ("313.7", {"sum"}), ("312.6", {"sum"})):
+        numbers = {n: Rounded.of(text) for n, text in (right | {"rsum": rsum}).items()}
+        found = findings([Audited(label="row", numbers=numbers, queries={})])
+        assert {str(finding.rule) for finding in found} == expected
 
 
 def printed_as(value: float, decimals: int, cut: bool) -> Rounded:

@@ -12,10 +12,13 @@ from refusals import holds, refused
 from benchmark.boards.claims import margin_of
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import (
+    RECALLS,
     Claim,
     Paper,
     Part,
+    Row,
     Shown,
+    Table,
     as_printed,
     effects,
     papers,
@@ -396,6 +399,17 @@ def test_a_mistake_is_refused_with_its_place(tmp_path, path, value, where, facts
         read(tmp_path, changed(*path, value=value))
     assert error.value.where.endswith(f": {where}")
     assert holds(f"{error.value.expected}, {error.value.found}", *facts)
+
+
+@pytest.mark.parametrize("last", [10.1, None])
+def test_an_rsum_that_is_printed_is_that_of_the_row(last):
+    row = Row(label="r", numbers={"flickr30k/test": [10.1] * 5 + [last, 60.9]})
+    table = Table(title="t", metrics=[*RECALLS, "rsum"], rows=[row])
+    assert table.numbers(row, "flickr30k/test")["rsum"] == 60.9
+    row = Row(label="r", numbers={"flickr30k/test": [10.1] * 5 + [last]})
+    table = Table(title="t", metrics=list(RECALLS), rows=[row])
+    added = table.numbers(row, "flickr30k/test")["rsum"]
+    assert added == (None if last is None else pytest.approx(60.6))
 
 
 def test_numbers_keep_the_decimals_that_are_printed():

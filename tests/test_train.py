@@ -1,5 +1,6 @@
 """Training of tiny cells: the same twice, after a kill too, and honest failures."""
 
+import os
 import re
 import sys
 from functools import cache
@@ -33,6 +34,7 @@ from tiny_cells import (
 from benchmark.contracts.methods import Captions, NotApplicableError, Phase
 from benchmark.data.feature_folders import Words
 from benchmark.features import drawn_cnn
+from benchmark.scoring import model_scores
 from benchmark.scoring.checkpoints import Checkpoint, identity_of
 from benchmark.season.parameters import Cell
 from benchmark.train import __main__ as train
@@ -97,6 +99,38 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(
     assert train_cell(cell_of(kind)) == expected
     assert epochs == list(range(done, 4 if kind == "two_phases" else 3))
     assert not list(Path(".scratch").rglob("*.pt"))
+
+
+def test_the_state_of_a_training_stays_where_it_began_wherever_the_method_goes(
+    monkeypatch,
+):
+    cell = cell_of("wrong", how="leaves")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        kill_after_epoch(patch, 1)
+        train_cell(cell)
+    states = {path.name for path in Path(".scratch").rglob("*.pt")}
+    assert states == {"last.pt", "best-1.pt"}
+    epochs = played_epochs(monkeypatch)
+    train_cell(cell)
+    assert epochs == [] and checkpoint_of().status == "ok"
+    assert not list(Path(".scratch").rglob("*.pt"))
+
+
+def test_the_traceback_of_a_method_that_left_lies_in_the_working_folder(monkeypatch):
+    def breaks(*given):
+        os.chdir("/")
+        raise RuntimeError("far away")
+
+    kept = Path(".scratch/failed/data/cells/a.txt")
+    cell = cell_of("two_branch")
+    with monkeypatch.context() as patch:
+        patch.setattr(resumable_loop.Run, "play", breaks)
+        train_cell(cell)
+    assert "far away" in checkpoint_of().reason and "far away" in kept.read_text()
+    kept.unlink()
+    train_cell(cell)
+    monkeypatch.setattr(model_scores, "encoded", breaks)
+    assert "far away" in evaluated(cell).reason and "far away" in kept.read_text()
 
 
 def played_epochs(monkeypatch) -> list[int]:
@@ -260,6 +294,14 @@ def test_a_single_row_makes_no_batch(draws, owners, found):
     train.check_batches(cell_of("scan"), [phase], np.append(owners, 4))
 
 
+@pytest.mark.parametrize("kind", ["scan", "two_branch"])
+def test_batches_of_one_row_are_refused_by_name(kind):
+    train_cell(cell_of(kind, batch_size=1))
+    checkpoint = checkpoint_of()
+    assert checkpoint.status == "failed"
+    assert holds(checkpoint.reason, "batch_size", "2", "found 1")
+
+
 # What a batch holds -------------------------------------------------------------------
 
 
@@ -382,6 +424,29 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
     assert not torch.allclose(
         state_of("data/cells/c")["project.weight"], first.state["project.weight"]
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected", "found"),
+    [
+        ("two_branch", "scan", "tokens", "vectors"),
+        ("two_branch", "pixels", "words", "vectors"),
+        ("scan", "pixels", "words", "tokens"),
+        ("scan", "two_branch", "vectors", "tokens"),
+        ("pixels", "scan", "tokens", "words"),
+    ],
+)
+def test_a_start_with_another_kind_of_text_is_not_applicable(
+    first, second, expected, found
+):
+    train_cell(cell_of(first))
+    start = "data/checkpoints/a.pt"
+    train_cell(cell_of(second, folder="data/cells/b", start=start))
+    checkpoint = checkpoint_of("data/cells/b")
+    assert checkpoint.status == "not_applicable"
+    facts = (f"captions as {expected}", f"found one with {found}")
+    assert checkpoint.reason.startswith(f"{start}: ")
+    assert holds(checkpoint.reason, *facts)
 
 
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():

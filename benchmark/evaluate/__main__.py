@@ -20,7 +20,13 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, now, provenance
 from benchmark.core.errors import entry
-from benchmark.core.files import read_object, sha256, write_arrays, write_bytes
+from benchmark.core.files import (
+    read_object,
+    remove,
+    sha256,
+    write_arrays,
+    write_bytes,
+)
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, has_sibling
@@ -77,8 +83,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         half = torch.autocast(
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
-        # chdir(".") comes back to this folder if the method leaves it
-        with half, chdir("."):
+        with half:
             result = _evaluate(cell, members, data, device)
         folder = Path(cell.folder)
         files = _write_arrays_of(cell, result)
@@ -113,10 +118,17 @@ def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]
     samples = Path(cell.place(Path(SAMPLES).name))
     write_bytes(ranks, results.scores_npz(result.scores))
     # empty if git keeps both
-    Path(ELSEWHERE, cell.inside).mkdir(parents=True, exist_ok=True)
+    elsewhere = Path(ELSEWHERE, cell.inside)
+    elsewhere.mkdir(parents=True, exist_ok=True)
     write_bytes(retrieved, results.retrieved_npz(result.retrieved))
     write_arrays(samples, result.samples)
-    return {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
+    written = {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
+    # those of an earlier evaluation, when git kept others, would be taken for these
+    for name in (RETRIEVED, SAMPLES):
+        for path in (Path(cell.folder) / name, elsewhere / Path(name).name):
+            if path != written[name]:
+                remove(path)
+    return written
 
 
 def _evaluate(
@@ -132,14 +144,16 @@ def _evaluate(
         if checkpoint.status != "ok":
             return Evaluation(status=checkpoint.status, reason=checkpoint.reason)
     try:
-        if isinstance(cell, Fusion) and cell.how == "weighted":
-            return _evaluate_weighted(members, data, device)
-        if members[0].takes.task == "localisation":
-            return _evaluate_localisation(members[0], data, device)
-        models = [model_on_split(member, data, SPLIT, device) for member in members]
-        if isinstance(cell, Fusion):
-            return _evaluate_streamed(models, cell, data)
-        return _evaluate_model(models[0], cell, data)
+        # back to this folder if the method leaves it
+        with chdir("."):
+            if isinstance(cell, Fusion) and cell.how == "weighted":
+                return _evaluate_weighted(members, data, device)
+            if members[0].takes.task == "localisation":
+                return _evaluate_localisation(members[0], data, device)
+            models = [model_on_split(each, data, SPLIT, device) for each in members]
+            if isinstance(cell, Fusion):
+                return _evaluate_streamed(models, cell, data)
+            return _evaluate_model(models[0], cell, data)
     except checkpoints.OF_A_METHOD as error:
         return Evaluation(**checkpoints.failure_of(error, cell.folder))
 

@@ -150,7 +150,7 @@ def _direction_findings(row: Audited, way: str) -> Iterator[Finding]:
         recalls[cut] = numbers[name]
         yield from _count_findings(row, way, name)
     for smaller, larger in pairwise(recalls):
-        if recalls[smaller].value > recalls[larger].value:
+        if _is_above(recalls[smaller], recalls[larger]):
             names = [f"{way}_r{smaller}", f"{way}_r{larger}"]
             because = f"R@{larger} counts every hit of R@{smaller}"
             yield _finding(Rule.ORDER, row, names, because)
@@ -158,6 +158,15 @@ def _direction_findings(row: Audited, way: str) -> Iterator[Finding]:
     if len(recalls) == len(CUTS):
         yield from _reciprocal_findings(row, way, recalls)
         yield from _shape_findings(row, way, recalls)
+
+
+def _is_above(first: Rounded, second: Rounded) -> bool:
+    """Whether a number is above another, whatever was rounded or cut off: at other
+    decimals 58.65 and 58.6 may be equal."""
+    apart = first.value - second.value
+    if first.decimals == second.decimals:
+        return apart > 0
+    return apart > second.half + max(first.half, second.half) + SLACK
 
 
 def _count_findings(row: Audited, way: str, name: str) -> Iterator[Finding]:
@@ -259,7 +268,8 @@ def _shape_findings(
 
 @dataclass(frozen=True)
 class _Sum:
-    """What recalls add up to, and how far that is off since they are rounded."""
+    """What recalls add up to, and how far that is off if they are rounded; if they are
+    cut off, it is too small by up to twice as much."""
 
     value: float
     half: float
@@ -270,8 +280,11 @@ class _Sum:
         return cls(value, sum(recall.half for recall in recalls) / share)
 
     def is_printed_as(self, number: Rounded, times: int = 1) -> bool:
-        apart = abs(number.value - times * self.value)
-        return apart <= number.half + times * self.half + SLACK
+        apart = number.value - times * self.value
+        half = times * self.half
+        is_rounded = abs(apart) <= number.half + half + SLACK
+        is_cut_off = -2 * number.half - SLACK <= apart <= 2 * half + SLACK
+        return is_rounded or is_cut_off
 
 
 def _sum_findings(row: Audited) -> Iterator[Finding]:

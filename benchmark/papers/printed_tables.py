@@ -152,10 +152,10 @@ class Table(Strict):
         return list(places)
 
     def numbers(self, row: Row, place: str) -> dict[str, float | None]:
-        """What a row prints at a place, by metric; and rsum where all its terms are
-        there."""
+        """What a row prints at a place, by metric; and rsum, if the table has none,
+        where all its terms are there."""
         numbers = dict(zip(self.metrics, row.numbers[place], strict=True))
-        if numbers.keys() >= set(RECALLS):
+        if "rsum" not in numbers and numbers.keys() >= set(RECALLS):
             terms = [numbers[metric] for metric in RECALLS]
             numbers["rsum"] = None if None in terms else sum(terms)
         return numbers

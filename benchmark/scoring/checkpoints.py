@@ -144,7 +144,9 @@ def check_identity(trained: dict, cell: Cell) -> None:
             if key.startswith("cell"):
                 expected = f"weights of {key} = {new}"
                 trained_with = f"those of {old}"
-            advice = f"train again: python -m benchmark.train {cell.key}"
+            season = cell.inside.partition("/")[0]
+            command = f"python -m benchmark.train {cell.key} --season {season}"
+            advice = f"train again: {command}"
             raise UserError(cell.checkpoint, expected, trained_with, advice)
 
 

@@ -41,8 +41,13 @@ class ScoreSummary:
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """The range of scores; of width 1, or a millionth of them, if all are equal."""
-    return (low, high) if high > low else (low, low + max(1.0, 1e-6 * abs(low)))
+    """The range of scores; of width 1, or a millionth of them, if all are equal. Where
+    they are so close that edges of bins would be one number, it reaches further."""
+    if high <= low:
+        return low, low + max(1.0, 1e-6 * abs(low))
+    if (np.diff(np.linspace(low, high, FINE_BINS + 1)) <= 0).any():
+        high = low + 2 * FINE_BINS * float(np.spacing(max(abs(low), abs(high))))
+    return low, high
 
 
 def range_of_bins(low: float, high: float) -> tuple[float, float]:

@@ -13,14 +13,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmark.contracts.methods import Inputs, NotApplicableError, Phase, Sizes
+from benchmark.contracts.methods import (
+    Inputs,
+    NotApplicableError,
+    OptionError,
+    Phase,
+    Sizes,
+)
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
 from benchmark.data import prepared_tables, results
-from benchmark.data.vocabularies import Dictionary, Vocabulary
+from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
 from benchmark.season.parameter_files import read_params
@@ -88,7 +94,8 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
     a device of the same kind; those of others are removed."""
     facts = json.dumps(identity | {"device": kind(device)}, sort_keys=True)
     name = hashlib.sha256(facts.encode()).hexdigest()[:16]
-    scratch = Path(".scratch") / cell.folder / name
+    # also for a method that leaves the working folder
+    scratch = Path(".scratch").absolute() / cell.folder / name
     for other in scratch.parent.glob("*"):
         if other != scratch:
             shutil.rmtree(other)
@@ -137,9 +144,12 @@ def _trained(
     )
     failure = {}
     try:
-        run.play()
+        with chdir("."):
+            run.play()
         reached = Checkpoint(sizes=data.sizes, state=run.best_state)
-        run.check_reloaded(checkpoints.model_of(reached, cell, method, device))
+        model = checkpoints.model_of(reached, cell, method, device)
+        with chdir("."):
+            run.check_reloaded(model)
     except NotApplicableError:
         raise
     except OF_A_METHOD as error:
@@ -175,6 +185,7 @@ def retrieval_data(
     lacking."""
     data = prepared_tables.read(cell.dataset)
     if start:
+        _check_words(cell, takes, start.words)
         vocabulary = inputs.vocabulary_from(takes, start.words)
     else:
         vocabulary = inputs.vocabulary_for(data, cell, takes)
@@ -218,6 +229,11 @@ def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
     train = inputs.phrase_inputs(data, cell, "train", device)
     validation = inputs.phrase_inputs(data, cell, "val", device)
     validation = validation.first_images(cell.validation_images)
+    if not len(validation.truths):
+        raise NotApplicableError(
+            f"{cell.dataset}: expected phrases of the first {cell.validation_images} "
+            "validation images, found none; take more validation_images"
+        )
 
     def validate(model: nn.Module) -> dict[str, float]:
         scores = model_scores.score_proposals(model, validation)
@@ -228,13 +244,17 @@ def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
 
 
 def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
-    """A batch needs two rows, since one has no negative. Neighbourhood sampling needs
-    several captions of an image, or phrases of a chain: `owners` (rows,). Raises
-    NotApplicableError."""
+    """A batch needs two rows, since one has no negative: one row is dropped.
+    Neighbourhood sampling needs several captions of an image, or phrases of a chain:
+    `owners` (rows,). Raises NotApplicableError, and OptionError for batches of one
+    row."""
     counts = np.bincount(owners)
     drawn = {"captions": int(counts.sum()), "images": np.count_nonzero(counts)}
     most = int(counts.max())
     for phase in phases:
+        if phase.batch_size < 2:
+            expected = "2 or more, since a single row has no negative"
+            raise OptionError("batch_size", expected, phase.batch_size)
         if drawn[phase.draws] < 2:
             raise NotApplicableError(
                 f"{cell.dataset}: a batch expects 2 training {phase.draws} or more, "
@@ -246,6 +266,20 @@ def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
                 f"{cell.dataset}: neighbourhood sampling expects {wanted} "
                 f"captions of an image, found {most} at most"
             )
+
+
+def _check_words(cell: Cell, takes: Inputs, words: tuple[str, ...] | None) -> None:
+    """The `words` of a start must be of the kind that the method takes. Raises
+    NotApplicableError."""
+    found = "vectors"
+    if words:
+        found = "tokens" if words[: len(SPECIAL)] == SPECIAL else "words"
+    expected = takes.text if takes.text in ("tokens", "words") else "vectors"
+    if found != expected:
+        raise NotApplicableError(
+            f"{cell.start}: expected a training with captions as {expected}, like "
+            f"{cell.preset}, found one with {found}"
+        )
 
 
 def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
