@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from urllib.parse import unquote
@@ -24,12 +25,17 @@ from benchmark.boards import (
 )
 from benchmark.boards.claims_file import VerdictEntry
 from benchmark.boards.flags import NAMES, row_flags
+from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
-from benchmark.commands import site
+from benchmark.commands import ledger, site
+from benchmark.report.pages import claim_tables
 from benchmark.report.pages.ledger_pages import anchor
+from benchmark.scoring import METRICS
+from benchmark.stats.claim_kinds import FAILED, Conclusion
 
 pytest.importorskip("itables", reason="no extra site")
 pytestmark = pytest.mark.slow
+COMMITTED = Path(__file__).parent.parent / "reports"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 ARGUMENTS = (
     *(
@@ -104,6 +110,17 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     ]
     assert sum(scores["matched"]) == pytest.approx(1) == sum(scores["unmatched"])
     assert len(scores["edges"]) == len(scores["matched"]) + 1
+    assert scores["seed"] == board.ranked[0].played[0].record.seed
+    assert told["less_is_better"] == [
+        name for name, metric in METRICS.items() if metric.less_is_better
+    ]
+    grades = site.verdicts_by_grade()
+    assert told["grades"] == {str(grade): grades[grade] for grade in grades}
+    of_preset = {row["preset"]: row for row in of_board["rows"]}
+    fused = of_preset[report_seasons.FUSION]
+    assert fused["trained_as"] == list(report_seasons.MEMBERS)
+    assert of_preset["scan_t2i_avg"]["trained_as"] == []
+    assert not any(row["corrected"] for row in of_board["rows"])
 
 
 @pytest.mark.parametrize(
@@ -122,9 +139,88 @@ def test_a_name_is_a_method_and_what_sets_the_preset_apart(title, name):
     assert site.short_name(title) == name
 
 
+def test_a_row_is_told_as_corrected_or_as_fed_what_its_paper_feeds_it(folder):
+    boards_of = read_boards(report_seasons.season())
+    board = next(board for board in boards_of if board.dataset == "open")
+    row = board.row("scan_t2i_avg")
+
+    def told(**changes: object) -> dict:
+        outcomes = []
+        for outcome in row.outcomes:
+            record = outcome.record.model_copy(update=changes)
+            outcomes.append(replace(outcome, record=record))
+        changed = replace(row, outcomes=outcomes)
+        of_changed = replace(board, rows=[changed])
+        return site.row_data(of_changed, changed, ["rsum"])
+
+    metrics = row.record.metrics | {"correction": {"how": "nnn"}}
+    assert told(metrics=metrics)["corrected"] and not told()["corrected"]
+    assert told(departures=[])["features_of_paper"]
+    assert not told()["features_of_paper"]  # another image network
+
+
+@pytest.mark.parametrize(
+    "hours, told",
+    [
+        (12.34, "12.3 hours"),
+        (1, "1.0 hours"),
+        (0.13, "8 minutes"),
+        (0.02, "1 minute"),
+        (0.001, "less than a minute"),
+        (0, "less than a minute"),
+    ],
+)
+def test_less_than_an_hour_is_told_in_minutes(hours, told):
+    assert site.lasting(hours) == told
+
+
+def test_each_verdict_that_fails_makes_one_grade():
+    of_grades = site.verdicts_by_grade()
+    assert of_grades[Grade.NO_EFFECT] == [Conclusion.NO_DIFFERENCE]
+    listed = [*of_grades[Grade.FAILS], *of_grades[Grade.NO_EFFECT]]
+    assert sorted(listed) == sorted(FAILED)
+
+
+def test_links_of_the_ledger_lead_into_the_sites_or_are_left_out():
+    layered = {"dataset": "open", "task": "retrieval", "layer": "crowd"}
+    written = [{"season": "try", "boards": [layered | {"layer": ""}, layered]}]
+    text = (
+        "- [Try](try/README.md): 12 images; [claims](try/claims.md)\n\n"
+        "It is so. [In full](../docs/a.md#b). A [flag](../docs/a.md) may be.\n\n"
+        "[Rows](try/datasets/open-relevance.md). [Rows](try/datasets/x-relevance.md).\n"
+        "\nA word. [All words](../a.md),\n[protocol](../b.md), [more](../c.md).\n\n"
+        "[How](records.md): machines, seeds. [Where papers differ](fidelity.md)\n"
+    )
+    layer = site.address_of(layered, "leaderboard")
+    assert site.linked(text, written) == (
+        "- [Try](try/index.html): 12 images; [claims](try/index.html#claims)\n\n"
+        "It is so. A flag may be.\n\n"
+        f"[Rows](try/index.html{layer}). \n"
+        "\nA word. \n\n"
+        "\n"
+    )
+
+
+def test_a_number_that_there_is_not_is_no_minus_sign():
+    text = (
+        "| printed | all |\n|---|---|\n| a - b - | -0.5 |\n| R - (within 1) | - |\n"
+        "| -0.2 | -0.1 |\n| - | a - b |\n"
+    )
+    html = site.html_of(text, [], [])
+    cells = re.findall("<td>(.*)</td>", html)
+    absent = site.GREY.format("not printed")
+    within = site.GREY.format("not printed (within 1)")
+    assert cells == [
+        *(f"a - b {absent}", "-0.5"),
+        *(f"R {within}", site.ABSENT),
+        *("-0.2", "-0.1"),
+        *(site.ABSENT, "a - b"),
+    ]
+
+
 def test_intervals_stand_beside_levels_and_differences(folder):
-    """Of every row by each metric, and of every two rows, the first less the second:
-    of S, of which less is better, too."""
+    """Of every row by each metric, and of every two rows, positive where the first is
+    better: of S, of which less is better, too."""
     told = read_data(folder / "public/data/season.js")
     of_board = next(b for b in told["boards"] if b["dataset"] == "open")
     pairs = read_data(folder / "public/data/pairs/open/retrieval.js")
@@ -155,7 +251,8 @@ def test_intervals_stand_beside_levels_and_differences(folder):
                 continue
             value, low, high, is_of_these_trainings = difference
             levels = first.mean(metric) - second.mean(metric)
-            assert value == pytest.approx(levels, rel=1e-4, abs=1e-9)
+            sign = -1 if METRICS[metric].less_is_better else 1
+            assert value == pytest.approx(sign * levels, rel=1e-4, abs=1e-9)
             assert low <= value <= high
             width = compared.interval[1] - compared.interval[0]
             assert high - low == pytest.approx(width, rel=1e-3)
@@ -211,6 +308,11 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
             f"rematch fetch {here['dataset']}" in here["lacks"] and not there["lacks"]
         )
         assert here | {"lacks": ""} == there
+    assert main(["site"]) == 0  # for this machine alone
+    own = read_data(Path(".scratch/site/try/data/season.js"))
+    for here, there in zip(bare["boards"], own["boards"], strict=True):
+        assert f"rematch fetch {there['dataset']}" in there["lacks"]
+        assert here["lacks"] != there["lacks"]
     plots = Path("data/plots.js")
     assert Path("bare/try", plots).read_bytes() == Path("whole", plots).read_bytes()
     assert (
@@ -224,6 +326,7 @@ def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
         assert not row.findings or f'<a href="#{anchor(row)}">' in front
     links = re.findall(r'(?:href|src)="([^"#]+)', front)
     assert "try/index.html" in links and "papers.svg" in links
+    assert 'href="try/index.html#claims"' in front
     assert all(link == "data:," or Path("bare", link).is_file() for link in links)
     for own in re.findall(r'href="#([^"]+)', front):
         assert own.startswith("find=") or f'id="{own}"' in front
@@ -257,8 +360,77 @@ def test_the_search_knows_every_row_and_claim(tmp_path, tmp_path_factory, monkey
         (row.claim.statement, row.grade) for row in of_ledger
     }
     assert len(claims_of) == len(of_ledger)
-    are_tested = [bool(entry["why"]) for entry in found if entry["kind"] == "claim"]
+    are_tested = [
+        bool(entry["verdicts"]) for entry in found if entry["kind"] == "claim"
+    ]
     assert are_tested == sorted(are_tested, reverse=True)
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """The first page over the committed reports, without a site of any season, and the
+    rows of the ledger."""
+    folder = tmp_path_factory.mktemp("front")
+    seasons = claims_file.read_seasons(COMMITTED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "ROOT", COMMITTED)
+        site.write_front(seasons, [], folder)
+    return folder, seasons, ledger.read_ledger(seasons, COMMITTED)
+
+
+def test_beside_a_grade_is_what_belongs_to_it_and_beside_a_verdict_its_reason(
+    committed,
+):
+    folder, _, rows = committed
+    of_address = {of["href"]: of for of in read_data(folder / "data/search.js")}
+    of_grades = site.verdicts_by_grade()
+    seen = set()
+    for row in rows:
+        entry = of_address[f"#{anchor(row)}"]
+        seen.add(row.grade)
+        for told, finding in zip(entry["verdicts"], row.photographs, strict=True):
+            assert finding.place in told
+            assert f"{finding.entry.conclusion}, {finding.entry.reason}" in told
+        if row.grade in (*HOLDING, *FAILING):
+            assert entry["why"] == row.graded.decisive.verdict.reason
+        if row.grade in FAILING:
+            conclusion = row.graded.decisive.verdict.conclusion
+            assert conclusion in of_grades[row.grade]
+    assert {*HOLDING, *FAILING} <= seen
+
+
+def test_a_number_on_the_first_page_is_that_of_the_claims_behind_its_link(committed):
+    folder, _, rows = committed
+    front = (folder / "index.html").read_text()
+    grades = [f"grade:{row.grade}" for row in rows]
+    links = re.findall(r'href="#find=([^"]+)">(\d+) ', front)
+    assert len(links) > 4
+    for wanted, count in links:
+        assert grades.count(unquote(wanted)) == int(count)
+    asked = [unquote(each) for each in re.findall(r'"#find=(grade[^"]+)"', front)]
+    assert asked.count("grade:fails") == 2  # how many, and why
+
+
+def test_what_would_decide_an_open_claim_is_never_empty(committed):
+    folder, seasons, rows = committed
+    markdown_it = pytest.importorskip("markdown_it")
+    markdown = markdown_it.MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse(ledger.page(seasons, rows, folder))
+    site.explain_tables(tokens, rows, seasons)
+    smaller = site.headings_of_less(rows)
+    metrics, titles = set(), set()
+    column = claim_tables.OPEN
+    for _, heads, lines in site.tables_of(tokens):
+        for line in lines:
+            cells = [site.words_of(cell) for cell in line]
+            told = dict(zip(heads, cells, strict=True))
+            assert "-" not in cells
+            metrics.add(told.get("metric"))
+            titles.add(told.get("season"))
+            if column in heads and told["verdict"] == Conclusion.UNDECIDED:
+                assert told[column] not in ("", site.ABSENT)
+    assert "S" in smaller and len(metrics) > 4 and not smaller & metrics
+    assert not titles & {season.title for season in seasons}  # each with its name
 
 
 def test_a_module_becomes_a_script():

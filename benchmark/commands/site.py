@@ -17,16 +17,18 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from html import escape
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
 from jinja2 import Environment
 from PIL import ImageOps
 
-from benchmark.boards import claim_entries, claims, flags
+from benchmark.boards import claim_entries, claims, flags, row_warnings
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.boards.claim_ledger import LedgerRow
 from benchmark.boards.claims import ClaimTest
@@ -38,7 +40,7 @@ from benchmark.boards.claims_file import (
     rounded,
 )
 from benchmark.boards.comparisons import compare, interval, interval_over_images
-from benchmark.boards.grades import FAILING
+from benchmark.boards.grades import FAILING, HOLDING, MARKS, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season_first
@@ -47,14 +49,16 @@ from benchmark.core.files import replaced, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.printed_tables import OWN, papers
+from benchmark.papers.printed_tables import OWN, papers, quantity
 from benchmark.report.figures import similarity
 from benchmark.report.pages import ENVIRONMENT
+from benchmark.report.pages.claim_tables import INDENT, OPEN
 from benchmark.report.pages.dataset_page import overlap_and_rsum
 from benchmark.report.pages.ledger_pages import (
     BestRow,
     anchor,
     best_rows,
+    needed,
     numbers,
     pooled_difference,
 )
@@ -63,7 +67,10 @@ from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 from benchmark.stats import PERCENT
-from benchmark.stats.claim_kinds import FAILED
+from benchmark.stats.claim_kinds import FAILED, Conclusion
+
+if TYPE_CHECKING:  # of the extra
+    from markdown_it.token import Token
 
 FILES = Path(__file__).parent / "site_files"
 FRONT = Path(__file__).parent / "site_front.html.j2"  # of several seasons
@@ -72,6 +79,14 @@ SIDE, SHOWN = 160, 5  # pixels of an image; retrieved items of a query
 BINS = 100  # of a drawn distribution
 # of a title: up to a comma, a bracket or, of SCAN's, the direction
 METHOD = re.compile(r".+?(?=, | \(|: | [ti]-[ti]\b|$)")
+# in the ledger: a link into the report, which no site has
+LINK = r"\[([^][]*)\]\([^()#]*\.md[^()]*\)"
+# a sentence that is such links alone, or begins with one and says what is behind it
+ALONE = re.compile(
+    rf"(?:^|(?<=[.)] )){LINK}(?:,\s{LINK})*(?::[^.\n]*)?(?:\. ?|$)", re.MULTILINE
+)
+GREY = '<span class="variant">{}</span>'
+ABSENT = GREY.format("\N{EM DASH}")  # in a table: a minus sign is none
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -129,14 +144,16 @@ def write_front(
     rows = ledger.read_ledger(seasons, ledger.ROOT)
     text = ledger.page(seasons, rows, folder)
     text = text.replace('<a id="seasons"></a>', "")  # the heading has this name here
+    text = text.replace("## Evidence\n", f"## Evidence\n\n{grades_in_words()}\n", 1)
     text = re.sub(r"^#", "##", text, flags=re.MULTILINE)  # below the page's own heading
-    text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
-    text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
+    text = linked(text, written)
     of_claims = [*claims_found(rows), *own_claims_found(written)]
-    of_claims.sort(key=lambda claim: not claim["why"])  # those that were tested first
+    of_claims.sort(key=lambda claim: not claim["verdicts"])  # the tested ones first
     found = [*rows_found(written), *of_claims]
     write_script(folder / "data/search.js", "search", found)
-    links = {}
+    links, hours = {}, {}
+    for season in seasons:
+        hours[season.season] = sum(data.made.hours for data in season.datasets)
     for row in found:
         links.setdefault((row["season"], row["title"]), row["href"])
     best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
@@ -145,12 +162,15 @@ def write_front(
     front = templates.from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
-        "ledger": html_of(text),
+        "ledger": html_of(text, rows, seasons),
         "numbers": numbers(rows),
         "papers": papers(),
         "best": best,
         "links": links,
         "plots": plots_of(best[0]) if best else "",
+        "hours": hours,
+        "lasting": lasting,
+        "fails": f"grade:{Grade.FAILS}",
         "correlations": correlations(written, [each.season.season for each in best]),
     }
     write_text(folder / "index.html", front.render(**facts))
@@ -175,8 +195,64 @@ def plots_of(best: BestRow) -> str:
     return f"{best.season.season}/index.html{address_of(board, 'plots')}"
 
 
-def html_of(text: str) -> str:
-    """Markdown as HTML; headings have the names that GitHub gives them."""
+def lasting(hours: float) -> str:
+    """A time in hours; in minutes if it is less than one."""
+    if hours >= 1:
+        return f"{hours:.1f} hours"
+    minutes = round(60 * hours)
+    if minutes < 1:
+        return "less than a minute"
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
+    """Which verdicts count as which of the grades that fail."""
+    of_grades = {}
+    for grade in FAILING:
+        of_grades[grade] = [each for each in FAILED if MARKS[each] == grade.mark]
+    return of_grades
+
+
+def grades_in_words() -> str:
+    """For Markdown: which verdicts make which grade that fails."""
+    sentences = []
+    for grade, verdicts in verdicts_by_grade().items():
+        listed = ", ".join(f"*{verdict}*" for verdict in verdicts)
+        sentences.append(f'The grade "{grade}" comes from these verdicts: {listed}.')
+    sentences.append("Those of all set-ups together count.")
+    return " ".join(sentences)
+
+
+def linked(text: str, written: Sequence[dict]) -> str:
+    """The ledger with links to pages of the sites. Where a site has no such page, a
+    sentence that only leads to it is left out, and other words stay as they are."""
+
+    def of_layers(link: re.Match) -> str:
+        address = first_layer(written, link[2], link[3])
+        return f"[{link[1]}]({address})" if address else link[0]
+
+    pages = {"README": "", "claims": "#claims"}
+    for page, tab in pages.items():
+        text = re.sub(rf"\]\((\w+)/{page}\.md\)", rf"](\1/index.html{tab})", text)
+    relevance = r"\[([^][]*)\]\((\w+)/datasets/(\w+)-relevance\.md\)"
+    text = re.sub(relevance, of_layers, text)
+    return re.sub(LINK, r"\1", ALONE.sub("", text))
+
+
+def first_layer(written: Sequence[dict], name: str, dataset: str) -> str:
+    """The address of a dataset's leaderboard by its first further layer of relevance;
+    "" where the site of the season has none."""
+    for season in written:
+        for board in season["boards"] if season["season"] == name else ():
+            if board["dataset"] == dataset and board["layer"]:
+                return f"{name}/index.html{address_of(board, 'leaderboard')}"
+    return ""
+
+
+def html_of(
+    text: str, rows: Sequence[LedgerRow], seasons: Sequence[SeasonClaims]
+) -> str:
+    """The ledger's Markdown as HTML; headings have the names that GitHub gives them."""
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable("table")
@@ -185,7 +261,130 @@ def html_of(text: str) -> str:
         if heading.type == "heading_open":
             words = re.sub(r"[^\w\- ]", "", inside.content.lower())
             heading.attrSet("id", words.replace(" ", "-"))
+    explain_tables(tokens, rows, seasons)
     return markdown.renderer.render(tokens, markdown.options, {})
+
+
+# Tables of the ledger, for readers who have the site alone ----------------------------
+
+
+def explain_tables(
+    tokens: Sequence["Token"],
+    rows: Sequence[LedgerRow],
+    seasons: Sequence[SeasonClaims],
+) -> None:
+    """Say in the cells what is absent, of which metrics less is better, the names of
+    seasons beside their titles, and what would decide what is open."""
+    of_anchor = {anchor(row): row for row in rows}
+    of_season = {season.title: season.season for season in seasons}
+    smaller = headings_of_less(rows)
+    for name, heads, lines in tables_of(tokens):
+        if OPEN in heads:
+            say_what_decides(of_anchor[name], heads, lines)
+        for line in lines:
+            for head, cell in zip(heads, line, strict=True):
+                show_absence(cell, head)
+                if head == "metric" and words_of(cell) in smaller:
+                    add(cell, "(smaller is better)")
+                elif head == "season" and words_of(cell) in of_season:
+                    add(cell, of_season[words_of(cell)])
+
+
+def tables_of(
+    tokens: Sequence["Token"],
+) -> Iterator[tuple[str, list[str], list[list["Token"]]]]:
+    """Of each table the anchor before it, its heads, and the cells of its lines."""
+    name, lines = "", []
+    for token in tokens:
+        match token.type:
+            case "tr_open":
+                lines.append([])
+            case "inline" if lines:
+                lines[-1].append(token)
+            case "inline":
+                found = re.match(r'<a id="([^"]+)"></a>', token.content)
+                name = found[1] if found else name
+            case "table_close":
+                yield name, [words_of(cell) for cell in lines[0]], lines[1:]
+                lines = []
+
+
+def headings_of_less(rows: Sequence[LedgerRow]) -> set[str]:
+    """The headings of the metrics of claims of which less is better."""
+    headings = set()
+    for row in rows:
+        for metric in {part.metric for part in row.claim.parts}:
+            if quantity(metric).less_is_better:
+                headings.add(quantity(metric).heading)
+    return headings
+
+
+def say_what_decides(
+    row: LedgerRow, heads: Sequence[str], lines: Sequence[Sequence["Token"]]
+) -> None:
+    """Fill what the table of the evidence on a claim leaves empty where it is open: of
+    all set-ups together, what would decide it; of a test, where that stands."""
+    verdict_at, open_at = heads.index("verdict"), heads.index(OPEN)
+    parts = row.graded.parts if row.graded else ()
+    pooled = {finding.place for finding in row.photographs if parts}
+    above = "not known"  # for the parts of a test
+    for number, line in enumerate(lines):
+        test, told = words_of(line[0]), words_of(line[open_at])
+        is_open = words_of(line[verdict_at]) == Conclusion.UNDECIDED
+        words = ""
+        if number < len(parts):
+            is_decisive = parts[number] is row.graded.decisive
+            words = "not known" if is_open else ""
+            if is_decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
+                words = needed(row) or words
+            elif is_open:
+                words = parts[number].verdict.remedy or words
+        elif test.startswith(INDENT):
+            words = above if is_open else ""
+        elif test in pooled:
+            above = "see all set-ups"
+            words = above if is_open else ""
+        else:
+            above = "see above" if told else "not known"
+            words = "not known" if is_open else ""
+        if words and told in ("", "-"):
+            fill(line[open_at], words)
+
+
+def words_of(cell: "Token") -> str:
+    return "".join(child.content for child in cell.children)
+
+
+def fill(cell: "Token", words: str) -> None:
+    """Words instead of what a cell has."""
+    cell.children = [html_token(escape(words))]
+
+
+def add(cell: "Token", words: str) -> None:
+    """Words in grey behind what a cell has."""
+    cell.children.append(html_token(" " + GREY.format(escape(words))))
+
+
+def show_absence(cell: "Token", head: str) -> None:
+    """A hyphen for a number that there is not looks like a minus sign."""
+    if words_of(cell) == "-":
+        cell.children = [html_token(ABSENT)]
+    if head != "printed" or not cell.children:
+        return
+    last = cell.children[-1]
+    before, hyphen, after = re.match(r"(.*?)( -(?= \(|$)|$)(.*)", last.content).groups()
+    if hyphen:
+        last.content = f"{before} "
+        cell.children.append(html_token(GREY.format(f"not printed{escape(after)}")))
+
+
+def html_token(html: str) -> "Token":
+    from markdown_it.token import Token
+
+    return Token("html_inline", "", 0, content=html)
+
+
+# What the search finds ----------------------------------------------------------------
 
 
 def rows_found(written: Sequence[dict]) -> Iterator[dict]:
@@ -214,21 +413,35 @@ def rows_found(written: Sequence[dict]) -> Iterator[dict]:
 
 
 def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
-    """What the search finds of claims: their grades, and what photographs say."""
+    """What the search finds of claims: their grades with what all set-ups say together,
+    and apart from these what each season says of photographs."""
     for row in rows:
         effect = pooled_difference(row)
+        verdicts = []
+        for each in row.photographs:
+            verdict = f"{each.entry.conclusion}, {each.entry.reason}"
+            verdicts.append(f"{each.place}: {verdict}")
         yield {
             "kind": "claim",
             "season": "",
             "paper": papers()[row.paper].paper.cited,
             "title": row.claim.statement,
             "grade": row.grade,
-            "failing": row.grade in FAILING,
             "effect": f"{row.decisive.comparison.heading} {effect}" if effect else "",
-            "why": [f"{each.place}: {each.entry.reason}" for each in row.photographs],
+            "why": reason_of(row),
+            "verdicts": verdicts,
             "note": row.claim.note,
             "href": f"#{anchor(row)}",
         }
+
+
+def reason_of(row: LedgerRow) -> str:
+    """Why a claim holds or fails by all set-ups together, or what would decide it; ""
+    where neither is known."""
+    if row.grade in (*HOLDING, *FAILING):
+        return row.graded.decisive.verdict.reason
+    remedy = needed(row)
+    return f"would decide it: {remedy}" if remedy else ""
 
 
 def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
@@ -251,9 +464,9 @@ def own_claims_found(written: Sequence[dict]) -> Iterator[dict]:
                 "paper": f"own claim of {season['season']}",
                 "title": claim["statement"],
                 "grade": claim["conclusion"],
-                "failing": claim["conclusion"] in FAILED,
                 "effect": f"{part['metric']} {effect}",
-                "why": [claim["reason"]],
+                "why": "",
+                "verdicts": [claim["reason"]],
                 "note": "",
                 "href": f"{season['season']}/index.html{page}",
             }
@@ -287,13 +500,15 @@ def write_season(
         "level": PERCENT,
         "headings": {name: metric.heading for name, metric in METRICS.items()},
         "letters": {name: letter for letter, name in flags.NAMES.items()},
+        "less_is_better": [name for name, of in METRICS.items() if of.less_is_better],
+        "grades": verdicts_by_grade(),
         "papers": {name: paper.paper.cited for name, paper in papers().items()},
         "boards": [],
         "claims": claims_data(params, boards),
     }
     season["papers"][OWN] = "this season"
     for board, layer in [*boards_by_task(boards), *boards_by_layer(boards)]:
-        data = board_data(board, layer)
+        data = board_data(board, layer, is_public)
         season["boards"].append(data)
         key = board_key(data)
         pairs = pairs_data(board, data["metrics"])
@@ -318,16 +533,29 @@ def is_prepared(board: Board) -> bool:
 
 
 def preparation_note(board: Board) -> str:
-    """What is missing because the dataset is not prepared here, and how to prepare it; ""
-    if it is prepared."""
-    if is_prepared(board):
-        return ""
-    name = board.dataset
-    steps = f"run rematch fetch {name} and rematch prepare {name}"
+    """For who writes a site: what is missing because the dataset is not prepared here,
+    and how to prepare it."""
     return (
-        f"No images, captions or queries of {name}, which is not prepared here: "
-        f"{steps}, then rematch site again."
+        f"No images, captions or queries of {board.dataset}, which is not prepared "
+        f"here: {preparation(board)} again."
     )
+
+
+def public_note(board: Board) -> str:
+    """The same for the readers of a site."""
+    why = "this site was written without them"
+    if not board.card["may_publish"]:
+        why = "they may not be published"
+    return (
+        f"Images, captions and queries of {board.title} are not shown: {why}. A clone "
+        f"of Rematch with the data shows them: {preparation(board)}."
+    )
+
+
+def preparation(board: Board) -> str:
+    """The commands after which a site has what is missing; without a full stop."""
+    name = board.dataset
+    return f"run rematch fetch {name} and rematch prepare {name}, then rematch site"
 
 
 def write_script(path: Path, name: str, data: object) -> None:
@@ -392,9 +620,13 @@ def boards_by_layer(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
                 yield of_layer, name
 
 
-def board_data(board: Board, layer: str) -> dict:
+def board_data(board: Board, layer: str, is_public: bool) -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks. `layer` is
     that of relevance, "" of a caption's own image."""
+    made = claim_entries.made(board)
+    lacks = ""
+    if not is_prepared(board):
+        lacks = public_note(board) if is_public else preparation_note(board)
     leader = claim_entries.leader(board) if board.ranked else None
     task = board.rows[0].task
     ways = ["p2r"] if task == "localisation" else list(board.ways)
@@ -418,11 +650,11 @@ def board_data(board: Board, layer: str) -> dict:
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
         "compared": bool(leader and leader.is_compared),
-        "lacks": preparation_note(board),
+        "lacks": lacks,
         "ways": ways,
         "metrics": metrics,
         "ranked_by": RANKED_BY[task],
-        "made": claim_entries.made(board).model_dump(mode="json"),
+        "made": made.model_dump(mode="json") | {"took": lasting(made.hours)},
         "rows": rows,
     }
 
@@ -431,6 +663,8 @@ def row_data(
     board: Board, row: Row, metrics: Sequence[str], place: RowEntry | None = None
 ) -> dict:
     """A row with its cells; without a result it has no metrics, and no intervals."""
+    fuse = row.declared.fuse
+    members = [member for member, _ in fuse.members] if fuse else []
     intervals = {}  # metric -> low, high, whether it is of these trainings only
     for metric in (*metrics, "overlap_s") if row.played else ():
         ends = interval(board, row, metric)
@@ -442,6 +676,10 @@ def row_data(
         "title": row.title,
         "name": short_name(row.title),
         "method": row.method,
+        # the presets whose trainings gave its scores; empty: it has its own
+        "trained_as": list(dict.fromkeys(members)),
+        "corrected": bool(row.played) and row_warnings.is_corrected(row),
+        "features_of_paper": has_features_of_paper(board, row),
         "status": "ok" if row.played else row.record.status,
         "reason": row.record.reason,
         "cells": [cell_data(outcome) for outcome in row.outcomes],
@@ -449,6 +687,13 @@ def row_data(
         "intervals": intervals,
         "place": place and place.model_dump(mode="json"),
     }
+
+
+def has_features_of_paper(board: Board, row: Row) -> bool:
+    """Whether a row was fed what its paper feeds it."""
+    if not row.has_paper or row.record.departures:
+        return False
+    return not flags.has_flag(board, row, flags.OTHER_TEXT_ENCODER)
 
 
 def short_name(title: str) -> tuple[str, str]:
@@ -459,9 +704,10 @@ def short_name(title: str) -> tuple[str, str]:
 
 
 def pairs_data(board: Board, metrics: Sequence[str]) -> dict:
-    """The difference of every two rows by each metric, the first less the second: for
-    each pair in the order of `combinations` a list over the metrics of [difference, low,
-    high, whether it is of these trainings only], or None without an interval."""
+    """The difference of every two rows by each metric, positive where the first is
+    better: for each pair in the order of `combinations` a list over the metrics of
+    [difference, low, high, whether it is of these trainings only], or None without an
+    interval."""
     metrics = [*metrics, "overlap_s"]
     differences = []
     for first, second in combinations(board.ranked, 2):
@@ -471,15 +717,11 @@ def pairs_data(board: Board, metrics: Sequence[str]) -> dict:
 
 
 def difference(board: Board, first: Row, second: Row, metric: str) -> list | None:
-    """The first less the second, with its interval. A comparison counts a difference as
-    positive where the first is better; the sign is turned back where less is better (S,
-    MedR)."""
+    """Positive where the first is better, with its interval; None without one."""
     comparison = compare(board, first, second, metric)
     if comparison is None or comparison.interval is None:
         return None
-    sign = -1 if METRICS[metric].less_is_better else 1
-    low, high = sorted(sign * end for end in comparison.interval)
-    told = map(rounded, (sign * comparison.difference, low, high))
+    told = map(rounded, (comparison.difference, *comparison.interval))
     return [*told, comparison.is_of_these_trainings]
 
 
@@ -507,11 +749,13 @@ def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
 
 def claim_data(board: Board, test: ClaimTest, finding: ClaimEntry) -> dict:
     blocked = test.decisive.blocked if test.verdicts else None
+    metric = test.decisive.comparison.metric if test.verdicts else None
     return {
         **finding.model_dump(mode="json"),
         "dataset": board.dataset,
         "statement": test.claim.statement,
         "where": test.claim.where,
+        "less_is_better": quantity(metric).less_is_better if metric else False,
         "identical": blocked is not None and blocked.letter == flags.IDENTICAL.letter,
         "counted": test.is_counted,
     }
@@ -525,7 +769,8 @@ def plot_data(row: Row) -> dict:
         if outcome.history is not None:
             values = outcome.history["val_rsum"].tolist()
             curves.append({"seed": outcome.record.seed, "val_rsum": values})
-    histograms = row.played[0].scores.histograms
+    first = row.played[0]
+    histograms = first.scores.histograms
     if histograms is None:
         return {"curves": curves}
     edges = np.linspace(*similarity.limits([histograms]), BINS + 1)
@@ -535,8 +780,9 @@ def plot_data(row: Row) -> dict:
         return (densities * np.diff(edges)).tolist()
 
     scores = {
+        "seed": first.record.seed,
         "edges": edges.tolist(),
-        "overlap_s": row.played[0].record.metrics["overlap_s"],
+        "overlap_s": first.record.metrics["overlap_s"],
         "matched": shares(histograms.matched),
         "unmatched": shares(histograms.unmatched),
     }

@@ -1,25 +1,29 @@
 "use strict";
 // The first page of several seasons: a search over their rows and claims, which the address keeps
-// behind #find=.
+// behind #find=. A grade is that of all set-ups together, a verdict that of one season.
 const entries = window.rematch.search;
 // Results that are shown.
 const MOST = 200;
-// What the words of a search are looked for in; "grade:confirmed" finds the claims of that grade.
-function textOf(entry) {
-  const graded = entry.kind === "claim" ? ` ${entry.season ? "verdict" : "grade"}:${entry.grade}${entry.failing ? " fails" : ""}` : "";
-  return (Object.values(entry).flat().join(" ") + graded).toLowerCase();
-}
+// "grade:confirmed" finds the claims of that grade.
+const gradeOf = (entry) => (entry.kind === "claim" ? `${entry.season ? "verdict" : "grade"}:${entry.grade}` : "");
+// What the words of a search are looked for in.
+const textOf = (entry) => `${Object.values(entry).flat().join(" ")} ${gradeOf(entry)}`.toLowerCase();
 const texts = entries.map(textOf);
+const isGrade = (wanted) => entries.some((entry) => gradeOf(entry) === wanted);
 
-// Those that have every word.
+// Those of a grade, or those that have every word.
 function matches(wanted) {
+  if (isGrade(wanted)) return entries.filter((entry) => gradeOf(entry) === wanted);
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   return entries.filter((_, at) => words.every((word) => texts[at].includes(word)));
 }
 
-function claimLine({ title, paper, grade, effect, why, note, href }) {
-  const reasons = why.length ? make("div", { class: "variant" }, `${why.join(". ")}. ${note}`) : null;
-  return make("li", {}, make("strong", {}, grade), `: `, make("a", { href }, title), ` ${paper}${effect ? `, ${effect}` : ""}`, reasons);
+// Beside a grade is what all set-ups say together; what a season says has its own verdict.
+function claimLine({ title, paper, season, grade, effect, why, verdicts, note, href }) {
+  const reason = why || note ? make("div", { class: "variant" }, [why, note].filter(Boolean).join(". ")) : null;
+  const lines = verdicts.map((text) => make("div", { class: "variant" }, text));
+  const seasons = lines.length && !season ? [folded(`What each season says: ${lines.length}`, make("div", {}, "Judged among all claims of the season, so that it may differ from the grade."), ...lines)] : lines;
+  return make("li", {}, make("strong", {}, grade), `: `, make("a", { href }, title), ` ${paper}${effect ? `, ${effect}` : ""}`, reason, ...seasons);
 }
 
 function rowLine({ title, board, rank, ranks, metric, mean, low, high, href }) {
@@ -36,7 +40,8 @@ function listed(heading, found, line) {
 function search(wanted) {
   if (!wanted.trim()) return $("found").replaceChildren();
   const found = matches(wanted), of = (kind) => found.filter((entry) => entry.kind === kind);
-  const lists = [listed("Claims", of("claim"), claimLine), listed("Rows", of("row"), rowLine)].filter(Boolean);
+  const [kind, grade] = isGrade(wanted) ? wanted.split(":") : [];
+  const lists = [listed(grade ? `Claims with the ${kind} "${grade}"` : "Claims", of("claim"), claimLine), listed("Rows", of("row"), rowLine)].filter(Boolean);
   $("found").replaceChildren(...(lists.length ? lists : [make("p", {}, "Nothing has all these words.")]));
 }
 

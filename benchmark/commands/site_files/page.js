@@ -2,7 +2,8 @@
 // What every page needs: elements, numbers, tables, downloads, light and dark. All text is set as
 // text, never as HTML.
 const $ = (id) => document.getElementById(id);
-const DASH = "\u2013";
+// Of ranges; and, in grey, what there is not, which no minus sign looks like.
+const DASH = "\u2013", NONE = "\u2014";
 
 // Elements ---------------------------------------------------------------------------------------
 
@@ -32,6 +33,8 @@ function choice(label, id, values, chosen, act) {
   return make("label", {}, `${label} `, select);
 }
 
+const dimmed = (text) => (text === NONE ? make("span", { class: "variant" }, NONE) : text);
+
 // The name of a preset: its method, then in grey what sets it apart.
 const named = ([method, variant]) => [method, variant ? make("span", { class: "variant" }, ` ${variant}`) : null];
 
@@ -39,12 +42,12 @@ const named = ([method, variant]) => [method, variant ? make("span", { class: "v
 
 const isNumber = Number.isFinite;
 // Without a sign before what is rounded to zero.
-const number = (value, digits = 1) => (isNumber(value) ? value.toFixed(digits).replace(/^-(?=[0.]+$)/, "") : DASH);
+const number = (value, digits = 1) => (isNumber(value) ? value.toFixed(digits).replace(/^-(?=[0.]+$)/, "") : NONE);
 function signed(value, digits = 1) {
   const text = number(value, digits);
   return isNumber(value) && Number(text) > 0 ? `+${text}` : text;
 }
-const between = (ends, digits = 1, form = number) => (ends ? `[${form(ends[0], digits)}, ${form(ends[1], digits)}]` : DASH);
+const between = (ends, digits = 1, form = number) => (ends ? `[${form(ends[0], digits)}, ${form(ends[1], digits)}]` : NONE);
 const endsOf = (of) => (isNumber(of?.low) ? [of.low, of.high] : null);
 const rankOf = (rank, ends) => (ends ? `${rank} [${ends[0] === ends[1] ? ends[0] : ends.join(DASH)}]` : String(rank));
 

@@ -18,7 +18,7 @@ function table(caption, heads, rows) {
     make("tr", {}, ...row.map((cell, at) => {
       const content = shown(cell), text = content instanceof Element ? content.textContent : null;
       const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell), "data-search": text, "data-label": heads[at] };
-      return make(at ? "td" : "th", at ? facts : { scope: "row" }, isNumber(content) ? number(content) : content);
+      return make(at ? "td" : "th", at ? facts : { scope: "row" }, isNumber(content) ? number(content) : dimmed(content));
     })));
   return make("table", { class: "plain" }, make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...heads.map((head, at) => make("th", { scope: "col", class: numeric[at] ? "number" : null }, head)))),
@@ -82,7 +82,8 @@ const played = () => board.rows.filter((each) => each.status === "ok");
 const flagsOf = (each) => Object.entries(each.place?.flags ?? {});
 const mark = ([kind, text]) => make("span", { class: "mark", title: text }, kind);
 const marks = (each) => make("div", {}, ...flagsOf(each).map(mark));
-const letter = ([kind, text]) => make("abbr", { class: "mark", title: `${kind}: ${text}` }, season.letters[kind] ?? kind);
+const tag = (kind, title) => make("abbr", { class: "flag", title }, season.letters[kind] ?? kind);
+const letter = ([kind, text]) => tag(kind, `${kind}: ${text}`);
 
 // An interval as a line on a scale, with its mean as a dot, and where the scale has them a tick at
 // zero and one at what is printed; the numbers are beside it.
@@ -110,17 +111,28 @@ function trainingOf(each) {
   return seconds.length ? seconds.reduce((sum, value) => sum + value, 0) / seconds.length : null;
 }
 
+// The rank of a row, from 1; 0 if it is not on this board.
+const rankIn = (preset) => played().findIndex((each) => each.preset === preset) + 1;
+
+// Scores that are corrected, or parts of those of one preset, share its training.
+function sharedTraining(each) {
+  if (each.trained_as.length !== 1) return null;
+  const [preset] = each.trained_as, rank = rankIn(preset);
+  const title = `the training of ${preset}`;
+  return rank ? make("a", { href: place("cell", keyOf(board), preset), title }, `as #${rank}`) : make("span", { title }, "shared");
+}
+
 // A row as a line of a file, with all digits.
 function rowRecord(each, at) {
   const [low, high] = endsOf(each.place) ?? [], [first, last] = each.place?.ranks ?? [], main = board.ranked_by;
   const facts = { season: season.season, dataset: board.dataset, task: board.task, layer: board.layer, preset: each.preset, title: each.title, method: each.method };
   const ranked = { rank: at + 1, rank_first: first, rank_last: last, [main]: each.metrics[main], [`${main}_low`]: low, [`${main}_high`]: high };
   const others = board.metrics.filter((name) => name !== main).map((name) => [name, each.metrics[name]]);
-  return { ...facts, ...ranked, ...Object.fromEntries(others), overlap_s: each.metrics.overlap_s, training_seconds: trainingOf(each), seeds: doneOf(each).length, flags: flagsOf(each).map(([kind]) => kind).join("; ") };
+  return { ...facts, ...ranked, ...Object.fromEntries(others), overlap_s: each.metrics.overlap_s, training_seconds: trainingOf(each), trained_as: each.trained_as.join("; "), seeds: doneOf(each).length, flags: flagsOf(each).map(([kind]) => kind).join("; ") };
 }
 
 function leaderboard() {
-  const main = season.headings[board.ranked_by], rows = played(), [first] = rows, { hours, trainings, settings } = board.made;
+  const main = season.headings[board.ranked_by], rows = played(), [first] = rows, { took, trainings, settings } = board.made;
   start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
     + "Beside a rank stand the ranks that a row could have, as rows that are not significantly different can change places. Pick two rows to compare them; open one to read what its flags mean."));
@@ -137,10 +149,10 @@ function leaderboard() {
       { shown: rankedName(each), sort: each.title },
       { shown: rankOf(at + 1, board.compared ? each.place?.ranks : null), sort: at },
       measured(each, board.ranked_by),
-      { shown: make("span", { class: "interval" }, ends ? bar(ends, each.place.mean, span) : "", `${between(ends)}${each.place?.is_of_these_trainings ? " *" : ""}`), sort: ends ? ends[0] : -1 },
+      { shown: make("span", { class: "interval" }, ends ? bar(ends, each.place.mean, span) : "", dimmed(`${between(ends)}${each.place?.is_of_these_trainings ? " *" : ""}`)), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
-      { shown: number(seconds, 0), sort: seconds ?? -1 },
+      { shown: sharedTraining(each) ?? number(seconds, 0), sort: seconds ?? -1 },
       { shown: done === each.cells.length ? String(done) : `${done} of ${each.cells.length}`, sort: done },
       make("span", { class: "letters" }, ...flagsOf(each).filter(isOwn).map(letter)), each.method,
     ];
@@ -151,21 +163,52 @@ function leaderboard() {
   chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
   const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
   const words = [["rsum", "the recalls R@1, R@5 and R@10 of all directions, added up"], ["R@K", "percent of queries with a right answer among the first K"], ["i2t, t2i, p2r", "images search captions, captions search images, phrases search boxes"],
-    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S. Of a row with corrected scores it is that of these, and cannot be compared with others"], ["training (s)", "seconds of one training, mean over the seeds"]];
-  $("page").append(folded("What the columns and the letters of flags mean", table("A flag says what to know of a row before it is trusted", ["column or flag", "meaning"], [...words, ...kinds.map((kind) => [season.letters[kind] ?? DASH, kind])])));
-  if (trainings) $("page").append(make("p", {}, `What it cost: ${trainings} trainings took ${number(hours)} hours, one after the other, on ${settings.join("; or ")}. `, make("code", {}, "rematch doctor"), " says what is left to do on your machine."));
+    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S. Of a row with corrected scores it is that of these, and cannot be compared with others"], ["training (s)", "seconds of one training, mean over the seeds; of a fusion of several presets, those of all their trainings; as #8: the row of rank 8 has the same trainings"]];
+  const columns = words.map(([name, meaning]) => [make("span", {}, "column ", make("strong", {}, name)), meaning]);
+  const letters = kinds.map((kind) => [make("span", {}, "flag ", tag(kind)), kind]);
+  $("page").append(folded("What the columns and the letters of flags mean", table("A flag says what to know of a row before it is trusted", ["column or flag", "meaning"], [...columns, ...letters])));
+  if (trainings) $("page").append(make("p", {}, `What it cost: ${trainings === 1 ? `1 training took ${took}` : `${trainings} trainings took ${took}, one after the other`}, on ${settings.join("; or ")}. In a clone, `, make("code", {}, `rematch doctor ${season.season} --estimate`), " says how many hours it would take on your machine."));
   const lost = board.rows.filter((each) => each.status !== "ok");
   if (lost.length) $("page").append(folded(`${lost.length} presets without a result`, table("Why", ["preset", "status", "reason"],
     lost.map((each) => [link(each.title, "cell", keyOf(board), each.preset), each.status.replace("_", " "), each.reason]))));
 }
 
-// Where a row stands, and which others could stand there.
+// Why to trust a row: its trainings and their spread, intervals, and what is as in its paper.
+function speaksFor(each, main) {
+  const values = doneOf(each).map((cell) => cell.metrics[board.ranked_by]), ends = endsOf(each.place), [first, last] = each.place.ranks;
+  const told = [];
+  if (values.length > 1) told.push(`${values.length} trainings, whose ${main} lies within ${number(Math.max(...values) - Math.min(...values))} points`);
+  if (ends && !each.place.is_of_these_trainings) told.push(`a ${season.level} interval for other images and trainings: ${main} ${between(ends)}`);
+  if (board.compared) told.push(first === last ? `no other rank than ${first} is possible at ${season.level}` : `a rank between ${first} and ${last} at ${season.level}`);
+  if (each.features_of_paper) told.push("the features of its paper");
+  if (board.split === "official") told.push("the official split of the dataset");
+  return told;
+}
+
+// Why not: its flags, the gravest first as they come, and the rows that could be as good.
+function speaksAgainst(each) {
+  const flags = flagsOf(each).map(([kind, text]) => make("span", {}, tag(kind, kind), " ", make("strong", {}, kind), `: ${text}`));
+  const rivals = each.place.rivals.map((rank) => played()[rank - 1]);
+  const others = rivals.flatMap((other, index) => [index ? "; " : "", link(other.title, "compare", keyOf(board), each.preset, other.preset)]);
+  if (each.place.is_of_these_trainings) flags.push("its interval is for other images only: nothing is known of other trainings");
+  if (!board.compared) return [...flags, "its rank is not sure: nothing is concluded from so few queries or trainings"];
+  return rivals.length ? [...flags, folded(`${rivals.length} of ${played().length - 1} other rows are not significantly different`, make("p", {}, ...others))] : flags;
+}
+
+// Where a row stands, and what speaks for and against it.
 function standingOf(each) {
   if (!each.place) return null;
-  const at = played().indexOf(each), rivals = each.place.rivals.map((rank) => played()[rank - 1]), text = `Rank ${rankOf(at + 1, board.compared ? each.place.ranks : null)} of ${played().length} by ${season.headings[board.ranked_by]}, ${number(each.place.mean)} ${between(endsOf(each.place))}. `;
-  if (!board.compared) return make("p", {}, text, "Its rank is not sure: nothing is concluded from so few queries or trainings.");
-  const others = rivals.flatMap((other, index) => [index ? "; " : "", link(other.title, "compare", keyOf(board), each.preset, other.preset)]);
-  return make("div", {}, make("p", {}, text, rivals.length ? "" : "All other rows are significantly different."), rivals.length ? folded(`${rivals.length} of ${played().length - 1} others are not significantly different`, make("p", {}, ...others)) : "");
+  const main = season.headings[board.ranked_by];
+  const list = (title, told) => make("div", {}, make("h3", {}, title), make("ul", {}, ...(told.length ? told : ["nothing that is known here"]).map((text) => make("li", {}, text))));
+  return make("div", {}, make("p", {}, `Rank ${rankIn(each.preset)} of ${played().length} by ${main}: ${number(each.place.mean)}.`),
+    list("Speaks for it", speaksFor(each, main)), list("Speaks against it", speaksAgainst(each)));
+}
+
+// An option; of a correction or a fusion one is the options of other presets, by name.
+function optionShown(value, scaled) {
+  if (value === null || typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return value.join(", ");
+  return make("ul", {}, ...Object.entries(value).map(([name, of]) => make("li", {}, `${name}${scaled.includes(name) ? " (scaled)" : ""}: `, optionShown(of, scaled))));
 }
 
 function cellPage(preset) {
@@ -174,20 +217,19 @@ function cellPage(preset) {
   start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)), standingOf(each));
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll cards" }, ...elements));
-  const notes = flagsOf(each);
-  if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["flag", "why"], notes));
   const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
   if (said.length) add(table("What is claimed of it, and what holds here", ["claim", "paper", "verdict", "why"], said.map((claim) => [
     make("span", { class: "wide" }, claim.statement), season.papers[claim.paper], claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
-  const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
-  add(table("Cells", heads, each.cells.map((cell) => [
+  const shown = [...board.metrics, "overlap_s"];
+  const heads = ["seed", "status", ...shown.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
+  add(table(`Cells${each.trained_as.length ? `, of the trainings of ${each.trained_as.join(" and ")}` : ""}`, heads, each.cells.map((cell) => [
     String(cell.seed), cell.status === "ok" ? "ok" : `${cell.status.replace("_", " ")}: ${cell.reason}`,
-    ...board.metrics.map((name) => ({ shown: number(cell.metrics[name], digitsOf(name)), sort: cell.metrics[name] ?? -1 })),
-    cell.selected_epoch === null ? DASH : String(cell.selected_epoch), number(cell.seconds), cell.folder,
+    ...shown.map((name) => ({ shown: number(cell.metrics[name], digitsOf(name)), sort: cell.metrics[name] ?? -1 })),
+    cell.selected_epoch === null ? NONE : String(cell.selected_epoch), sharedTraining(each) ?? number(cell.seconds), cell.folder,
   ])));
   const { options, scaled } = each.cells[0];
   page.append(folded("Options of the first cell",
-    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, String(value), scaled.includes(name) ? "scaled" : ""]))));
+    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, optionShown(value, scaled), scaled.includes(name) ? "scaled" : ""]))));
   return draw([preset]);
 }
 
@@ -215,21 +257,23 @@ function claimRecord(claim) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What became here of the season's own claims and of every claim of the papers, judged together, with Holm's adjustment over all of them; the front page judges each for itself, so that what is undecided here may be decided there. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own."
+  start("Claims", make("p", {}, "What became here of the season's own claims and of every claim of the papers, judged together, with Holm's adjustment over all of them; the front page judges each for itself, so that what is undecided here may be decided there. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own. A difference is positive where the first is better."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
   const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
   if (counted.length) $("page").append(byPaper(counted));
+  const grades = Object.entries(season.grades).map(([grade, verdicts]) => `The grade "${grade}" of the front page comes from these verdicts: ${verdicts.join(", ")}.`);
+  $("page").append(make("p", { class: "variant" }, grades.join(" ")));
   const rows = run.map((claim) => {
     const { part } = claim, ends = claim.identical ? null : endsOf(part), far = Math.max(...[part.difference, part.printed, part.low, part.high].map(Math.abs));
     const scale = ends ? bar(ends, part.difference, [-far, far], { zero: 0, printed: part.printed }) : "";
     return [
       { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, season.papers[claim.paper],
       { shown: make("strong", { class: kindOf(claim) }, claim.conclusion), sort: claim.conclusion },
-      claim.on_test_set ?? DASH, part.metric,
+      claim.on_test_set ?? NONE, claim.less_is_better ? make("span", {}, part.metric, make("span", { class: "variant" }, " (smaller is better)")) : part.metric,
       { shown: claim.identical ? "identical" : signed(part.difference, part.decimals), sort: part.difference },
-      { shown: make("span", { class: "interval" }, scale, between(ends, part.decimals, signed)), sort: ends ? ends[0] : -far },
-      { shown: make("div", {}, signed(part.printed, part.decimals), part.size ? make("div", { class: "variant" }, part.size) : ""), sort: part.printed ?? -far },
+      { shown: make("span", { class: "interval" }, scale, dimmed(between(ends, part.decimals, signed))), sort: ends ? ends[0] : -far },
+      { shown: make("div", {}, dimmed(signed(part.printed, part.decimals)), part.size ? make("div", { class: "variant" }, part.size) : ""), sort: part.printed ?? -far },
       make("div", { class: "why" }, `${claim.reason}. ${claim.where}. `, claim.cautions.length ? folded(`${claim.cautions.length} to distrust`, make("ul", {}, ...claim.cautions.map((text) => make("li", {}, text)))) : ""),
     ];
   });
@@ -271,7 +315,7 @@ async function draw(presets) {
     await plot(box, `Scores of ${preset}`, { data: { values }, mark: { type: "bar", opacity: 0.6, binSpacing: 0 }, encoding: {
       x: { field: "low", type: "quantitative", bin: { binned: true }, title: "score", axis: { tickCount: 6, labelOverlap: true } }, x2: { field: "high" },
       y: { field: "share", type: "quantitative", stack: null, title: "share of the pairs" }, color: ofPairs() } },
-    `S, the overlap of matched and unmatched pairs of this training, is ${number(scores.overlap_s, 3)}.`);
+    `S, the overlap of matched and unmatched pairs, is ${number(scores.overlap_s, 3)} in the training with seed ${scores.seed}.`);
   }
   const curves = presets.flatMap((preset) => of(preset).curves.flatMap(({ seed, val_rsum }) => val_rsum.map((rsum, epoch) => ({ preset, cell: `${preset} ${seed}`, epoch: epoch + 1, rsum }))));
   if (curves.length) await plot(box, "Training", { data: { values: curves }, mark: { type: "line", tooltip: true }, encoding: {
@@ -281,17 +325,20 @@ async function draw(presets) {
 
 async function plotsPage() {
   start(`Plots of ${board.title}`, make("p", {}, "S is how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same. The leaderboard has it for every row, the page of two rows its difference with an interval."));
-  const presets = played().map((each) => each.preset), at = location.hash;
-  const box = make("div", { class: "plots" }), chosen = presets.slice(0, 4);
-  const boxes = presets.map((preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`));
-  boxes.forEach((label) => { label.firstChild.checked = chosen.includes(label.firstChild.value); });
-  $("page").append(box, make("details", {}, make("summary", {}, `Presets that are drawn: the first ${chosen.length} of ${presets.length}, by ${season.headings[board.ranked_by]}; choose others`), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
-  const area = make("div", {});
-  $("page").append(area);
+  const presetsOf = (isCorrected) => played().filter((each) => each.corrected === isCorrected).map((each) => each.preset);
+  const own = presetsOf(false), corrected = presetsOf(true), at = location.hash;
+  const chosen = (own.length ? own : corrected).slice(0, 4);
+  const box = (preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`);
+  const boxes = own.map(box), others = corrected.map(box), all = [...boxes, ...others].map((label) => label.firstChild);
+  for (const input of all) input.checked = chosen.includes(input.value);
+  const options = (title, labels) => (labels.length ? make("fieldset", { class: "filters" }, make("legend", {}, title), ...labels) : "");
+  $("page").append(folded(`Presets that are drawn: the best ${chosen.length} of ${own.length || corrected.length} by ${season.headings[board.ranked_by]}; choose others`,
+    options("Distributions and curves of", boxes), options("With corrected scores", others)));
+  if (others.length && boxes.length) $("page").append(make("p", {}, `The ${others.length} presets with corrected scores are not among them, as their S cannot be compared with that of others. They can be chosen, too.`));
   async function redraw() {
     $("plots")?.previousSibling.remove();
     $("plots")?.remove();
-    await draw(boxes.map((label) => label.firstChild).filter((input) => input.checked).map((input) => input.value));
+    await draw(all.filter((input) => input.checked).map((input) => input.value));
   }
   await load("vega.js");
   if (location.hash !== at) return;
@@ -353,12 +400,16 @@ async function queries(preset, wanted) {
 // An interval with a star if it is of these trainings only.
 const starred = ([low, high, isOfThese], digits, form) => between([low, high], digits, form) + (isOfThese ? " *" : "");
 
-// [first less second, low, high, whether it is of these trainings only] of a metric.
+const isLessBetter = (metric) => season.less_is_better.includes(metric);
+
+// [difference, low, high, whether it is of these trainings only] of a metric, positive where the
+// first is better.
 function differenceOf(first, second, metric) {
   const { presets, metrics, differences } = window.rematch[`pairs ${keyOf(board)}`];
   const ends = [presets.indexOf(first), presets.indexOf(second)], [low, high] = [...ends].sort((a, b) => a - b);
   const of = differences[low * presets.length - (low * (low + 1)) / 2 + high - low - 1]?.[metrics.indexOf(metric)];
-  if (!of) return [standing(first).metrics[metric] - standing(second).metrics[metric]];
+  const [one, other] = isLessBetter(metric) ? [second, first] : [first, second];
+  if (!of) return [standing(one).metrics[metric] - standing(other).metrics[metric]];
   return ends[0] === low ? of : [-of[0], isNumber(of[2]) ? -of[2] : null, isNumber(of[1]) ? -of[1] : null, of[3]];
 }
 
@@ -381,8 +432,10 @@ async function compare(first, second) {
     const ends = make("span", { class: "interval" }, isNumber(low) ? starred([low, high, isOfThese], digits, signed) : "");
     return [season.headings[name], level(one, name), level(other, name), isEqual ? "identical" : make("span", {}, make("strong", {}, signed(difference, digits)), " ", ends)];
   });
-  const caption = `Means over the seeds, with ${season.level} intervals; the difference is the first less the second, query by query; * over test images, of these trainings only`;
-  $("page").append(make("div", { class: "scroll cards" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), DASH]])));
+  const caption = `Means over the seeds, with ${season.level} intervals; differences query by query; * over test images, of these trainings only`;
+  const smaller = metrics.filter(isLessBetter).map((name) => season.headings[name]).join(", ");
+  $("page").append(make("p", {}, `A difference is positive where the first preset, on the left, is better${smaller ? `; of ${smaller} the smaller is better` : ""}.`));
+  $("page").append(make("div", { class: "scroll cards" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), NONE]])));
   const alike = one.place?.rivals.includes(names.indexOf(second) + 1);
   $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
