@@ -437,7 +437,7 @@ async function compare(first, second) {
   $("page").append(make("p", {}, `A difference is positive where the first preset, on the left, is better${smaller ? `; of ${smaller} the smaller is better` : ""}.`));
   $("page").append(make("div", { class: "scroll cards" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), NONE]])));
   const alike = one.place?.rivals.includes(names.indexOf(second) + 1);
-  $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
+  $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all ${played().length * (played().length - 1) / 2} pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different. An interval that leaves out zero is not enough for that: with so many pairs and few trainings, p has to be much smaller" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
   else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);
