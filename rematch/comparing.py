@@ -147,6 +147,8 @@ def board(
     metric: str | None = None,
     ranks: bool = False,
     layer: str = "own",
+    first_rank: int | None = None,
+    scale: float | None = None,
 ) -> Board:
     """The levels of several results on the same queries, and the ranks that each could
     have for other queries and other trainings.
@@ -155,7 +157,7 @@ def board(
     ----------
     results : by name, each as a of `judge`, but for SEASON:PRESET; or by name and then by
         dataset: a level is then the mean over datasets, each with the same weight
-    clusters, metric, ranks, layer : as those of `judge`
+    clusters, metric, ranks, layer, first_rank, scale : as those of `judge`
 
     Raises
     ------
@@ -170,6 +172,7 @@ def board(
 
     if len(results) < 2:
         raise UserError("board", "two results or more", len(results), "name others")
+    reading = _reading(first_rank, scale)
     given = {}
     in_memory: dict[str, dict[str, Given]] = {}  # by dataset, then by name
     for name, of_name in results.items():
@@ -181,7 +184,7 @@ def board(
         for dataset, each in by_dataset.items():
             in_memory.setdefault(str(dataset), {})[name] = each
         given[name] = {
-            str(dataset): _one(name, each, clusters, metric, ranks, layer)
+            str(dataset): _one(name, each, clusters, metric, ranks, layer, reading)
             for dataset, each in by_dataset.items()
         }
     for of_dataset in in_memory.values():
@@ -196,17 +199,18 @@ def _one(
     metric: str | None,
     ranks: bool,
     layer: str,
+    reading: "Reading",
 ) -> "Result":
     """One result under a name of its own."""
-    from benchmark.commands.result_files import Reading, of_frame, read_table
+    from benchmark.commands.result_files import of_frame, read_table
 
     if isinstance(given, str | Path | PathLike):
         _refuse_clusters(name, given, clusters)
-        table = read_table(str(given), layer, metric, Reading())
+        table = read_table(str(given), layer, metric, reading)
         result = replace(table, name=name)
     else:
         frame = _frame(name, given, clusters, ranks)
-        result = of_frame(name, frame, layer, metric, Reading())
+        result = of_frame(name, frame, layer, metric, reading)
     _refuse_values(name, result, ranks)
     _warn_of_ranks(result)
     return result
@@ -313,11 +317,11 @@ def _refuse_other_order(
     by place."""
     import pandas as pd
 
-    series = {}
-    for name, each in {**given, "clusters": clusters}.items():
+    series = []  # a result may be called clusters, too
+    for name, each in [*given.items(), ("clusters", clusters)]:
         if isinstance(each, pd.Series):
-            series[name] = each
-    for (first, one), (second, other) in pairwise(series.items()):
+            series.append((name, each))
+    for (first, one), (second, other) in pairwise(series):
         if not one.index.equals(other.index):
             expected = "Series with the same index, in one order"
             advice = "reindex one as the other, or give both as arrays"

@@ -1,7 +1,8 @@
 """The board of any results: levels, ranks that rows could have, and ties."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -107,6 +108,77 @@ def test_the_command_splits_tables_by_dataset(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "ours.csv" in lines[1] and " 1-1 " in lines[1]
     assert "x " in lines[1] and "y " in lines[1]
+
+
+@pytest.fixture
+def correction(tmp_path) -> list[str]:
+    """A row and its correction, which is no training of its own."""
+    rng = np.random.default_rng(3)
+    hard, tables = rng.random(QUERIES), []
+    for preset, level in {"vse_official_nnn": 0.53, "vse_official": 0.5}.items():
+        for seed in range(2):
+            luck = rng.normal(0, 4, QUERIES) - 40 * rng.normal(0, 0.02)
+            ranks = np.floor(np.maximum(0, 40 * (hard - level) + luck))
+            table = pd.DataFrame({"query": range(QUERIES), "rank": ranks.astype(int)})
+            tables.append(table.assign(preset=preset, seed=seed))
+    path = tmp_path / "ranks.csv"
+    pd.concat(tables).to_csv(path, index=False)
+    return [f"{path}:vse_official_nnn", f"{path}:vse_official"]
+
+
+def test_a_correction_is_no_training_whatever_it_is_called(correction):
+    rows = rematch.board({name: name for name in correction})
+    others = rematch.board(dict(zip("ab", correction, strict=True)))
+    for row, other in zip(rows, others, strict=True):
+        assert row["ranks"] == other["ranks"]
+        assert (row["low"], row["high"]) == (other["low"], other["high"])
+    path = Path(correction[0]).with_name("claims.yaml")
+    path.write_text(
+        f"results: {{a: '{Path(correction[0]).name}', b: '{Path(correction[1]).name}'}}"
+        "\nclaims: [{better: a, than: b}]"
+    )
+    (verdict,) = rematch.judge_claims(path)
+    assert verdict.interval == rematch.judge(*correction).interval
+
+
+@pytest.mark.parametrize("names", list(permutations(["zeros", "shares", "ones"])))
+def test_zeros_and_ones_beside_shares_count_as_these_in_any_order(names):
+    shares = np.linspace(0.1, 0.9, QUERIES)
+    given = {"zeros": [0] * QUERIES, "shares": shares, "ones": [1] * QUERIES}
+    board = rematch.board({name: given[name] for name in names})
+    assert [row["level"] for row in board] == pytest.approx([1, 0.5, 0])
+
+
+@pytest.mark.parametrize("names", list(permutations(["zeros", "shares", "percent"])))
+def test_zeros_do_not_hide_that_others_are_on_two_scales(names):
+    shares = np.linspace(0.1, 0.9, QUERIES)
+    given = {"zeros": [0] * QUERIES, "shares": shares, "percent": 100 * shares}
+    with refused("shares", "one scale", do="--scale"):
+        rematch.board({name: given[name] for name in names})
+
+
+def test_what_can_be_read_in_two_ways_is_read_as_an_option_says(tmp_path, capsys):
+    levels, files = {"a": 0.7, "b": 0.6, "c": 0.5}, []
+    for first, (name, level) in enumerate(levels.items()):
+        ranks = (40 * (1 - hits(level)[:, 0])).astype(int) + min(first, 1)
+        files.append(str(tmp_path / f"{name}.csv"))
+        table = pd.DataFrame({"query": range(QUERIES), "rank": ranks})
+        table.to_csv(files[-1], index=False)
+    assert main(["board", *files]) == 2
+    assert "--first-rank 1" in capsys.readouterr().err
+    assert main(["board", *files, "--first-rank", "0,1,1", "--metric", "r1"]) == 0
+    assert capsys.readouterr().out.count(" 1-1 ") == 1
+    assert main(["board", *files, "--first-rank", "0,1"]) == 2
+    assert "3 with commas" in capsys.readouterr().err
+    with refused("first_rank", "0 or 1"):
+        rematch.board({"a": files[1], "b": files[2]}, first_rank=2)
+    assert len(rematch.board({"a": files[1], "b": files[2]}, first_rank=1)) == 2
+
+
+def test_a_result_may_be_called_clusters():
+    first = pd.Series(hits(0.7)[:, 0])
+    with refused("clusters, b", "same index"):
+        rematch.board({"clusters": first, "b": first[::-1]})
 
 
 @pytest.mark.parametrize("datasets", [("x",), ("x", "y")])

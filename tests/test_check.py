@@ -102,6 +102,21 @@ BROKEN = {  # what is changed in the method -> what is said
 }
 
 
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        ("Path('cache').write_text('')", "the file cache"),
+        ("Path('kept/x.pt').parent.mkdir(exist_ok=True)", "the folder kept"),
+    ],
+)
+def test_a_file_that_is_left_behind_is_named(written, what, capsys):
+    line = "return (self.image(images),)"
+    change = (line, f"from pathlib import Path; {written}; {line}")
+    status, lines = checked_with(capsys, change)
+    (failed,) = [line for line in lines if line.startswith("  FAIL")]
+    assert status == 1 and what in failed
+
+
 @pytest.mark.parametrize("change", BROKEN)
 def test_a_broken_promise_is_named(change, capsys):
     status, lines = checked_with(capsys, change)

@@ -110,6 +110,16 @@ def test_a_crash_is_no_answer_of_a_check(capsys):
         guarded(crash, argparse.Namespace(check=False))
 
 
+@pytest.mark.parametrize("name", ["a" * 300, "a\nb\x1b[2J" + "c" * 300])
+def test_a_name_that_no_file_can_have_is_told_in_one_line(name, capsys):
+    def write(arguments):
+        Path(name).write_text("")
+
+    assert guarded(write, argparse.Namespace()) == 2
+    line = one_line(capsys)
+    assert "too long" in line and line.isprintable()
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -1,6 +1,7 @@
 """Hours of a season are sums of its steps, scores and encodings."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -74,6 +75,10 @@ def test_a_kind_that_was_not_timed_is_like_one_that_was():
     assert estimates.scale_of(wanted, timed[1]) == 4.0
     assert estimates.nearest(timed[0], timed) == timed[0]
     assert estimates.nearest(kind("vse"), timed) is None
+    # one that is not trained has no step
+    untrained = replace(timed[1], batches=())
+    assert estimates.nearest(wanted, [untrained]) is None
+    assert estimates.nearest(untrained, timed) is None
 
 
 def test_sizes_are_those_that_preparation_counted(monkeypatch):

@@ -200,6 +200,8 @@ def test_a_correction_without_what_it_needs_is_refused():
         ((*pair, *nnn, "--k", 2, *files), "nnn", "no --alpha"),
         ((*pair, *nnn, "--k", 0, "--alpha", 1, *files), "--k", 0),
         ((*pair, *dual, "--beta", 0), "--beta", 0),
+        ((*pair, *dual, "--beta", "nan"), "--beta", "nan"),
+        ((*pair, *nnn, "--k", 1, "--alpha", "inf", *files), "--alpha", "inf"),
         ((*pair, *dual, "--beta", 1, *files), "--bank-images", "dual_softmax"),
         ((*pair, *nnn, "--beta", 1, *files), "--beta", "nnn"),
         ((*pair, "--k", 2), "--k", "none"),

@@ -658,6 +658,10 @@ MISTAKES = [  # words, and what the fields of the error hold
         {"where": "--out", "expected": ".json", "found": "x.html"},
     ),
     (("../a:b", "../a:c"), {"where": "--season"}),
+    (
+        ("a.csv", "b.csv", "--claim", "A > B by rsum"),
+        {"where": "--metric", "expected": "value", "found": "rsum"},
+    ),
     (("a.csv", "b"), {"found": "nothing"}),
 ]
 

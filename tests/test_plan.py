@@ -198,6 +198,10 @@ NINE = ("--difference", "9")
         ),
         ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], *NINE), "plan", "deviations"),
         ((*SPREAD[:4], "--of-images", "1", *NINE), "--of-images", "2 or more"),
+        ((*SPREAD[:4], "--of-images", "9" * 400, *NINE), "--of-images", "at most"),
+        ((*SPREAD, *NINE, "--seeds", "9" * 400), "--seeds", "at most"),
+        ((*SPREAD, *NINE, "--images", "9" * 400), "--images", "at most"),
+        (("--sd-seeds", "1e200", *SPREAD[2:], *NINE), "plan", "at most"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(words, where, expected):

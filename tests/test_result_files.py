@@ -193,6 +193,19 @@ def test_presets_of_one_table_are_never_seeds_of_one_result(read):
         read(f"{path}:hits", "own", None, AS_IT_IS)
 
 
+def test_directions_in_another_spelling_are_not_left_out():
+    rows = [("i2t" if n % 2 else "T2I", f"q{n}", n % 7) for n in range(60)]
+    path = write("ranks.csv", rows, "direction query rank")
+    with refused("direction of query 'q0'", "t2i", found="T2I"):
+        read_table(path, "own", None, FROM_0)
+
+
+@pytest.mark.parametrize(("value", "scale"), [("1e300", None), ("7.5", 1e60)])
+def test_values_whose_squares_are_no_numbers_are_refused(value, scale):
+    with refused("value of query 'q0'", "at most 1e+60", found=value):
+        of_values([value, 2.5, 3.5], Reading(scale=scale))
+
+
 @pytest.mark.parametrize("again", ["hits.csv", "./hits.csv"])
 def test_one_file_is_no_two_trainings(again):
     rows = [(f"q{n}", n % 2) for n in range(9)]

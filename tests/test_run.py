@@ -23,6 +23,9 @@ def test_an_option_is_a_key_and_a_value():
     assert run.option("rate=1.5") == ("rate", 1.5)
     assert run.option("flat=true") == ("flat", True)
     assert run.option("name=a=b") == ("name", "a=b")
+    # not as the text that YAML makes of them: a trial is read as a number
+    assert run.option("rate=1e-3") == ("rate", 0.001)
+    assert run.option("rate=2.5E3") == ("rate", 2500.0)
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,26 @@ Holm's adjustment over all of them. Rows that differ significantly keep their or
 ranks of a row are those that it could have, and all true ranks are among them at once with
 the confidence of an interval. Rows with a letter of ties in common are not significantly different.
 
+Results that can be read in two ways are refused until an option decides: --first-rank
+and --scale take one value for all results, or one for each with commas, as in --scale
+1,100,1.
+
 With --by dataset the tables have a column dataset, and a level is the mean over datasets,
 each with the same weight. A result that lacks a dataset of others is refused.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import fmean
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 
 from benchmark.commands import conventions
+from benchmark.commands.judge import factor, first_rank
 from benchmark.commands.judged_results import (
     Measure,
     compared,
@@ -82,6 +88,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--metric", help="default: rsum, r1 of one direction, or value")
     add("--by", choices=(DATASET,), help="the column that tells datasets apart")
     add("--layer", default=OWN, help=f"of relevance; default: {OWN}")
+    ranks = "0 or 1: what the first place is called in tables"
+    add("--first-rank", metavar="N", help=ranks)
+    scale = "multiply values by X; 1: all are right as they are"
+    add("--scale", metavar="X", help=scale)
     add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
 
 
@@ -95,8 +105,8 @@ def main(arguments: argparse.Namespace) -> None:
             raise UserError(name, "a table of results", "no file of one", advice)
     table_of.cache_clear()  # files may have changed
     given: dict[str, dict[str, Result]] = {}
-    for name in names:
-        asked_of = name, arguments.layer, arguments.metric, Reading()
+    for name, reading in zip(names, readings_of(names, arguments), strict=True):
+        asked_of = name, arguments.layer, arguments.metric, reading
         if arguments.by:
             given[name] = read_datasets(*asked_of)
         else:
@@ -106,6 +116,42 @@ def main(arguments: argparse.Namespace) -> None:
         print(json_text(facts_of(board)), end="")
     else:
         print(shown_facts(facts_of(board)))
+
+
+def readings_of(names: Sequence[str], arguments: argparse.Namespace) -> list[Reading]:
+    """How each result is to be read. Raises UserError for options that say no such
+    thing."""
+    count = len(names)
+    first_ranks = per_result(
+        "--first-rank", arguments.first_rank, first_rank, "0 or 1", count
+    )
+    scales = per_result("--scale", arguments.scale, factor, "a number above 0", count)
+    readings = []
+    for rank, scale in zip(first_ranks, scales, strict=True):
+        readings.append(Reading(first_rank=rank, scale=scale))
+    return readings
+
+
+def per_result(
+    option: str,
+    text: str | None,
+    kind: Callable[[str], Any],
+    expected: str,
+    count: int,
+) -> list[Any]:
+    """The value of an option for each result: one for all, or one for each with
+    commas."""
+    if text is None:
+        return [None] * count
+    parts = text.split(",")
+    try:
+        values = [kind(part.strip()) for part in parts]
+    except ValueError:
+        values = []
+    if len(values) not in (1, count):
+        advice = f"name one for all results, or {count} with commas"
+        raise UserError(option, expected, repr(text), advice)
+    return values * count if len(values) == 1 else values
 
 
 # Ranking ------------------------------------------------------------------------------
@@ -202,10 +248,10 @@ def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
 def _on_dataset(results: Mapping[str, Result], metric: str | None) -> OnDataset:
     """The results on one dataset, by name. All of them tell how far trainings lie
     apart."""
-    first, *others = results.values()
-    for result in others:
-        conventions.check(first, result)
-    measured = measured_together([first, *others], [], metric)
+    # each with each: zeros fit any scale, and would hide that others do not
+    for first, second in combinations(results.values(), 2):
+        conventions.check(first, second)
+    measured = measured_together(list(results.values()), [], metric)
     levels, differences = {}, {}
     for name, result in results.items():
         low, high = interval_of_level(result, measured)

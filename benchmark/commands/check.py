@@ -615,7 +615,8 @@ def _unregistered(model: nn.Module) -> Iterator[str]:
 
 def _state() -> dict[str, object]:
     """What a file or a model can change process-wide: settings and seeds, threads,
-    files of the working folder with their times, and names of libraries."""
+    files of the working folder with their times, its folders, and names of
+    libraries."""
     settings = {
         "torch's default dtype": torch.get_default_dtype(),
         "torch's default device": torch.get_default_device(),
@@ -630,8 +631,11 @@ def _state() -> dict[str, object]:
     for thread in threading.enumerate():
         if not thread.daemon:
             settings[f"the thread {thread.name}"] = True
-    for path in Path().glob("[!.]*.*"):
-        settings[f"the file {path}"] = path.stat().st_mtime_ns
+    for path in Path().glob("[!._]*"):
+        if path.is_dir():  # its time changes with its files
+            settings[f"the folder {path}"] = True
+        elif path.is_file():
+            settings[f"the file {path}"] = path.stat().st_mtime_ns
     state: dict[str, object] = {what: str(value) for what, value in settings.items()}
     for owner in (torch, Tensor, nn, nn.functional, nn.init, torch.optim, np):
         for name, value in vars(owner).items():

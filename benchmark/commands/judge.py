@@ -44,7 +44,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
         claim = on_a_and_b(claim, *names[0])
     question = question_of_claim(claim, arguments.metric, arguments.margin)
     readings = readings_of(names, arguments)
-    pairs, others = read_all(names, readings, Source.of(arguments))
+    source = replace(Source.of(arguments), metric=question.metric)
+    pairs, others = read_all(names, readings, source)
     return judge_pairs(pairs, others, question)
 
 

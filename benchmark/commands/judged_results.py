@@ -169,8 +169,12 @@ def no_metric(name: str, ways: Sequence[str]) -> UserError:
 
 
 def is_trained(name: str) -> bool:
-    """Whether a result has trainings of its own, as far as its preset tells."""
-    preset = parts_of(name)[1]
+    """Whether a result has trainings of its own, as far as its name tells."""
+    return trains(parts_of(name)[1])
+
+
+def trains(preset: str) -> bool:
+    """The same by its preset; "" where none is known."""
     if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
         return False
     _, declared = presets().get(preset, (None, None))
@@ -277,20 +281,24 @@ def measured_together(
     for other in others:
         notes += [*other.notes, *conventions.notes(first, other)]
     notes = list(dict.fromkeys(notes))  # several may have the same one
-    for other in others or [first]:
-        measure = measure_of(first, other, metric)
+    measures = [measure_of(first, other, metric) for other in others or [first]]
+    # hits that count as values beside one result do so beside all
+    of_values = [each for each in measures if each.kind == Kind.VALUES]
+    measure = (of_values or measures)[-1]
     cut = common_depth(results)
     if cut is not None and any(value_at(cut, term) for term in measure.terms):
         known = {1: "", 2: ", to which both are known"}
         scope = known.get(len(results), ", to which all are known")
         notes.append(f"{measure.shown} of ranks below {cut}{scope}; others count 0")
     samples = {result.name: sampled(result, measure, cut) for result in results}
+    presets_of = {result.name: result.preset for result in results}
     for other in given:
         if other.name not in samples and all(
             is_comparable(result, other) for result in results
         ):
             samples[other.name] = sampled(other, measure, cut)
-    trained = [name for name in samples if is_trained(name)]
+            presets_of[other.name] = other.preset
+    trained = [name for name in samples if trains(presets_of[name])]
     spread = comparisons.spread(samples, trained)
     return MeasuredResults(measure=measure, samples=samples, spread=spread, notes=notes)
 

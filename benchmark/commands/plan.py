@@ -44,6 +44,7 @@ from benchmark.stats.verdicts import Rule, power
 SEEDS = (1, 2, 3, 5, 10)
 TEXT, JSON = "text", "json"
 MOST_SEEDS = 100  # more are called no number of seeds
+MOST = 10**9  # of anything that is given
 
 
 def two_digits(number: int) -> int:
@@ -297,6 +298,13 @@ def _check_least(option: str, numbers: Iterable[int], least: int) -> None:
             found=min(numbers),
             do="correct it",
         )
+    if max(numbers) > MOST:
+        raise UserError(
+            option,
+            expected=f"{MOST} at most",
+            found="more",
+            do="correct it",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,20 +415,14 @@ def rule_of(
 def known_from_options(sd: float, error: float, image_count: int) -> Known:
     """What the options say. The part of the spread of trainings that other images would
     change is taken to be 0, which is the cautious choice."""
-    if not (0 <= sd < inf and 0 <= error < inf and sd + error > 0):
+    if not (0 <= sd <= MOST and 0 <= error <= MOST and sd + error > 0):
         raise UserError(
             "plan",
-            expected="deviations that are not all 0",
+            expected=f"deviations that are not all 0, and {MOST} at most",
             found=f"SD {sd:g}, SE {error:g}",
             do="correct them",
         )
-    if image_count < 2:
-        raise UserError(
-            "--of-images",
-            expected="2 or more",
-            found=image_count,
-            do="correct it",
-        )
+    _check_least("--of-images", [image_count], 2)
     return Known(
         images=error**2,
         image_count=image_count,

@@ -6,7 +6,7 @@ decides.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -44,6 +44,7 @@ ZERO_FOR_NOTHING = (
 )
 BOOLEANS = {"true": "1", "false": "0"}
 
+LARGEST = 1e60  # value, whose fourth power is a number, too
 ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
 ENDINGS = r"(?<=.)\.(jpe?g|png|gif|bmp|webp|tiff?|txt)$"  # of ids
 
@@ -97,6 +98,7 @@ class Result:
     is_first_rank_open: bool = False  # nothing says where the ranks of a table begin
     items: frozenset[str] = frozenset()  # of a run: all that it lists
     lists_all: bool = False  # every query has every item
+    preset: str = ""  # of FILE:PRESET, whatever the result is called
 
     @property
     def is_constant(self) -> bool:
@@ -195,7 +197,8 @@ def read_files(
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
         table = pd.concat(_tables(name, files))
         rows = _rows_of_text(name, table, preset)
-    return _of_rows(name, list(table), rows, layer, metric, reading)
+    result = _of_rows(name, list(table), rows, layer, metric, reading)
+    return replace(result, preset=preset)
 
 
 def read_datasets(
@@ -219,7 +222,8 @@ def read_datasets(
     results = {}
     for dataset, rows in table.groupby(datasets):
         frame = rows.drop(columns=DATASET)
-        results[dataset] = of_frame(name, frame, layer, metric, reading)
+        result = of_frame(name, frame, layer, metric, reading)
+        results[dataset] = replace(result, preset=preset)
     return results
 
 
@@ -271,6 +275,7 @@ def _of_rows(
         advice = "if these are ranks, name the column rank"
         raise UserError("--metric", f"{VALUE}, of {name}", metric, advice)
     if "direction" in rows:
+        _check_directions(name, rows)  # those of others are left out
         is_asked = rows["direction"].isin(_directions(metric))
         if is_asked.any():
             rows = rows[is_asked]
@@ -407,11 +412,15 @@ def _check_columns(name: str, rows: pd.DataFrame) -> None:
             _require(name, rows, is_first, column, f"{first!r} in all rows", CORRECT)
     for column in ("query", "cluster"):
         _require(name, rows, rows[column] != "", column, "a name", CORRECT)
+    _check_directions(name, rows)
+    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,9}")
+    _require(name, rows, is_number, "seed", "a whole number from 0", CORRECT)
+
+
+def _check_directions(name: str, rows: pd.DataFrame) -> None:
     is_known = rows["direction"].isin(DIRECTIONS)
     expected = f"one of {', '.join(DIRECTIONS)}"
     _require(name, rows, is_known, "direction", expected, CORRECT)
-    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,9}")
-    _require(name, rows, is_number, "seed", "a whole number from 0", CORRECT)
 
 
 def _check_seeds(name: str, rows: pd.DataFrame) -> None:
@@ -443,9 +452,14 @@ def _valued(
     if reading.scale is None:
         _check_stand_in(name, number)
     else:
-        number *= reading.scale
+        number = number * reading.scale
         if reading.scale != 1:
             notes.append(f"{name}: values times {reading.scale:g} (--scale)")
+    is_small = number.abs() <= LARGEST
+    expected = f"a number of at most {LARGEST:g}"
+    if reading.scale not in (None, 1):
+        expected += f" when multiplied by {reading.scale:g}"
+    _require(name, rows, is_small, VALUE, expected, "write all in a larger unit")
     return rows.assign(number=number)
 
 

@@ -6,6 +6,7 @@ the active season sets it, if it does; else with its defaults.
 
 import argparse
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterable
@@ -46,6 +47,8 @@ from benchmark.season.resolving import resolve
 from benchmark.season.stages import Kind, Stage, in_order
 from benchmark.train.__main__ import train_cell
 
+# numbers that YAML takes for texts unless they have a point and a sign: 1e-3
+EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 NAME = "run"  # folder of data/cells/
 SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of queries
 
@@ -324,6 +327,8 @@ def option(text: str) -> tuple[str, Option]:
             found=repr(text),
             do="name an option and its value",
         )
+    if EXPONENT.fullmatch(value.strip()):
+        return key, float(value)
     try:
         return key, yaml.safe_load(value)
     except Exception as error:  # PyYAML raises several kinds

@@ -34,6 +34,7 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 
 from benchmark import scoring
@@ -327,6 +328,8 @@ def correction_of(arguments: argparse.Namespace) -> CorrectionOptions | None:
         if value is None:
             expected = " and ".join(map(option_of, given))
             raise UserError(f"--correct {how}", expected, f"no {option}", "add it")
+        if name in ("alpha", "beta") and not isfinite(value):
+            raise UserError(option, "a finite number", value, "correct it")
         if name in ("k", "beta") and value <= 0:
             raise UserError(option, "a number above 0", value, "correct it")
     return CorrectionOptions(

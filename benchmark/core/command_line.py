@@ -21,7 +21,7 @@ from tqdm import tqdm
 from zc.lockfile import LockError, SimpleLockFile
 
 from benchmark.core import extras, files
-from benchmark.core.errors import UserError, suggested
+from benchmark.core.errors import UserError, printable, suggested
 
 # as a shell has it for a program that the signal of a closed pipe ends
 BROKEN_PIPE = 141
@@ -122,7 +122,7 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
             raise
         traceback.print_exc()  # whose status, 1, would be an answer
         return NO_ANSWER
-    print("rematch:", line, file=sys.stderr)
+    print("rematch:", printable(line), file=sys.stderr)
     return NO_ANSWER if is_check else MISTAKE
 
 

@@ -531,7 +531,7 @@ def json_text(data: object) -> str:
 
 def free_below(path: Path) -> int:
     """Free bytes where `path` is, or would be."""
-    while not path.exists():
+    while not os.path.exists(path):  # also of a name that no file can have
         path = path.absolute().parent
     return shutil.disk_usage(path).free
 
