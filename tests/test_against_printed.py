@@ -13,10 +13,17 @@ from scipy import stats
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.season_boards import read_boards
-from benchmark.commands.against_printed import Place, against_of_file, place_of
+from benchmark.commands.against_printed import (
+    Place,
+    PrintedComparison,
+    against_of_file,
+    place_of,
+)
 from benchmark.commands.judged_results import Question
 from benchmark.papers.printed_numbers import Rounded
 from benchmark.stats.claim_kinds import ALIKE
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import Doubt, SeedPart
 
 COUNT = 400
 NUMBER = Rounded.of("50.0")
@@ -98,6 +105,43 @@ def test_other_trainings_alone_may_decide(capsys):
     assert facts["on_test_set"]["conclusion"] == "below"
     low, high = facts["on_test_set"]["interval"]
     assert facts["low"] < low < facts["level"] < high < facts["high"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [((47.0, 53.0), (48.04, 51.96)), ((48.5, 51.5), (48.5, 51.5))],
+)
+def test_other_trainings_alone_are_no_less_sure_than_other_images_too(
+    interval, expected
+):
+    """Their standard error is 1, so that they reach 1.96 to each side of 50."""
+    part = SeedPart((2,), 2.0, 0.0, 1e6, is_own=True)
+    compared = Comparison(
+        first="mine",
+        second="",
+        firsts=[49.0, 51.0],
+        difference=50.0,
+        doubt=Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,)),
+    )
+    placed = PrintedComparison(
+        comparison=compared,
+        printed=NUMBER,
+        interval=interval,
+        margin=1.0,
+        queries=COUNT,
+        unit="queries",
+    )
+    assert placed.on_test_set.interval == pytest.approx(expected, abs=0.001)
+
+
+def test_a_number_may_be_what_the_largest_value_is_rounded_to(capsys):
+    values = np.where(np.arange(COUNT) % 2, 0.456, 0.123)
+    frame = pd.DataFrame({"query": range(COUNT), "value": values})
+    frame.to_csv("mine.csv", index=False)
+    for number, place in (("0.46", "below"), ("0.12", "above")):
+        facts = found(capsys, "mine.csv", "--printed", number)
+        assert facts["conclusion"] == place
+    assert main(["judge", "mine.csv", "--printed", "0.47"]) == 2
 
 
 def test_few_queries_and_equal_values_decide_nothing(capsys):

@@ -14,9 +14,11 @@ import rematch
 from benchmark.__main__ import main
 from benchmark.commands.board import (
     WHOLE,
+    Level,
     _mean_difference,
     _on_dataset,
     board_of,
+    mean_level,
     ties_of,
 )
 from benchmark.commands.judge import (
@@ -93,6 +95,21 @@ def test_over_datasets_a_level_is_the_mean_of_those_of_each():
     assert list(board.to_frame().loc["ours", ["x", "y"]]) == pytest.approx(
         [board[0]["levels"]["x"], board[0]["levels"]["y"]]
     )
+
+
+def test_the_interval_of_a_mean_over_datasets_is_the_root_of_the_sum_of_squares():
+    levels = Level(mean=10.0, low=7.0, high=16.0), Level(mean=30.0, low=26.0, high=38.0)
+    whole = mean_level(levels)
+    assert (whole.mean, whole.low, whole.high) == pytest.approx((20.0, 17.5, 25.0))
+
+
+@pytest.mark.parametrize("datasets", [("x", "y"), ("y", "x")])
+def test_a_row_has_the_seeds_of_the_dataset_with_fewest(datasets):
+    seeds = {"x": SEEDS, "y": SEEDS - 1}
+    given = {}
+    for name, level in {"ours": 0.7, "theirs": 0.5}.items():
+        given[name] = {d: hits(level)[:, : seeds[d]] for d in datasets}
+    assert [row["seeds"] for row in rematch.board(given)] == [SEEDS - 1] * 2
 
 
 def test_the_command_splits_tables_by_dataset(tmp_path, capsys):

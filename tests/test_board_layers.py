@@ -183,6 +183,16 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
             assert bounds.left_out == (left_out if k == 1 else None)
 
 
+def test_queries_without_a_judged_answer_are_left_out_with_the_others(board):
+    """Of five queries the first judged answers are right, right, wrong, wrong and
+    none."""
+    (friends, _) = board_layers(board)
+    said = [np.array([[1, 0], [0, 1], [0, -1], [-1, 1], [0, 0]], np.int8)]
+    with mock.patch.object(BoardLayer, "judged", return_value=said):
+        bounds = friends.bounds(friends.here.rows[0], "t2i", 1)
+    assert (bounds.wrong, bounds.left_out, bounds.right) == (20.0, 50.0, 80.0)
+
+
 def test_without_a_judged_answer_nothing_is_left_when_the_others_are_left_out(board):
     (friends, _) = board_layers(board)
     row = friends.here.rows[0]

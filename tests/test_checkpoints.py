@@ -24,6 +24,7 @@ from tiny_cells import (
 )
 
 from benchmark.data.prepared_tables import read
+from benchmark.scoring import checkpoints
 from benchmark.season.parameters import Cell
 
 CHECKPOINT = "data/checkpoints/a.pt"
@@ -122,6 +123,24 @@ def test_an_edited_method_is_no_record():
     Path("data/cells/a/record.json").unlink()
     own_method("EDITED = True\n")
     refuse_checkpoint(cell, "method")
+
+
+@pytest.mark.parametrize("stage", ["prepare", "encode", "train"])
+def test_weights_of_another_version_of_a_stage_are_no_record(stage, monkeypatch):
+    cell, before = cell_of("two_branch"), checkpoints.versions()
+    train_cell(cell)
+    after = before | {stage: before[stage] + 1}
+    monkeypatch.setattr(checkpoints, "versions", lambda: after)
+    refuse_checkpoint(cell, f"versions {stage}")
+
+
+def test_the_weights_that_a_training_starts_from_are_in_its_identity():
+    cell = cell_of("two_branch").model_copy(update={"start": "start.pt"})
+    starts = []
+    for content in (b"one", b"other", b"one"):
+        Path("start.pt").write_bytes(content)
+        starts.append(checkpoints.identity_of(cell)["start"])
+    assert starts[0] == starts[2] != starts[1]
 
 
 # Files --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from builders import board, outcome, standing
 from benchmark.boards import claim_entries
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.claims_file import DRAWN
+from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import Claim
 from benchmark.stats.claim_kinds import ORDERED
 from benchmark.stats.comparisons import Comparison
@@ -47,6 +48,29 @@ def test_evidence_has_a_column_for_each_part_that_counts_and_has_known_images(te
     assert list(table) == ["dataset", "p/known/1"]
     assert table["p/known/1"].tolist() == NOISE.tolist()
     assert set(table["dataset"]) == {photographs.dataset}
+
+
+def test_test_images_are_told_apart_by_files_split_groups_and_queries(monkeypatch):
+    queries = {"group": np.arange(3), "i2t": np.arange(3)}
+    others = [
+        queries | {"group": np.array([0, 1, 1])},
+        queries | {"i2t": np.array([0, 2, 1])},
+    ]
+    digests = []
+    for manifest, split, asked in [
+        ("m", "official", queries),
+        ("m", "karpathy", queries),
+        ("n", "official", queries),
+        *(("m", "official", other) for other in others),
+        ("m", "official", queries),
+    ]:
+        monkeypatch.setattr(
+            prepared_tables, "read_queries", lambda _, asked=asked: dict(asked)
+        )
+        made = board(manifest=manifest, split=split)
+        digests.append(claim_entries.test_images(made))
+    assert digests[-1] == digests[0]
+    assert len(set(digests)) == 5
 
 
 def features_of(**read: object) -> str:

@@ -35,9 +35,9 @@ from benchmark.papers.printed_tables import (
 from benchmark.report.pages import ledger_pages
 from benchmark.season.plugins import presets
 from benchmark.season.tuning import Trial
-from benchmark.stats.claim_kinds import Conclusion, Side
+from benchmark.stats.claim_kinds import ORDERED, Conclusion, Side
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Flag
+from benchmark.stats.verdicts import Flag, Limit, Rule, Verdict
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 # is better; images are not known, the margin of MORE is 1
@@ -880,6 +880,17 @@ def claim_of(**facts: object) -> Claim:
 def reason_of(claim: Claim, *rows) -> str:
     flag = not_run(board(*rows), claim, claim.parts[0])
     return flag.sentence if flag else ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(Limit(3, 9), Limit(None, 3)), (None, None)]
+)
+def test_further_trainings_of_rows_over_folds_are_further_folds(limit, expected):
+    doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
+    pair = Comparison(first="a", second="b", difference=1.0, doubt=doubt)
+    rule = Rule(kind=ORDERED, margin=1.0)
+    verdict = Verdict(comparison=pair, rule=rule, limit=limit)
+    assert claims._of_folds(verdict).limit == expected
 
 
 def test_of_rows_with_results_a_part_is_run():

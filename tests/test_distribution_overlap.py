@@ -82,6 +82,19 @@ def test_replicates_are_those_of_literal_resampling(seed, bins):
     assert max(expected) > 0
 
 
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((-0.2, 0.7), (-1.0, 1.0)),
+        ((-1.000005, 1.000005), (-1.0, 1.0)),  # by rounding
+        ((0.0, 7.0), (0.0, 7.0)),
+        ((-3.0, 0.5), (-3.0, 0.5)),
+    ],
+)
+def test_bins_are_of_cosines_only_if_both_ends_are(ends, expected):
+    assert distribution_overlap.range_of_bins(*ends) == expected
+
+
 def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
     drawn = distribution_overlap.resamples(50, 2000)
     assert drawn.shape == (2000, 50) and (drawn.sum(1) == 50).all()

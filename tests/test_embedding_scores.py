@@ -160,6 +160,13 @@ def test_codes_of_bits_tie_as_their_distances_do():
     np.testing.assert_allclose(scores, 1 - apart / 12, atol=2e-6)
 
 
+def test_vectors_are_codes_only_if_all_of_them_are(monkeypatch):
+    monkeypatch.setattr(embedding_scores, "ROWS_AT_ONCE", 2)
+    some = np.array([[1.0, -1.0], [1.0, 1.0], [3.0, 4.0], [0.0, 2.0]])
+    expected = [[0.5**0.5, -(0.5**0.5)], [0.5**0.5, 0.5**0.5], [0.6, 0.8], [0.0, 1.0]]
+    np.testing.assert_allclose(units(some, "some", list("abcd")), expected)
+
+
 def test_every_pair_is_multiplied_once_but_for_few(monkeypatch):
     """A second time those of the tiles with right pairs, along the diagonal."""
     pairs, scores = [], Cosines.scores

@@ -3,6 +3,8 @@
 The references are loops over the definitions, or numpy over all scores at once.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from oracles import ranking, whole_matrices
@@ -135,6 +137,20 @@ def test_what_only_a_row_keeps_is_left_out_where_none_is_written():
     assert alone.scores.replicates is None
     for key, ranks in of_row.scores.ranks.items():
         assert alone.scores.ranks[key].values.tolist() == ranks.values.tolist()
+
+
+@pytest.mark.parametrize("is_partial", [True, False])
+def test_first_items_are_there_for_layers_that_people_judged_in_part(
+    is_partial, monkeypatch
+):
+    scores, relevance = gallery("cosine")
+    monkeypatch.setattr(evaluation, "relevance_of_test", lambda data: relevance)
+    monkeypatch.setattr(evaluation, "layers_of", lambda data: {})
+    card = {"ways": ["i2t"], "layers": {"ours": {"partial": is_partial}}}
+    found = evaluation.of_test_split(
+        Matrices(i2t=scores), SimpleNamespace(card=card), is_row=False
+    )
+    assert list(found.retrieved) == (["i2t"] if is_partial else [])
 
 
 def best_items(scores_QG, relevant_QG) -> list[list[int]]:

@@ -146,6 +146,7 @@ def test_groups_stay_together_and_sizes_are_as_equal_as_can_be():
         (SPLITS, 4, "folds: 3"),
         ({"train": 100, "val": 4, "test": 30}, 2, "leave"),
         ({"train": 45, "val": 4, "test": 10}, 2, "folds: 6"),
+        ({"train": 100, "val": 4, "test": 48}, 2, "folds: 3"),  # of 50 each
         ({"train": 30, "val": 4, "test": 24}, 2, "leave"),
         ({"train": 6, "val": 4, "test": 24}, 2, "leave"),
     ],

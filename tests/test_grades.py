@@ -161,6 +161,28 @@ def test_each_part_is_confirmed_by_itself():
     assert [part.verdict.part for part in of_claim.parts] == [0, 1]
 
 
+def test_a_pooled_margin_is_the_mean_of_those_of_the_set_ups():
+    margins = {"a": 6.0, "b": 2.0, "c": 4.0}
+    findings = [
+        on_set_up({"difference": 9.0, "margin": margin}, images=name)
+        for name, margin in margins.items()
+    ]
+    (of_claim,) = graded([findings])
+    assert of_claim.parts[0].verdict.margin == pytest.approx(4.0)
+
+
+def test_of_two_parts_one_makes_it_depend_if_its_p_is_below_half_of_a_twentieth():
+    """Gaps of 2.97 and 3.4 have an error of sqrt(2), and so a p of 0.036 and 0.016."""
+    assert grade(6.97, 4.0).grade == Grade.DEPENDS
+    for first, expected in ((6.97, Grade.UNDECIDED), (7.4, Grade.DEPENDS)):
+        findings = [
+            on_set_up({"difference": difference}, {"difference": 7.0}, images=name)
+            for difference, name in ((first, "a"), (4.0, "b"))
+        ]
+        (of_claim,) = graded([findings])
+        assert of_claim.grade == expected
+
+
 def test_what_is_not_far_above_fails_and_has_no_size():
     assert grade(3.0, kind="far").grade == Grade.FAILS
     assert grade(-30.0, kind="far").grade == Grade.FAILS

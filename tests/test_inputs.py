@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from benchmark.contracts.methods import Captions
-from benchmark.scoring.inputs import SplitInputs, ahead, consecutive, proposal_ious
+from benchmark.scoring.inputs import (
+    PhraseInputs,
+    SplitInputs,
+    ahead,
+    consecutive,
+    proposal_ious,
+)
 
 CPU = torch.device("cpu")
 OWNERS = torch.tensor([0, 0, 1, 2])
@@ -62,6 +68,23 @@ def test_batches_have_images_captions_and_groups_of_the_same_rows():
 
 def test_rows_of_a_split_are_a_slice():
     assert np.arange(9)[consecutive(np.array([3, 4, 5]))].tolist() == [3, 4, 5]
+
+
+def test_proposals_at_the_edge_are_there_and_boxes_of_zeros_are_missing():
+    boxes = [[0, 0, 5, 5], [0, 0, 0, 0], [2, 0, 5, 4]]
+    none = torch.zeros(0, dtype=torch.int64)
+    phrases = PhraseInputs(
+        proposals=torch.arange(3, dtype=torch.float16).reshape(1, 3, 1),
+        truths=torch.zeros(0, 1),
+        boxes=torch.tensor([boxes], dtype=torch.float32),
+        ious=torch.zeros(0, 3),
+        image_of_phrase=none,
+        chain_of_phrase=none,
+        vectors=torch.zeros(0, 1),
+        vector_of_phrase=none,
+        device=CPU,
+    )
+    assert phrases.present_proposals_of(0).tolist() == [[0.0], [2.0]]
 
 
 def test_overlaps_of_boxes_are_those_of_a_loop_over_cells_of_a_grid():

@@ -874,10 +874,14 @@ def test_metrics_of_lists_that_end_count_to_the_depth_of_both():
     listed = [rank if rank < 10 else "" for rank in ranks]
     write("whole.csv", enumerate(ranks), "query rank")
     write("listed.csv", enumerate(listed), "query rank")
-    found = judge_one("whole.csv", "listed.csv", "--metric", "mrr")
-    assert found["difference"] == 0 and any(
-        "ranks below 10" in note for note in found["notes"]
-    )
+    longer = [rank if rank < 15 else "" for rank in ranks]
+    assert listed != longer and "" in longer
+    write("longer.csv", enumerate(longer), "query rank")
+    for other in ("whole.csv", "longer.csv"):
+        found = judge_one(other, "listed.csv", "--metric", "mrr")
+        assert found["difference"] == 0 and any(
+            "ranks below 10" in note for note in found["notes"]
+        )
 
 
 @pytest.mark.parametrize(

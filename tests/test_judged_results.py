@@ -1,18 +1,25 @@
 """A pair of results from anywhere, as it is put to the rules of verdicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from scipy import stats
 
 from benchmark.commands.judged_results import (
     Question,
     effective_clusters,
     fewest_queries,
+    interval_of_level,
+    measured_together,
     of_files,
+    too_few,
 )
 from benchmark.commands.result_files import KEY, SAME, Kind, Result
 from benchmark.stats.claim_kinds import ORDERED
+from benchmark.stats.significance import score_interval
 
 COUNT = 200
 ASKED = Question(kind=ORDERED, metric=None, margin=None)
@@ -56,6 +63,29 @@ def test_identical_results_and_few_clusters_let_nothing_be_concluded(hits):
 def test_equal_hits_are_identical_whatever_a_hit_is_called(hits):
     same = result("a", hits), result("b", 100 * hits)
     assert of_files(*same, same, ASKED).verdict.blocked.letter == "M"
+
+
+def test_the_direction_with_fewest_queries_counts(hits):
+    both = result("a", hits)
+    ways = ["i2t"] * 30 + ["t2i"] * (COUNT - 30)
+    keys = [ways, both.table.index.get_level_values("query")]
+    index = pd.MultiIndex.from_arrays(keys, names=KEY)
+    table, facts = both.table.set_axis(index), both.facts.set_axis(index)
+    both = replace(both, table=table, facts=facts)
+    assert fewest_queries(both) == 30
+    assert too_few(both).letter == "L" and too_few(result("b", hits)) is None
+
+
+def test_the_level_of_few_clusters_has_the_quantile_of_student(hits):
+    """Ten clusters of equal size: Wilson's interval with the variance of their means,
+    and t with nine degrees of freedom for the normal's quantile."""
+    one = result("a", hits, np.arange(COUNT) // (COUNT // 10))
+    ends = interval_of_level(one, measured_together([one], [], None))
+    means = 100 * hits.reshape(10, -1).mean(1)
+    wilson = score_interval(means.mean(), means.var(ddof=1) / 10, 100.0, 10)
+    wider = stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)
+    expected = means.mean() + wider * (np.array(wilson) - means.mean())
+    assert ends == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("margin", [-1.0, np.nan, np.inf])

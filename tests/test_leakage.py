@@ -27,6 +27,7 @@ from benchmark.prepare.leakage import (
     leakage,
     measure,
     near_pairs,
+    twins,
 )
 from benchmark.scoring import checkpoints, inputs
 from benchmark.season.parameters import FeatureSet, Params, Season, SentenceEncoder
@@ -106,6 +107,31 @@ def test_near_pairs_are_those_of_a_naive_search():
     assert {tuple(row) for row in rows} == expected
     assert 20 < len(expected) < 300
     assert [row[2] for row in rows] == sorted(row[2] for row in rows)
+
+
+def test_a_copy_of_less_or_more_contrast_is_near():
+    scene = soft_scene(1)
+    pale = scene.point(lambda value: 64 + value // 2)
+    for first, second in ((scene, pale), (pale, scene)):
+        (row,) = pairs(["train", "test"], first, second)
+        assert row[:2] == [0, 1]
+
+
+def test_captions_of_two_groups_with_the_same_words_are_twins_and_of_one_are_not():
+    images = pd.DataFrame({"image_id": list("abcd"), "group": list("abcc")})
+    images = images.assign(file="", split="test")
+    texts = {"a": ["One dog.", "one dog"], "b": ["A cat", "Two"], "d": ["a cat!"]}
+    texts["c"] = ["A cow", "a cow", "Two!"]
+    rows = [(image, text) for image in texts for text in texts[image]]
+    captions = pd.DataFrame(rows, columns=["image_id", "text"]).assign(split="test")
+    assert twins(images, captions, []) == {"images": 0, "captions": 4}
+
+
+def test_a_picture_without_blue_is_not_plain():
+    red, green, _ = soft_scene(1).split()
+    scene = Image.merge("RGB", (red, green, Image.new("L", red.size)))
+    (row,) = pairs(["train", "test"], scene, COPIES["half the size"](scene))
+    assert row[:2] == [0, 1]
 
 
 def tables(texts: dict[str, list[str]]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -2,6 +2,7 @@
 holds."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from benchmark.data import results
 from benchmark.stats import comparisons
 from benchmark.stats.claim_kinds import KINDS, ORDERED, Conclusion
 from benchmark.stats.comparisons import Sample
+from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Rule, power
 
 MEASURED = 1000  # images on which the deviations are measured
@@ -118,6 +120,40 @@ def test_power_is_within_three_points_of_simulation(name):
 def test_power_is_within_three_points_where_images_are_skewed():
     planned, happened = compared("few images", 6000, skewed=True)
     assert abs(planned - happened) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"), [(99, 99), (100, 100), (101, 110), (1001, 1100)]
+)
+def test_numbers_of_images_are_rounded_up_to_two_digits(number, rounded):
+    assert plan.two_digits(number) == rounded
+
+
+def test_the_median_of_all_pairs_tells_what_images_add(monkeypatch):
+    """Of three pairs 1, 2 and 9, of which half a point is of these trainings."""
+    rows = [SimpleNamespace(preset=name, task="retrieval") for name in "abc"]
+    counts = {"test": {"images": 50}}
+    board = SimpleNamespace(dataset="made", ranked=rows, card={"counts": counts})
+    variances = {"ab": 1.0, "ac": 9.0, "bc": 2.0}
+    part = SeedPart((2,), 4.0, 1.0, 8, is_own=False)
+
+    def compare(board, first, second, metric):
+        images = variances[first.preset + second.preset] + 0.5
+        return SimpleNamespace(doubt=Doubt(images, 0.5, 50, ()))
+
+    of_boards = {
+        "values": lambda row, metric: [1.0],
+        "trainings_of": lambda board, row: {row.preset},
+        "spread_of": lambda *_: SimpleNamespace(part=lambda *_: part),
+        "compare": compare,
+    }
+    for name, function in of_boards.items():
+        monkeypatch.setattr(plan.comparisons, name, function)
+    monkeypatch.setattr(plan, "read_boards", lambda _: [board])
+    monkeypatch.setattr(plan, "read_declaration", lambda _: None)
+    known = plan.known_from_season(plan.Origin(), "rsum")
+    assert (known.images, known.image_count) == (pytest.approx(2.0), 50)
+    assert (known.seeds, known.interaction, known.freedom) == (4.0, 1.0, 8)
 
 
 @pytest.mark.parametrize("name", ["two seeds", "alike, but not equal", "far"])

@@ -79,6 +79,41 @@ def test_what_images_share_makes_no_set_ups_unlike():
     assert heterogeneity([set_up(1, None, "a"), set_up(2, None, "b")]) == 1.0
 
 
+def of_trainings(difference: float, main: float, **facts: object) -> Comparison:
+    """With a variance of trainings that is known with two degrees of freedom."""
+    doubt = facts.pop("doubt", Doubt(0.0, 0.0, 0, ()))
+    part = SeedPart((1,), main, 0.0, 2, is_own=True)
+    return measured(difference=difference, doubt=doubt._replace(seeds=(part,)), **facts)
+
+
+def test_three_set_ups_are_compared_by_hotellings_t():
+    """Gaps 0 and 3 with variances 2 and covariance 1: T^2 is 6. A gap has 4 degrees of
+    freedom, so that 6 * 3 / (4 * 2) is of F with 2 and 3 of them, of which p of x is
+    (1 + 2 x / 3)^(-3 / 2)."""
+    set_ups = [of_trainings(difference, 1.0) for difference in (0.0, 0.0, 3.0)]
+    assert heterogeneity(set_ups) == pytest.approx(2.5**-1.5)
+
+
+def test_what_images_share_is_not_in_the_degrees_of_freedom_of_a_gap():
+    """Trainings alone are in the gap, whose 4 degrees of freedom put the 5% of
+    Student's t at 2.776445."""
+    of_image = noise(0)
+    known = {"doubt": Doubt(1.0, 0.0, IMAGES, ()), "noise": of_image, "images": "a"}
+    gap = 2.776445 * np.sqrt(2)
+    set_ups = [of_trainings(0.0, 1.0, **known), of_trainings(gap, 1.0, **known)]
+    assert heterogeneity(set_ups) == pytest.approx(0.05, abs=1e-6)
+
+
+def test_the_interaction_of_a_mean_is_a_part_of_its_variance_over_images():
+    of_image = noise(0)
+    known = set_up(0, of_image, "a")
+    known = replace(known, doubt=known.doubt._replace(interaction=0.75))
+    opposite = replace(known, noise=-of_image)
+    assert pool([known, opposite]).doubt.interaction == pytest.approx(0.0)
+    other = replace(known, images="b")
+    assert pool([known, other]).doubt.interaction == pytest.approx(2 * 0.75 / 4)
+
+
 @pytest.mark.parametrize("is_same", [True, False], ids=["same images", "other images"])
 @pytest.mark.parametrize("count", [2, 9])
 def test_intervals_and_heterogeneity_are_right_in_made_up_experiments(count, is_same):

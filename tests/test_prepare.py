@@ -82,6 +82,20 @@ def refuses(
     }
 
 
+def test_images_are_counted_by_their_captions_also_those_without():
+    images = pd.DataFrame({"image_id": list("abcd"), "split": "train"})
+    images.loc[3, "split"] = "unused"
+    captions = pd.DataFrame({"image_id": list("aabbc")})
+    expected = {"train": {"2": 2, "1": 1}, "unused": {"0": 1}}
+    assert prepare.captions_per_image(images, captions) == expected
+
+
+def test_a_note_names_five_items_and_counts_the_others():
+    assert prepare.note("are odd", list("abcde")) == "5 are odd: a, b, c, d, e."
+    of_seven = "7 are odd: a, b, c, d, e and 2 more."
+    assert prepare.note("are odd", list("abcdefg")) == of_seven
+
+
 def test_file_names_that_are_not_utf_8(capsys):
     raw = place_images_and(rows())
     (raw / "captions.jsonl").rename(raw / "gr\udcfcn.jsonl")

@@ -79,6 +79,7 @@ def test_recalls_of_growing_k_may_be_equal():
         ("i2t_mrr", "61.0", "mrr"),
         ("rsum", "359.1", "sum"),
         ("rsum", "358.5", None),  # of recalls that were not rounded
+        ("mean", "59.81", "sum"),  # more than 0.005 + 0.075 / 6 from 59.76
         ("mean", "59.91", "sum"),
         ("i2t_mean", "64.43", None),
         ("i2t_mean", "55.09", "sum"),
@@ -109,11 +110,31 @@ def test_a_misprint_is_named_with_the_code_that_prints_it(metric, number, code):
     )
 
 
+@pytest.mark.parametrize(("tenth", "expected"), [("24.0", set()), ("28.0", {"shape"})])
+def test_later_places_are_too_frequent_beyond_four_deviations(tenth, expected):
+    """Ranks 2 to 5 have 1% of 1,000 queries each, ranks 6 to 10 2% or 2.8%. Without 0.2
+    points of rounding that is 0.8 or 1.6 more, where four deviations are
+    4 sqrt((0.04 / 16 + 0.1 / 25) / 1000) = 1.02% and, with 0.14 for 0.1, 1.14%."""
+    texts = {"i2t_r1": "10.0", "i2t_r5": "14.0", "i2t_r10": tenth}
+    numbers = {name: Rounded.of(text) for name, text in texts.items()}
+    row = Audited(label="row", numbers=numbers, queries=QUERIES)
+    assert {str(finding.rule) for finding in findings([row])} == expected
+
+
 def test_means_of_folds_have_more_decimals():
     assert "count" in rules(i2t_r1="43.12")
     assert "count" not in rules(folds=5, i2t_r1="43.12")
     assert rules(folds=5, i2t_medr="2.2") == set()
     assert "median" in rules(folds=5, i2t_medr="1.0")
+
+
+@pytest.mark.parametrize(("number", "expected"), [("9.2", set()), ("9.5", {"mrr"})])
+def test_of_ranks_beyond_ten_the_first_is_eleven(number, expected):
+    texts = dict.fromkeys(("i2t_r1", "i2t_r5", "i2t_r10"), "0.0")
+    numbers = {name: Rounded.of(text) for name, text in texts.items()}
+    numbers["i2t_mrr"] = Rounded.of(number)
+    row = Audited(label="row", numbers=numbers, queries=QUERIES)
+    assert {str(finding.rule) for finding in findings([row])} == expected
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 3])

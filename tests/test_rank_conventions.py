@@ -80,6 +80,14 @@ def test_a_few_captions_that_share_a_rank_are_no_sentinel():
     assert largest_may_mean_lost(np.r_[ranks, 347, 347])
 
 
+@pytest.mark.parametrize(("count", "is_doubted"), [(7, False), (8, True)])
+def test_a_sentinel_is_more_frequent_than_three_deviations(count, is_doubted):
+    """Two of each rank below it in the upper half: 2 + 3 sqrt(2 + 1) is 7.2."""
+    below = np.repeat(np.arange(20), 2)
+    ranks = np.r_[below, np.full(count, 20)]
+    assert largest_may_mean_lost(ranks) == is_doubted
+
+
 def test_ranks_of_a_tiny_set_are_not_doubted():
     perfect = {"i2t": np.zeros(12, int), "t2i": np.zeros(24, int)}
     assert not zero_may_mean_lost(perfect, {"i2t": 24, "t2i": 12})
@@ -156,6 +164,17 @@ def test_zeros_that_are_rarer_than_ones_are_found_in_one_list_of_several():
     rare = np.repeat([0, 1, 2], [10, 40, 10])
     assert list_with_rare_zeros([honest, rare]) is rare
     assert list_with_rare_zeros([honest]) is None
+
+
+@pytest.mark.parametrize(("zeros", "is_doubted"), [(60, True), (61, False)])
+def test_zeros_are_as_many_as_can_lie_beyond_the_list(zeros, is_doubted):
+    """Of ranks 11 to 20 there are ten, one each, around 15.5. Beyond 20, to 40 items,
+    15.5 log 2 = 10.7 are expected, and five times as many may be there, and two
+    deviations: 53.7 + 6.6."""
+    last = [11, 11, 12, 12, 13, 14, 15, 16, 18, 20]
+    ranks = np.r_[np.zeros(zeros, int), np.arange(1, 11), last]
+    both = {"i2t": ranks, "t2i": ranks}
+    assert zero_may_mean_lost(both, {"i2t": 40, "t2i": 40}) == is_doubted
 
 
 def test_lists_that_end_together_at_a_usual_depth_are_found():

@@ -95,6 +95,26 @@ def test_the_first_answers_tell_recalls_up_to_10_and_what_was_judged(levels):
             ]
 
 
+def test_of_a_query_whose_right_items_are_elsewhere_nothing_is_said():
+    """Caption d is right for an image that is not of the split."""
+    rows = [
+        ("p", "t2i", "x", "c", True),
+        ("p", "t2i", "y", "c", False),
+        ("p", "t2i", "z", "d", True),
+        ("p", "t2i", "x", "d", False),
+    ]
+    columns = ["layer", "way", "image_id", "caption_id", "right"]
+    test = SimpleNamespace(image_rows=np.arange(2), caption_rows=np.arange(2))
+    data = SimpleNamespace(
+        images=pd.DataFrame({"image_id": list("xyz")}),
+        captions=pd.DataFrame({"caption_id": list("cd")}),
+        judged=pd.DataFrame(rows, columns=columns),
+        split={"test": test}.get,
+    )
+    said = layers_of(data)["p"]["t2i"].said
+    assert said.toarray().tolist() == [[1, -1], [0, 0]]
+
+
 # Metrics of all relevant items --------------------------------------------------------
 
 

@@ -259,6 +259,8 @@ def test_a_mean_of_scores_is_no_correction():
     rows = [row("a", 300.0, 350.0), fused("both", 310.0, "average", "a", "b")]
     choice = choice_of(board(*rows))
     assert (choice.corrected, choice.bases) == (0, 0)
+    of_one = choice_of(replace(board(*rows), tried={"b": [trial("b")]}))
+    assert of_one.is_tried and not choice.is_tried
     assert choice.best == choice.uncorrected == rows[1]
     assert choice.on_validation == rows[0]
 

@@ -1,5 +1,7 @@
 """A score must follow from its image and its text alone, in a split of any size."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -105,6 +107,31 @@ def test_one_image_or_caption_alone_is_scored_with_part_of_the_others(size, wron
     check_again(Product, *size)
     with pytest.raises(RefusedError, match="scores differ"):
         check_again(wrong, *size)
+
+
+class LaterSentences(Product):
+    """As if the last bits of a product hung on the place of a row."""
+
+    def caption_similarity(self, captions, others):
+        return captions[0] @ others[0].T + torch.arange(len(others[0]))
+
+
+def test_equal_captions_have_one_score_with_every_sentence():
+    inputs = split_of(6, 11)
+    inputs.captions.values[7] = inputs.captions.values[2]
+    ((_, scores),) = model_scores.sentence_scores(LaterSentences(), inputs)
+    assert scores[:, 7].equal(scores[:, 2]) and not scores[:, 7].equal(scores[:, 3])
+
+
+@pytest.mark.parametrize(("gap", "is_refused"), [(0.12, False), (0.13, True)])
+def test_scores_of_a_coarse_step_may_differ_by_a_quarter_of_their_spread(
+    gap, is_refused
+):
+    """Of 0.5, beside ten millions: a step of single precision is 1."""
+    first = 1e7 + torch.arange(2).double().repeat(50)
+    refusal = pytest.raises(RefusedError) if is_refused else nullcontext()
+    with refusal:
+        score_checks._compare(first, first + gap, torch.device("cpu"))
 
 
 def test_one_pair_alone_is_scored_again():

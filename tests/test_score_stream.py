@@ -121,6 +121,20 @@ def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):
 # Equal items --------------------------------------------------------------------------
 
 
+def test_tiles_of_some_pairs_have_the_scores_of_a_whole_pass():
+    model, copies = Counting(0), [3, 7, 50]
+    model.captions[copies] = model.captions[3].clone()
+    model.images[[1, 20]] = model.images[1].clone()
+    model.error = 1e-3
+    stream = ScoreStream([model.encoded()], fusion.mean, keeps=False)
+    expected = whole(stream)
+    for image, caption in product(range(IMAGES), copies):
+        found = np.full_like(expected, np.nan)
+        for tile in stream.holding(np.array([image]), np.array([caption])):
+            found[np.ix_(tile.rows, tile.columns)] = tile.of(I2T)
+        assert found[image, caption] == expected[image, caption]
+
+
 def test_first_equal_compares_numbers():
     rows = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0], [2.0, 1e-30], [2.0, 0.0]])
     assert first_equal(rows).tolist() == [0, 1, 0, 3, 1]

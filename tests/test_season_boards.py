@@ -6,7 +6,7 @@ from statistics import fmean, stdev, variance
 
 import numpy as np
 import pytest
-from builders import board, standing
+from builders import board, seal_tables, standing
 from made_ranks import IMAGES, of_training, outcome, prepare, ranks_of
 from refusals import refused
 from report_seasons import (
@@ -20,7 +20,12 @@ from scipy import stats
 
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.comparisons import compare, interval, sample_of
-from benchmark.boards.season_boards import levels, read_boards, resampled_t
+from benchmark.boards.season_boards import (
+    _board_of_folds,
+    levels,
+    read_boards,
+    resampled_t,
+)
 from benchmark.season.parameters import Params
 from benchmark.stats import comparisons
 from benchmark.stats.comparisons import Sample, Spread
@@ -139,6 +144,15 @@ def test_a_row_is_uncertain_for_the_images_and_the_trainings_of_folds():
     )
     assert (level.low, level.high) == (low, high)
     assert level.official == pytest.approx(values[0])
+
+
+def test_a_row_without_a_result_on_one_fold_is_left_out():
+    seal_tables("made", title="Made", split="official")
+    whole, part = fold_board(1), fold_board(2)
+    first, _ = part.rows
+    folds = _board_of_folds("made", [whole, replace(part, rows=[first])])
+    (row,) = folds.rows
+    assert row.preset == first.preset and len(row.outcomes) == 2
 
 
 def test_seeds_of_one_fold_count_as_their_mean():

@@ -128,6 +128,15 @@ class TestEstimates:
         assert significance.on_test_set(6.0, doubt(images=2.0)) is None
         assert significance.on_other_images(6.0, doubt(images=4.0)).error == 2.0
 
+    def test_trainings_that_are_all_the_same_take_no_degrees_of_freedom(self):
+        """As of a closed form beside a preset whose spread is pooled."""
+        pooled = SeedPart((3,), 6.0, 0.0, 12, is_own=False)
+        both = doubt(pooled, own_spread(3, 0.0))
+        for part in (both, both._replace(images=1e-12)):
+            assert part.least_freedom == 12
+        estimate = significance.on_test_set(1.0, both)
+        assert (estimate.error**2, estimate.freedom) == (pytest.approx(2.0), 12)
+
     @pytest.mark.parametrize(("count", "freedom"), [(0, 1), (1, 1), (2, 1), (3, 2)])
     def test_few_images_leave_at_least_one_degree_of_freedom(self, count, freedom):
         assert doubt(images=4.0, count=count).least_freedom == freedom
@@ -178,6 +187,11 @@ class TestScoreInterval:
         )
         low, high = proportion_confint(15, 50, method="wilson")
         assert ends == pytest.approx((100 * low, 100 * high))
+
+    @pytest.mark.parametrize("mean", [0.0, 100.0])
+    def test_a_variance_that_rounding_leaves_is_none(self, mean):
+        exact = significance.score_interval(mean, 0.0, 100.0, 50)
+        assert significance.score_interval(mean, 1e-25, 100.0, 50) == exact
 
     def test_rare_hits_are_covered(self):
         """R@1 of 1% and 100 images: every number of hits with its probability."""
@@ -329,6 +343,17 @@ def test_wide_presets_are_set_aside_one_after_the_other():
     assert of_groups.pooled.freedom == 48 and of_groups.pooled.variance < 2
 
 
+def test_of_two_presets_one_is_wide_if_p_is_below_half_of_a_hundredth():
+    """Of F with 2 and 2 degrees of freedom p of x is 1 / (1 + x)."""
+    for ratio, outliers in ((142.0, set()), (250.0, {"wide"})):
+        far = math.sqrt(ratio)
+        groups = {
+            "steady": sample_of([-1.0, 0.0, 1.0]),
+            "wide": sample_of([-far, 0.0, far]),
+        }
+        assert spread(groups, groups).outliers == outliers
+
+
 def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
     """By hand, with s0^2 and d0 as of a search over the equations of Smyth (2004)."""
     variances = [0.2, 0.5, 1.0, 3.0, 9.0, 20.0, 40.0, 0.1]
@@ -352,6 +377,15 @@ def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
     assert (single.variance, single.freedom) == pytest.approx(
         (common, 2 * half), rel=1e-4
     )
+
+
+def test_four_presets_of_three_trainings_tell_how_unlike_they_are_and_three_do_not():
+    deviations_of = dict(zip("abcd", np.sqrt([1.0, 1.0, 20.0, 20.0]), strict=True))
+    four = {name: sample_of([-d, 0.0, d]) for name, d in deviations_of.items()}
+    three = {name: four[name] for name in "abc"}
+    assert not spread(four, four).outliers and not spread(three, three).outliers
+    assert np.isfinite(spread(four, four).prior.freedom)
+    assert np.isinf(spread(three, three).prior.freedom)
 
 
 @pytest.mark.parametrize(

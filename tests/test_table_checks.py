@@ -50,6 +50,12 @@ def test_sound_tables_pass():
     check_boxes(tables().regions, sized(5, 6))
 
 
+def test_an_unused_image_may_be_of_the_group_of_a_used_one():
+    images = tables().images.to_dict("records")
+    images.append({**images[0], "image_id": "other", "split": "unused"})
+    check_tables(tables(images=images), CARD)
+
+
 ONCE, UNKNOWN_IMAGE = "occurs once", "table of images"
 FAULTS = [  # changed tables, and where, expected, found
     (changed("images", 1, image_id="train"), "image_id 'train'", ONCE, "a second row"),

@@ -92,6 +92,16 @@ def test_loss_of_sentences_is_equation_7(options, seed):
     assert set(terms) == {"matched", "mismatched"}
 
 
+def test_rows_without_a_sentence_of_another_image_have_no_negative_pair():
+    batch = Batch(
+        images=numbers(3, IMAGE_SIZE, 0),
+        captions=captions(numbers(3, TEXT_SIZE, 0)),
+        group_ids=torch.tensor([5, 5, 5]),
+    )
+    terms = model_of().loss(batch)
+    assert terms["mismatched"].item() == 0 and terms["matched"].item() > 0
+
+
 def check_uniform(counts: Counter, allowed: list[int]) -> None:
     total, p = counts.total(), 1 / len(allowed)
     assert sorted(counts) == allowed

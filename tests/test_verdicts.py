@@ -29,6 +29,7 @@ from benchmark.stats.verdicts import (
     Size,
     Verdict,
     claim_p,
+    decisive,
     favoured,
     judge,
     log_odds_per_point,
@@ -216,6 +217,41 @@ def test_biases_favour_one_side_only_if_all_do():
     assert favoured([]) is None
     assert favoured([flags[Side.FIRST]] * 2) == Side.FIRST
     assert favoured([flags[Side.FIRST], flags[Side.UNKNOWN]]) == Side.UNKNOWN
+
+
+def undecided(difference: float, **facts: object) -> Verdict:
+    doubt = Doubt(images=1.0, interaction=0.0, image_count=9, seeds=())
+    pair = Comparison(first="a", second="b", difference=difference, doubt=doubt)
+    return Verdict(comparison=pair, rule=WITHOUT_MARGIN, **facts)
+
+
+def test_of_undecided_pairs_the_one_behind_that_takes_the_fewest_seeds_decides():
+    ahead, other = (undecided(1.0, limit=Limit(1, 1)) for _ in range(2))
+    never = undecided(-1.0, limit=Limit(None, 1))
+    late = undecided(-1.0, limit=Limit(5, 1))
+    soon = undecided(-1.0, limit=Limit(3, 9))
+    sooner = undecided(-1.0, limit=Limit(3, 8))
+    blocked = undecided(-1.0, blocked=Flag("Z", "why", blocks=True))
+    assert decisive([ahead, blocked, late, soon, never]) is soon
+    assert decisive([soon, sooner]) is sooner
+    assert decisive([never, late]) is late
+    assert decisive([ahead, blocked]) is blocked
+    assert decisive([ahead, other]) is ahead
+
+
+def test_what_holds_lies_beyond_its_bound_and_not_within_the_margin():
+    """With a margin of 2, and intervals of half a point to each side."""
+    inf = np.inf
+    cases = {ORDERED: (1.5, inf), FAR: (2.5, inf), ALIKE: (-1.5, 1.5)}
+    for kind, expected in (cases | {NOT_BETTER: (-inf, 1.5)}).items():
+        assert Rule(kind=kind, margin=2.0).holding(0.5, 0.5) == expected
+
+
+def test_a_recall_that_is_zero_or_perfect_counts_as_half_a_point_from_it():
+    expected = (np.log(99.5 / 0.5) - np.log(90 / 10)) / (99.5 - 90)
+    assert log_odds_per_point(100.0, 90.0, 100.0) == pytest.approx(expected)
+    expected = (np.log(20 / 80) - np.log(0.5 / 99.5)) / (20 - 0.5)
+    assert log_odds_per_point(20.0, 0.0, 100.0) == pytest.approx(expected)
 
 
 def test_a_size_is_compared_where_a_point_is_worth_as_much():
