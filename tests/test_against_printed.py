@@ -114,7 +114,7 @@ def test_other_trainings_alone_may_decide(capsys):
 def test_other_trainings_alone_are_no_less_sure_than_other_images_too(
     interval, expected
 ):
-    """Their standard error is 1, so that they reach 1.96 to each side of 50."""
+    # their standard error is 1, so that they reach 1.96 to each side of 50
     part = SeedPart((2,), 2.0, 0.0, 1e6, is_own=True)
     compared = Comparison(
         first="mine",

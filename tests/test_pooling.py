@@ -80,7 +80,7 @@ def test_what_images_share_makes_no_set_ups_unlike():
 
 
 def of_trainings(difference: float, main: float, **facts: object) -> Comparison:
-    """With a variance of trainings that is known with two degrees of freedom."""
+    # with a variance of trainings that is known with two degrees of freedom
     doubt = facts.pop("doubt", Doubt(0.0, 0.0, 0, ()))
     part = SeedPart((1,), main, 0.0, 2, is_own=True)
     return measured(difference=difference, doubt=doubt._replace(seeds=(part,)), **facts)

@@ -82,7 +82,7 @@ def test_a_few_captions_that_share_a_rank_are_no_sentinel():
 
 @pytest.mark.parametrize(("count", "is_doubted"), [(7, False), (8, True)])
 def test_a_sentinel_is_more_frequent_than_three_deviations(count, is_doubted):
-    """Two of each rank below it in the upper half: 2 + 3 sqrt(2 + 1) is 7.2."""
+    # two of each rank below it in the upper half: 2 + 3 sqrt(2 + 1) is 7.2
     below = np.repeat(np.arange(20), 2)
     ranks = np.r_[below, np.full(count, 20)]
     assert largest_may_mean_lost(ranks) == is_doubted

@@ -96,7 +96,7 @@ def test_the_first_answers_tell_recalls_up_to_10_and_what_was_judged(levels):
 
 
 def test_of_a_query_whose_right_items_are_elsewhere_nothing_is_said():
-    """Caption d is right for an image that is not of the split."""
+    # caption d is right for an image that is not of the split
     rows = [
         ("p", "t2i", "x", "c", True),
         ("p", "t2i", "y", "c", False),

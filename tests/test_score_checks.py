@@ -110,7 +110,7 @@ def test_one_image_or_caption_alone_is_scored_with_part_of_the_others(size, wron
 
 
 class LaterSentences(Product):
-    """As if the last bits of a product hung on the place of a row."""
+    # as if the last bits of a product hung on the place of a row
 
     def caption_similarity(self, captions, others):
         return captions[0] @ others[0].T + torch.arange(len(others[0]))

@@ -129,7 +129,7 @@ class TestEstimates:
         assert significance.on_other_images(6.0, doubt(images=4.0)).error == 2.0
 
     def test_trainings_that_are_all_the_same_take_no_degrees_of_freedom(self):
-        """As of a closed form beside a preset whose spread is pooled."""
+        # as of a closed form beside a preset whose spread is pooled
         pooled = SeedPart((3,), 6.0, 0.0, 12, is_own=False)
         both = doubt(pooled, own_spread(3, 0.0))
         for part in (both, both._replace(images=1e-12)):

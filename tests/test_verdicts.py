@@ -240,7 +240,7 @@ def test_of_undecided_pairs_the_one_behind_that_takes_the_fewest_seeds_decides()
 
 
 def test_what_holds_lies_beyond_its_bound_and_not_within_the_margin():
-    """With a margin of 2, and intervals of half a point to each side."""
+    # with a margin of 2, and intervals of half a point to each side
     inf = np.inf
     cases = {ORDERED: (1.5, inf), FAR: (2.5, inf), ALIKE: (-1.5, 1.5)}
     for kind, expected in (cases | {NOT_BETTER: (-inf, 1.5)}).items():
