@@ -9,7 +9,6 @@ from benchmark.scoring.inputs import (
     PhraseInputs,
     SplitInputs,
     ahead,
-    consecutive,
     proposal_ious,
 )
 
@@ -64,10 +63,6 @@ def test_batches_have_images_captions_and_groups_of_the_same_rows():
     assert batch.images.tolist() == [[4, 5], [0, 1]]
     assert batch.group_ids.tolist() == batch.ids_on_host.tolist() == [7, 7]
     assert batch.captions.values[:, 0].tolist() == [1, 1]
-
-
-def test_rows_of_a_split_are_a_slice():
-    assert np.arange(9)[consecutive(np.array([3, 4, 5]))].tolist() == [3, 4, 5]
 
 
 def test_proposals_at_the_edge_are_there_and_boxes_of_zeros_are_missing():

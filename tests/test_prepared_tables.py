@@ -6,6 +6,7 @@ import pytest
 
 from benchmark.data.prepared_tables import (
     Prepared,
+    Split,
     area,
     has_sibling,
     images_of_queries,
@@ -73,3 +74,17 @@ def test_a_box_without_area_has_no_iou_not_even_with_itself():
     nothing, box = np.zeros((1, 4)), np.array([[0.0, 0, 4, 4]])
     assert iou(nothing, nothing).tolist() == iou(nothing, box).tolist() == [0]
     assert iou(np.zeros((0, 4)), box).shape == (0,)
+
+
+def test_rows_of_a_split_are_a_slice():
+    none = np.array([], dtype=np.int64)
+    split = Split(
+        image_rows=np.array([3, 4, 5]),
+        caption_rows=np.array([7, 8]),
+        image_of_caption=np.array([0, 2]),
+        group_of_image=np.array([0, 1, 2]),
+        region_rows=none,
+        image_of_region=none,
+    )
+    assert np.arange(9)[split.images].tolist() == [3, 4, 5]
+    assert np.arange(9)[split.captions].tolist() == [7, 8]

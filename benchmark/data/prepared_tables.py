@@ -49,6 +49,16 @@ class Split:
     image_of_region: np.ndarray  # (N,) int64, in [0, I)
 
     @property
+    def images(self) -> slice:
+        """The rows of its images, which are consecutive: a part of a file is enough."""
+        return slice(int(self.image_rows[0]), int(self.image_rows[-1]) + 1)
+
+    @property
+    def captions(self) -> slice:
+        """The rows of its captions, which are consecutive, too."""
+        return slice(int(self.caption_rows[0]), int(self.caption_rows[-1]) + 1)
+
+    @property
     def group_of_caption(self) -> np.ndarray:
         """The group of each caption's image, (C,) int64."""
         return self.group_of_image[self.image_of_caption]

@@ -263,7 +263,6 @@ def split_inputs(
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
     images = torch.from_numpy(image_features(data, cell, takes.image, name))
     contexts = None
-    rows = consecutive(split.caption_rows)
     ids = data.captions["caption_id"].tolist()
     if vocabulary:
         texts = data.captions["text"].iloc[split.caption_rows].tolist()
@@ -273,8 +272,8 @@ def split_inputs(
         folder = Path(cell.texts)
         ends = torch.from_numpy(read_array(folder, "ends", cell.dataset, ids))
         vectors = np.load(folder / "contextual.npy", mmap_mode="c", allow_pickle=False)
-        lengths = ends.diff(prepend=ends.new_zeros(1))[rows]
-        ends = ends[rows]
+        lengths = ends.diff(prepend=ends.new_zeros(1))[split.captions]
+        ends = ends[split.captions]
         starts = ends - lengths
         first = int(starts[0])
         contexts = resident(torch.from_numpy(vectors[first : ends[-1]]), device)
@@ -283,7 +282,7 @@ def split_inputs(
         values = (starts - first)[:, None] + places
     else:
         vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)
-        values = torch.from_numpy(vectors[rows])
+        values = torch.from_numpy(vectors[split.captions])
         lengths = torch.ones(len(values), dtype=torch.int64)
     return SplitInputs(
         images=images if takes.image == "pixels" else resident(images, device),
@@ -309,13 +308,7 @@ def image_features(data: Prepared, cell: Cell, kind: str, name: str) -> np.ndarr
         )
     ids = data.used_images["image_id"].tolist()
     array = read_array(Path(cell.images), kind, cell.dataset, ids)
-    return array[consecutive(data.split(name).image_rows)]
-
-
-def consecutive(rows: np.ndarray) -> slice:
-    """The rows of a split are consecutive (prepared_tables.py): a slice of a file is
-    enough."""
-    return slice(int(rows[0]), int(rows[-1]) + 1)
+    return array[data.split(name).images]
 
 
 def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
@@ -476,15 +469,16 @@ def phrase_inputs(
         expected = f"features of the phrases of {data.folder}"
         advice = f"delete {features} and run `dvc repro` again"
         raise UserError(card, expected, "features of other phrases", advice)
-    used, rows = data.used_images["image_id"].tolist(), consecutive(split.image_rows)
-    boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
+    used = data.used_images["image_id"].tolist()
+    boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[split.images]
+    proposals = read_array(features, "proposals", cell.dataset, used)[split.images]
     ious = proposal_ious(
         boxes_IP4, split.image_of_region, regions[CORNERS].to_numpy(np.float32)
     )
     truths = np.load(features / "truths.npy", mmap_mode="c", allow_pickle=False)
     vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
     arrays = {
-        "proposals": read_array(features, "proposals", cell.dataset, used)[rows],
+        "proposals": proposals,
         "truths": truths[split.region_rows],
         "boxes": boxes_IP4,
         "ious": ious,
