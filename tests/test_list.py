@@ -37,3 +37,10 @@ def test_presets_have_the_numbers_that_papers_print(capsys):
     (line,) = rows["cca"]["reported"]
     assert line["table"] == "two_branch/2" and line["place"] == "flickr30k/test"
     assert line["numbers"]["i2t_r1"] == 36.5 and "rsum" not in line["numbers"]
+
+
+def test_recalls_of_a_direction_stand_together(capsys):
+    assert main(["list", "presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line for line in lines if "two_branch/2" in line)
+    assert row.endswith("i2t R@1/5/10 36.5/62.2/73.3, t2i R@1/5/10 24.7/53.4/66.8")

@@ -3,9 +3,11 @@
 import argparse
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 
 from benchmark.papers.printed_tables import as_printed, printed
+from benchmark.scoring.metrics import ALL, METRICS, RECALLED_K
 from benchmark.season.plugins import presets
 
 
@@ -28,10 +30,26 @@ def main(arguments: argparse.Namespace) -> None:
     for row in rows:
         print(f"{row['name']:{width}}  {row['title']}")
         for reported in row.get("reported", []):
-            words = [reported["table"] + ",", reported["place"] + ":"]
-            for name, value in reported["numbers"].items():
-                words += [name, as_printed(value, name)]
-            print(f"{'':{width}}    {' '.join(words)}")
+            place = f"{reported['table']}, {reported['place']}"
+            print(f"{'':{width}}    {place}: {_in_short(reported['numbers'])}")
+
+
+def _in_short(numbers: Mapping[str, float]) -> str:
+    """The recalls of a direction together, then others: "i2t R@1/5/10
+    36.5/62.2/73.3"."""
+    others = {name: as_printed(value, name) for name, value in numbers.items()}
+    parts = []
+    for way in ALL:
+        cuts, values = [], []
+        for cut in RECALLED_K:
+            value = others.pop(f"{way}_r{cut}", None)
+            if value is not None:
+                cuts.append(str(cut))
+                values.append(value)
+        if cuts:
+            parts.append(f"{way} R@{'/'.join(cuts)} {'/'.join(values)}")
+    parts += [f"{METRICS[name].heading} {value}" for name, value in others.items()]
+    return ", ".join(parts)
 
 
 def _presets() -> list[dict]:
