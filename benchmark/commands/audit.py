@@ -6,16 +6,16 @@
     rematch audit run.log                           what SCAN's or VSE++'s code printed
 
 A table is .csv or .tsv, with a row for each method and columns such as i2t_r1, "t2i
-R@5", "R@10" (of a single direction), MedR, MRR, rsum, mean and i2t_mean; others are
-taken for its label. Numbers are per cent, as they are printed: 43.0 is another number
-than 43. Of a .log or .txt the lines "Image to text: ...", "rsum: ..." and their like
-are read, as the evaluation of VSE++, SCAN and what was built on them prints them.
+R@5", "R@10" (of a single direction), MedR, MRR, rsum, mean and i2t_mean; the other
+columns are its label. Numbers are percentages, with the decimals that are printed: 43.0
+is not the same as 43. In a .log or .txt, lines such as "Image to text: ..." and
+"rsum: ..." are read, as VSE++, SCAN and the code built on them print them.
 
-Impossible are recalls that so many queries do not give at the printed decimals, R@1
-above R@5 above R@10, a MedR or MRR that the recalls do not allow, and sums and means
-that are not those of their recalls. Improbable are recalls of ranks that get more
-frequent. --folds says of how many folds the numbers are means. With --check the exit
-status is 1 if something is impossible.
+Impossible are recalls that this many queries cannot give at the printed decimals, R@1
+above R@5 or R@5 above R@10, a MedR or MRR that the recalls do not allow, and sums and
+means that do not follow from their recalls. Improbable are recalls by which later ranks
+are more frequent than earlier ones. --folds is the number of folds that the numbers are
+means of. With --check the exit status is 1 if something is impossible.
 """
 
 import argparse
@@ -113,8 +113,8 @@ def refuse_counts(arguments: argparse.Namespace) -> None:
             raise UserError(
                 option,
                 expected="a table of your own",
-                found="--papers, where each place has its own",
-                do="leave it out",
+                found="--papers, whose tables have numbers of their own",
+                do=f"leave {option} out",
             )
 
 
@@ -209,14 +209,14 @@ def read_printed(path: Path) -> pd.DataFrame:
 
 
 def _read_log(path: Path) -> pd.DataFrame:
-    """A row for each evaluation in what a program printed; it ends where a number
-    comes again."""
+    """A row for each evaluation that a program printed. A new row begins where a metric
+    is printed again."""
     with readable(path, "text", "correct its path"):
         text = content(path, MOST_TEXT).decode("utf-8-sig")
     rows: list[dict[str, str]] = [{}]
     for head, printed in LOG_ENTRY.findall(text):
         numbers = re.findall(r"\d+\.\d+", printed)
-        # what comes after these, as the mean rank, no rule here looks at
+        # no rule here looks at what follows these, such as the mean rank
         entry = dict(zip(LOG_HEADS[head], numbers, strict=False))
         if rows[-1].keys() & entry.keys():
             rows.append({})
@@ -266,8 +266,8 @@ def rows_of(
 
 
 def _as_written(column: pd.Series, where: str) -> pd.Series:
-    """Numbers of single precision with the six digits that these have: 43.1 is not
-    43.099998. Raises UserError for those of half precision, which have three."""
+    """Numbers in single precision, rounded to the six digits that it holds: 43.1, not
+    43.099998. Raises UserError for half precision, which holds three."""
     kind = column.dtype
     if getattr(kind, "kind", "") != "f" or kind.itemsize > SINGLE:
         return column
@@ -276,7 +276,7 @@ def _as_written(column: pd.Series, where: str) -> pd.Series:
             where,
             expected="texts, or numbers of single or double precision",
             found=kind,
-            do="give what is printed",
+            do="give the numbers as they are printed",
         )
     return column.astype(object).map(lambda x: float(f"{x:.6g}"), na_action="ignore")
 

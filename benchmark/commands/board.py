@@ -10,9 +10,9 @@ Holm's adjustment over all of them. Rows that differ significantly keep their or
 ranks of a row are those that it could have, and all true ranks are among them at once with
 the confidence of an interval. Rows with a letter of ties in common are not significantly different.
 
-Results that can be read in two ways are refused until an option decides: --first-rank
-and --scale take one value for all results, or one for each with commas, as in --scale
-1,100,1.
+Results that can be read in two ways are refused until --first-rank or --scale decides.
+Each takes one value for all results, or one for each, separated by commas, as in
+--scale 1,100,1.
 
 With --by dataset the tables have a column dataset, and a level is the mean over datasets,
 each with the same weight. A result that lacks a dataset of others is refused.
@@ -119,8 +119,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def readings_of(names: Sequence[str], arguments: argparse.Namespace) -> list[Reading]:
-    """How each result is to be read. Raises UserError for options that say no such
-    thing."""
+    """How each result is to be read. Raises UserError for options without a valid
+    value for each."""
     count = len(names)
     first_ranks = per_result(
         "--first-rank", arguments.first_rank, first_rank, "0 or 1", count
@@ -149,7 +149,7 @@ def per_result(
     except ValueError:
         values = []
     if len(values) not in (1, count):
-        advice = f"name one for all results, or {count} with commas"
+        advice = f"give one value for all, or {count} with commas between"
         raise UserError(option, expected, repr(text), advice)
     return values * count if len(values) == 1 else values
 

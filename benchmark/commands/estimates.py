@@ -98,8 +98,8 @@ class Kind:
         return self.method, len(self.image)
 
     def likeness(self, other: "Kind") -> int:
-        """How many options two kinds of one form share; -1 of another form, and where
-        one alone is trained."""
+        """How many options two kinds of the same form share; -1 if their forms differ,
+        or if only one of them is trained."""
         if self.form != other.form or bool(self.batches) != bool(other.batches):
             return -1
         return len(set(self.options) & set(other.options))

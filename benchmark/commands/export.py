@@ -142,7 +142,7 @@ def check_options(arguments: argparse.Namespace) -> None:
             "--format",
             expected="a table",
             found=given[0],
-            do="leave it out, or name a table",
+            do="leave --format out, or name a table",
         )
     if arguments.samples and arguments.format != EEE:
         raise UserError(
@@ -181,8 +181,8 @@ def chosen_tables(makers: Mapping[str, Maker], name: str, season: str) -> list[T
 
 
 def _of_other_season(name: str, season: str) -> str:
-    """What to run for the name of another season, or of a table whose dataset is such
-    a name and that it has; else ""."""
+    """What to run for a name that begins with another season: the command that prints
+    its tables, or that exports the table, if that season has it; else ""."""
     other, _, what = name.partition("/")
     if other == season or other not in season_names():
         return ""

@@ -41,7 +41,7 @@ def as_results(table: pd.DataFrame, where: str) -> pd.DataFrame:
         raise UserError(
             f"{where}: {', '.join(names)}",
             expected="a number for each document",
-            found="something else",
+            found="values that are missing or not numbers",
             do="log the samples of a task that has a number for each document",
         )
     for name, values in values_of.items():

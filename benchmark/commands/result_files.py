@@ -191,7 +191,7 @@ def read_files(
     metric: str | None,
     reading: Reading,
 ) -> Result:
-    """The same of files, one per seed, and of a preset in each of them, if it is not
+    """The same for files, one per seed; only the rows of `preset`, unless it is
     ""."""
     ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
@@ -283,8 +283,8 @@ def _of_rows(
 
 
 def refuse_repeated(name: str, files: Sequence[str]) -> None:
-    """Raise UserError for a file that is there twice: it would be two trainings that
-    are equal, so that trainings seem not to vary."""
+    """Raise UserError for a file that is named twice: it would count as two equal
+    trainings, so that trainings would seem not to vary."""
     seen: set[Path] = set()
     for file in files:
         path = Path(file)

@@ -219,7 +219,7 @@ def grades_in_words() -> str:
     for grade, verdicts in verdicts_by_grade().items():
         listed = ", ".join(f"*{verdict}*" for verdict in verdicts)
         sentences.append(f'The grade "{grade}" comes from these verdicts: {listed}.')
-    sentences.append("Those of all set-ups together count.")
+    sentences.append("What counts is the verdict on all set-ups together.")
     return " ".join(sentences)
 
 
@@ -273,8 +273,8 @@ def explain_tables(
     rows: Sequence[LedgerRow],
     seasons: Sequence[SeasonClaims],
 ) -> None:
-    """Say in the cells what is absent, of which metrics less is better, the names of
-    seasons beside their titles, and what would decide what is open."""
+    """Show in the cells what is absent, for which metrics smaller is better, the names
+    of seasons beside their titles, and what would decide an open claim."""
     of_anchor = {anchor(row): row for row in rows}
     of_season = {season.title: season.season for season in seasons}
     smaller = headings_of_less(rows)
@@ -322,8 +322,8 @@ def headings_of_less(rows: Sequence[LedgerRow]) -> set[str]:
 def say_what_decides(
     row: LedgerRow, heads: Sequence[str], lines: Sequence[Sequence["Token"]]
 ) -> None:
-    """Fill what the table of the evidence on a claim leaves empty where it is open: of
-    all set-ups together, what would decide it; of a test, where that stands."""
+    """Fill cells that a claim's table of evidence leaves empty where it is open: for
+    all set-ups together, what would decide it; for one test, where to read that."""
     verdict_at, open_at = heads.index("verdict"), heads.index(OPEN)
     parts = row.graded.parts if row.graded else ()
     pooled = {finding.place for finding in row.photographs if parts}
@@ -366,7 +366,7 @@ def add(cell: "Token", words: str) -> None:
 
 
 def show_absence(cell: "Token", head: str) -> None:
-    """A hyphen for a number that there is not looks like a minus sign."""
+    """Replace the hyphen of a missing number: it looks like a minus sign."""
     if words_of(cell) == "-":
         cell.children = [html_token(ABSENT)]
     if head != "printed" or not cell.children:
@@ -413,8 +413,8 @@ def rows_found(written: Sequence[dict]) -> Iterator[dict]:
 
 
 def claims_found(rows: Sequence[LedgerRow]) -> Iterator[dict]:
-    """What the search finds of claims: their grades with what all set-ups say together,
-    and apart from these what each season says of photographs."""
+    """What the search finds of claims: the grade, with what all set-ups say together,
+    and, separately, the verdict of each season on photographs."""
     for row in rows:
         effect = pooled_difference(row)
         verdicts = []
@@ -533,11 +533,11 @@ def is_prepared(board: Board) -> bool:
 
 
 def preparation_note(board: Board) -> str:
-    """For who writes a site: what is missing because the dataset is not prepared here,
-    and how to prepare it."""
+    """For whoever writes a site: what is missing because the dataset is not prepared
+    here, and how to prepare it."""
     return (
-        f"No images, captions or queries of {board.dataset}, which is not prepared "
-        f"here: {preparation(board)} again."
+        f"Images, captions and queries of {board.dataset} are missing, since it is not "
+        f"prepared here: {preparation(board)} again."
     )
 
 
@@ -547,8 +547,8 @@ def public_note(board: Board) -> str:
     if not board.card["may_publish"]:
         why = "they may not be published"
     return (
-        f"Images, captions and queries of {board.title} are not shown: {why}. A clone "
-        f"of Rematch with the data shows them: {preparation(board)}."
+        f"Images, captions and queries of {board.title} are not shown: {why}. To see "
+        f"them, in a clone of Rematch, {preparation(board)}."
     )
 
 

@@ -141,7 +141,7 @@ class ClaimOnFiles:
 
 @contextmanager
 def corrected_in(place: str) -> Iterator[None]:
-    """Mistakes of a metric are corrected in the claim, not by an option."""
+    """Errors about a metric say to correct the claim, not an option."""
     try:
         yield
     except UserError as error:
@@ -198,8 +198,8 @@ def read_claims(path: Path) -> list[ClaimOnFiles]:
 
 
 def _read(path: Path, name: str, result: ResultOfFile, metric: str | None) -> Result:
-    """The directions of the metric alone. Raises UserError for several files in one
-    text, and for several presets."""
+    """A result, with only the directions of the metric. Raises UserError if one text
+    names several files, or if its files name several presets."""
     where = f"{path}: results.{name}"
     files = []
     presets: set[str] = set()
@@ -218,7 +218,7 @@ def _read(path: Path, name: str, result: ResultOfFile, metric: str | None) -> Re
     if len(presets) > 1:
         raise UserError(
             where,
-            expected="one preset of all its files",
+            expected="one preset for all its files",
             found=", ".join(sorted(presets)),
             do="name one",
         )

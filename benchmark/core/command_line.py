@@ -83,7 +83,7 @@ def run_stage(
     try:
         arguments, unknown = parser.parse_known_args(words)
         if unknown:
-            parser.error(f"{parser.similar(unknown[0])} is no option or word of it")
+            parser.error(f"unknown argument {parser.similar(unknown[0])}")
     except SystemExit as end:
         if end.code == MISTAKE and CHECK in words:
             return NO_ANSWER

@@ -201,7 +201,7 @@ def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
             raise UserError(
                 path,
                 expected="a file name in UTF-8",
-                found="another one",
+                found="one with other bytes",
                 do="rename the file",
             )
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]

@@ -455,8 +455,8 @@ def rows_of_items(
 
 
 def number_of(name: str) -> str:
-    """COCO_val2014_000000123456 -> 123456; what does not end with digits stays, and so
-    does what has more of them than any name of a file."""
+    """COCO_val2014_000000123456 -> 123456; a name stays as it is if it does not end
+    with digits, or has more of them than any file name can have."""
     digits = re.search(r"\d+$", name)
     if digits is None or len(digits[0]) > LONGEST_PATH:
         return name

@@ -1,9 +1,9 @@
 """The rule for ties, in one place, and what another one would give. Imports no torch:
 arrays, tensors and columns of a table are compared alike.
 
-Whoever counts ranks asks `stands_before`, and whoever orders items `comes_last`. If
-both say the opposite, and `by_other_rule` what they say today, ties count for the
-method everywhere.
+Code that counts ranks calls `stands_before`, and code that orders items `comes_last`.
+To let ties count for the method everywhere, reverse both, and let `by_other_rule` say
+what `stands_before` says today.
 """
 
 from dataclasses import dataclass

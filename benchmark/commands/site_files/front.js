@@ -22,7 +22,7 @@ function matches(wanted) {
 function claimLine({ title, paper, season, grade, effect, why, verdicts, note, href }) {
   const reason = why || note ? make("div", { class: "variant" }, [why, note].filter(Boolean).join(". ")) : null;
   const lines = verdicts.map((text) => make("div", { class: "variant" }, text));
-  const seasons = lines.length && !season ? [folded(`What each season says: ${lines.length}`, make("div", {}, "Judged among all claims of the season, so that it may differ from the grade."), ...lines)] : lines;
+  const seasons = lines.length && !season ? [folded(`What each season says: ${lines.length}`, make("div", {}, "Each is judged together with all claims of its season, so it may differ from the grade."), ...lines)] : lines;
   return make("li", {}, make("strong", {}, grade), `: `, make("a", { href }, title), ` ${paper}${effect ? `, ${effect}` : ""}`, reason, ...seasons);
 }
 

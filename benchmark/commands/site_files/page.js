@@ -2,7 +2,7 @@
 // What every page needs: elements, numbers, tables, downloads, light and dark. All text is set as
 // text, never as HTML.
 const $ = (id) => document.getElementById(id);
-// Of ranges; and, in grey, what there is not, which no minus sign looks like.
+// For ranges; and, in grey, for what is missing: it cannot be taken for a minus sign.
 const DASH = "\u2013", NONE = "\u2014";
 
 // Elements ---------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ function leaderboard() {
   chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
   const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
   const words = [["rsum", "the recalls R@1, R@5 and R@10 of all directions, added up"], ["R@K", "percent of queries with a right answer among the first K"], ["i2t, t2i, p2r", "images search captions, captions search images, phrases search boxes"],
-    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S. Of a row with corrected scores it is that of these, and cannot be compared with others"], ["training (s)", "seconds of one training, mean over the seeds; of a fusion of several presets, those of all their trainings; as #8: the row of rank 8 has the same trainings"]];
+    ["MedR", "median position of the first right answer"], ["S", "how far the scores of matched and unmatched pairs overlap: 0 is apart, 1 the same; drawn under Plots and S. For a row with corrected scores it is that of the corrected scores, and cannot be compared with other rows"], ["training (s)", "seconds of one training, mean over the seeds; of a fusion of several presets, those of all their trainings; as #8: the row of rank 8 has the same trainings"]];
   const columns = words.map(([name, meaning]) => [make("span", {}, "column ", make("strong", {}, name)), meaning]);
   const letters = kinds.map((kind) => [make("span", {}, "flag ", tag(kind)), kind]);
   $("page").append(folded("What the columns and the letters of flags mean", table("A flag says what to know of a row before it is trusted", ["column or flag", "meaning"], [...columns, ...letters])));
@@ -177,7 +177,7 @@ function leaderboard() {
 function speaksFor(each, main) {
   const values = doneOf(each).map((cell) => cell.metrics[board.ranked_by]), ends = endsOf(each.place), [first, last] = each.place.ranks;
   const told = [];
-  if (values.length > 1) told.push(`${values.length} trainings, whose ${main} lies within ${number(Math.max(...values) - Math.min(...values))} points`);
+  if (values.length > 1) told.push(`${values.length} trainings, whose ${main} differs by at most ${number(Math.max(...values) - Math.min(...values))} points`);
   if (ends && !each.place.is_of_these_trainings) told.push(`a ${season.level} interval for other images and trainings: ${main} ${between(ends)}`);
   if (board.compared) told.push(first === last ? `no other rank than ${first} is possible at ${season.level}` : `a rank between ${first} and ${last} at ${season.level}`);
   if (each.features_of_paper) told.push("the features of its paper");
@@ -257,7 +257,7 @@ function claimRecord(claim) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What became here of the season's own claims and of every claim of the papers, judged together, with Holm's adjustment over all of them; the front page judges each for itself, so that what is undecided here may be decided there. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own. A difference is positive where the first is better."
+  start("Claims", make("p", {}, "The verdicts of this season on its own claims and on every claim of the papers, judged together, with Holm's adjustment over all of them. The front page judges each claim by itself, so a claim that is undecided here may be decided there. The verdict generalises to new images and trainings; the next column is for this test set only. The line is the interval, the dot the difference, the thin tick zero, the green one what the paper prints, each row on a scale of its own. A difference is positive where the first is better."
     + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
   const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part), counted = here.filter((claim) => claim.counted);
@@ -334,7 +334,7 @@ async function plotsPage() {
   const options = (title, labels) => (labels.length ? make("fieldset", { class: "filters" }, make("legend", {}, title), ...labels) : "");
   $("page").append(folded(`Presets that are drawn: the best ${chosen.length} of ${own.length || corrected.length} by ${season.headings[board.ranked_by]}; choose others`,
     options("Distributions and curves of", boxes), options("With corrected scores", others)));
-  if (others.length && boxes.length) $("page").append(make("p", {}, `The ${others.length} presets with corrected scores are not among them, as their S cannot be compared with that of others. They can be chosen, too.`));
+  if (others.length && boxes.length) $("page").append(make("p", {}, `The ${others.length} presets with corrected scores are not drawn at first, since their S cannot be compared with that of others. You can still choose them.`));
   async function redraw() {
     $("plots")?.previousSibling.remove();
     $("plots")?.remove();
@@ -437,7 +437,7 @@ async function compare(first, second) {
   $("page").append(make("p", {}, `A difference is positive where the first preset, on the left, is better${smaller ? `; of ${smaller} the smaller is better` : ""}.`));
   $("page").append(make("div", { class: "scroll cards" }, table(caption, ["", one.title, other.title, "difference"], [...rows, ["flags", marks(one), marks(other), NONE]])));
   const alike = one.place?.rivals.includes(names.indexOf(second) + 1);
-  $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all ${played().length * (played().length - 1) / 2} pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different. An interval that leaves out zero is not enough for that: with so many pairs and few trainings, p has to be much smaller" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
+  $("page").append(make("p", {}, "No interval here is adjusted for other comparisons. " + (board.compared ? `Adjusted for all ${played().length * (played().length - 1) / 2} pairs of rows, by ${season.headings[board.ranked_by]} they are ${alike ? "not significantly different. An interval that leaves out zero is not enough for a significant difference: with so many pairs and few trainings, p has to be much smaller" : "significantly different"}.` : "Nothing is concluded from so few queries or trainings.")));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
   else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);

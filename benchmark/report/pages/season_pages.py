@@ -136,8 +136,8 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
 
 
 def _rows_with_overlap(board: Board) -> list[Row]:
-    """Those whose S can be compared: that of corrected scores, and one that hangs on
-    its bins, cannot."""
+    """The rows whose S can be compared: none with corrected scores, and none whose S
+    depends on its bins."""
     rows = []
     for row in board.retrieval.ranked:
         is_reliable = not comparisons.is_coarse(row) and not is_corrected(row)
