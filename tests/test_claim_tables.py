@@ -207,6 +207,18 @@ def test_what_limits_a_verdict_is_said_in_words(limit, more, decides):
     assert holds(told, "not even") != decides
 
 
+def test_claims_without_effect_are_counted_apart_from_those_that_fail():
+    words = (Conclusion.HOLDS, Conclusion.NO_DIFFERENCE, Conclusion.REVERSED)
+    judged = [judged_claim(pair("a", "b", word)) for word in words]
+    told = claim_tables.conclusion_counts(judged)
+    assert told == "1 held, 1 without effect, 1 failed"
+
+
+def test_more_seeds_or_more_folds_decide():
+    told = claim_tables.decided_by(Limit(3, 2))
+    assert told == "3 more seeds per row or 2 more folds of the same size"
+
+
 @pytest.mark.parametrize("word", [*Conclusion])
 def test_what_contradicts_its_paper_has_the_tests_of_its_methods(word):
     methods = {"a": "scan", "b": "vse"}

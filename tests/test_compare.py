@@ -1,13 +1,14 @@
 """`compare` tells where two rows differ, query by query."""
 
 import shutil
+from types import SimpleNamespace
 
 import builders
 import made_ranks
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import check, holds, refusal
+from refusals import check, holds, refusal, refused
 from report_seasons import CAPTIONS, IMAGES, enter_played_season
 
 from benchmark.__main__ import main
@@ -80,6 +81,32 @@ def test_only_queries_that_changed_are_largest_changes_each_once(capsys):
     compare.print_largest_changes(queries)
     lines = capsys.readouterr().out.splitlines()[2:]
     assert [line.split()[-1] for line in lines] == ["won", "lost"]
+
+
+def test_the_largest_changes_of_each_kind_stand_first(capsys):
+    texts = ["won by 3", "won by 9", "lost by 9", "lost by 5"]
+    ranks = {"first": [0, 0, 9, 5], "second": [3, 9, 0, 0]}
+    queries = pd.DataFrame(ranks | {"text": texts})
+    queries["step"] = np.log((1 + queries["second"]) / (1 + queries["first"]))
+    compare.print_largest_changes(queries)
+    lines = capsys.readouterr().out.splitlines()[2:]
+    shown = [line.split(maxsplit=2) for line in lines]
+    assert shown == [
+        ["1.0", "10.0", "won by 9"],
+        ["1.0", "4.0", "won by 3"],
+        ["10.0", "1.0", "lost by 9"],
+        ["6.0", "1.0", "lost by 5"],
+    ]
+
+
+def test_the_only_dataset_with_both_rows_needs_no_name():
+    season = []
+    for dataset, presets in (("x", "a"), ("y", "ab"), ("z", "b")):
+        rows = dict.fromkeys(presets, "a row")
+        season.append(SimpleNamespace(dataset=dataset, row=rows.get))
+    assert compare.chosen_board(season, "ab", None).dataset == "y"
+    with refused("--dataset", found="0 of x, z"):
+        compare.chosen_board(season[::2], "ab", None)
 
 
 def test_a_clone_without_data_has_the_verdict(season, capsys):

@@ -1,11 +1,15 @@
 """Made-up boards on a dataset's page."""
 
+from pathlib import Path
+
+import builders
+import pandas as pd
 import pytest
-from made_boards import board, enter_made, row
+from made_boards import IMAGES, board, enter_made, row
 
 from benchmark.boards import flags
 from benchmark.boards.boards import QUERIES
-from benchmark.report.pages.dataset_page import few_queries, legend, tie_gap
+from benchmark.report.pages.dataset_page import _twins, few_queries, legend, tie_gap
 from benchmark.report.tables import Table
 
 
@@ -29,6 +33,26 @@ def test_ties_are_told_by_the_largest_gap_of_any_row():
     tied = row("a", 0.5, metrics=gaps)
     assert tie_gap(board(tied, row("b", 0.5))) == 2.0
     assert tie_gap(board(row("b", 0.5))) is None  # ranks alone do not tell
+
+
+def test_what_rsum_changes_without_twins_is_told_from_the_least_to_the_most():
+    folder = Path("data/prepared/made")
+    images = pd.read_parquet(folder / "images.parquet")
+    files = [f"{number}.png" for number in range(IMAGES)]
+    images.assign(file=files).to_parquet(folder / "images.parquet")
+    builders.seal_tables("made")
+    made = board(row("a", 0.5), row("b", 1.0))
+    assert _twins(made) == {}
+    pictures = [["train: x.png", "test: 0.png"]]
+    made.card["leakage"] = {"pictures": pictures, "items": {"pictures": {"test": 1}}}
+    # the twin is a hit of both; all six recalls of a row are the same
+    lost = 600 * 14 / 29 - 600 * 15 / 30
+    assert _twins(made) == {
+        "low": pytest.approx(lost),
+        "high": pytest.approx(0.0),
+        "named": 1,
+        "all": 1,
+    }
 
 
 def test_tasks_with_too_few_queries_are_named():

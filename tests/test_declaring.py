@@ -45,6 +45,14 @@ def test_a_fusion_names_the_folders_of_its_members():
     ]
 
 
+def test_a_correction_is_run_where_its_preset_is():
+    both = season(presets=[SCAN, TWO_BRANCH], corrections={"nnn": [SCAN]}, seeds=[0])
+    with_some = with_dataset(both, "drawn", presets=[TWO_BRANCH])
+    declared = declare("try", with_dataset(with_some, "folder", presets=[SCAN]))
+    assert list(declared.cells) == [f"drawn-{TWO_BRANCH}-0", f"folder-{SCAN}-0"]
+    assert list(declared.fusions) == [f"folder-{SCAN}_nnn-0"]
+
+
 def test_external_rows_are_no_cells():
     row = Brought(dataset="drawn", preset="elsewhere", seed=0)
     declared = declare("try", season(), brought={row.key: row})
@@ -74,6 +82,13 @@ def test_a_pattern_that_fits_no_preset_is_refused(pattern, field):
     with pytest.raises(UserError, match=f"datasets.drawn.{field}") as error:
         declare("try", with_dataset(season(presets=[FUSION]), "drawn", **settings))
     assert pattern.removeprefix("!") in error.value.found
+
+
+def test_of_several_seeds_for_a_preset_the_last_ones_count():
+    seeds_of = {"scan": [0, 3], "scan_*": [5], TWO_BRANCH: [1]}
+    declared = declare("try", season(presets=[SCAN, TWO_BRANCH], seeds_of=seeds_of))
+    seeds = {(cell.preset, cell.seed) for cell in declared.cells.values()}
+    assert seeds == {(SCAN, 5), (TWO_BRANCH, 1)}
 
 
 def test_members_have_to_be_run_where_their_fusion_is():

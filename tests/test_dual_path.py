@@ -254,6 +254,15 @@ def test_loss_is_equation_9(options):
     assert all(value > 0 for value in expected.values())
 
 
+def test_a_pool_is_drawn_where_it_is_ranked():
+    pools = []
+    for weight in (0.0, 1.0):
+        for negatives in ("random", "pool"):
+            config = method.Config(lambda1=weight, negatives=negatives, pool_size=9)
+            pools.append(method.recipe(config)[0].pool)
+    assert pools == [0, 0, 0, 9]
+
+
 def test_negatives_are_random_rows_of_other_groups():
     groups = torch.tensor([4, 1, 4, 4, 2, 1])
     torch.manual_seed(0)

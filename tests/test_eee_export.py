@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 from made_boards import IMAGES, board, enter_made, row
 from pydantic import BaseModel, ConfigDict, Field
@@ -59,6 +60,20 @@ def test_the_score_of_each_seed_is_kept(tmp_path):
     score = result(read_json(path), "i2t_r1")
     assert score["details"] == {"seed_0": "50.0", "seed_1": "100.0"}
     assert score["score"] == 75.0
+
+
+@pytest.mark.parametrize(
+    ("facts", "relation"),
+    [
+        ({}, "third_party"),
+        ({"method": "examples/mine.py"}, "first_party"),
+        ({"method": "brought", "family": "brought"}, "other"),
+    ],
+)
+def test_it_is_told_who_evaluates_whose_method(facts, relation, tmp_path):
+    (path,) = write_eee(made(row("a", 0.5, **facts)), "try", tmp_path / "eee")
+    log = read_json(path)
+    assert log["source_metadata"]["evaluator_relationship"] == relation
 
 
 # Single queries -----------------------------------------------------------------------
@@ -128,6 +143,16 @@ def test_every_query_of_every_seed_is_a_line_of_the_schema():
     for line in found:
         assert line.input.reference == [line.metadata["rematch.cluster"]]
         assert line.evaluation.is_correct == (line.output.raw == ["0"])
+
+
+def test_ranks_in_folds_are_no_further_lines():
+    ranks = {"i2t": np.arange(IMAGES), "i2t_fold": np.zeros(IMAGES, int)}
+    queries = queries_of(prepared_tables.read("made"))
+    folded = made(row("a", 0.5, ranks=ranks))
+    samples, _ = write_eee(folded, "try", Path(), queries)
+    assert [line.output.raw for line in instances(samples)] == [
+        [str(number)] for number in range(IMAGES)
+    ]
 
 
 def test_the_mean_of_the_lines_is_the_score_of_the_result():

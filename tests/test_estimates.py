@@ -101,7 +101,7 @@ def test_sizes_of_data_that_was_never_here_are_those_of_its_card(tmp_path, monke
 
 def test_steps_are_those_of_the_recipe(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    options = {"scan": {"epochs": 6, "batch_size": 100, "decay_after": 3}}
+    options = {"scan": {"epochs": 6, "batch_size": 90, "decay_after": 3}}
     params = season(
         {"flickr30k": {"image": {"network": "vgg19"}}},
         ["scan_t2i_avg"],
@@ -113,7 +113,8 @@ def test_steps_are_those_of_the_recipe(tmp_path, monkeypatch):
     plan = estimates.plan_of(params, cell, {cell.images: images})
     counts = estimates.counts_of(params, "flickr30k")
     assert plan.schedule.epochs == (6,)
-    assert plan.schedule.steps == (-(-counts.captions["train"] // 100),)
+    whole, rest = divmod(counts.captions["train"], 90)
+    assert rest and plan.schedule.steps == (whole + 1,)
     assert plan.schedule.validated == (10, 50)
     assert plan.fed.image == (36, 7) and plan.fed.text == estimates.VOCABULARY
 
@@ -149,9 +150,9 @@ def run_here(self, function, *arguments: object) -> object:
 def test_a_season_is_estimated_within_its_seconds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(estimates._Timer, "result", run_here)
-    counts = Counts(images={"train": 80, "val": 8, "test": 16}, captions={}, phrases={})
-    captions = {split: 5 * count for split, count in counts.images.items()}
-    counts = Counts(images=counts.images, captions=captions, phrases=captions)
+    images = {"train": 80, "val": 8, "test": 16, "unused": 40}
+    captions = {split: 5 * count for split, count in images.items()}
+    counts = Counts(images=images, captions=captions, phrases=captions)
     monkeypatch.setattr(estimates, "counts_of", lambda params, dataset: counts)
     image = {"network": "drawn_cnn", "input_size": 32, "grid": 2}
     options = {"scan": {"embedding_size": 6, "word_size": 4, "regions": 4}}

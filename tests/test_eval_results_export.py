@@ -42,6 +42,13 @@ def test_every_preset_has_a_file_with_the_fields_of_the_hub():
     assert tasks.count("rsum") == 2  # of both boards
 
 
+def test_a_mean_that_is_no_number_is_left_out():
+    lost = {"i2t_r1": float("inf"), "t2i_r1": float("nan")}
+    write_eval_results([board(row("a", 0.5, metrics=lost))], Path("out"))
+    told = {each["dataset"]["task_id"] for each in results(Path("out/a.yaml"))}
+    assert "i2t_r5" in told and not lost.keys() & told
+
+
 def test_a_value_is_the_mean_of_the_seeds_with_its_interval():
     rows = row("a", 0.5, 0.6, 0.7), row("b", 0.3, 0.4, 0.5)
     write_eval_results([board(*rows)], Path("out"))

@@ -18,6 +18,7 @@ from report_seasons import OWNERS
 
 from benchmark.__main__ import main
 from benchmark.commands.external_matrices import of_matrix
+from benchmark.commands.external_scores import ReadingOptions
 from benchmark.data import results
 from benchmark.data.rank_keys import I2T
 
@@ -134,6 +135,15 @@ def test_minus_infinity_is_what_was_not_retrieved(capsys):
     shown = [f"{expected[name]:.1f}" for name in recalls]
     assert own_row.split()[1:] == [*shown[:2], "-", *shown[3:5], "-", "-"]
     assert "few/0" not in results.read_kept("try", "open")
+
+
+def test_what_a_longer_list_has_behind_the_depth_was_not_found(tmp_path):
+    gone = -np.inf
+    scores = np.array([[3.0, gone, gone], [2.0, 1.0, gone], [gone, gone, 1.0]])
+    np.save(tmp_path / "m.npy", scores)
+    made = of_matrix(tmp_path / "m.npy", three_pairs(), ReadingOptions(depth=1))
+    lost = {way: is_lost.tolist() for way, is_lost in made.lost.items()}
+    assert lost == {"i2t": [False, True, False], "t2i": [False] * 3}
 
 
 def test_lists_that_do_not_tell_a_direction_are_refused(capsys):

@@ -61,6 +61,14 @@ def test_equal_captions_with_other_numbers_are_noted(apart, count):
         assert ("rounding" in notes[0]) == (apart < 1)
 
 
+def test_equal_captions_of_one_group_may_have_other_numbers():
+    data = three_pairs()
+    data.captions["text"] = ["x", "y", "x"]
+    data.split("test").group_of_caption = np.array([0, 1, 0])
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 5.0]])
+    assert notes_on_equal_captions(data, rows, "b.npy") == []
+
+
 def test_lists_of_what_was_retrieved_are_not_compared():
     data = three_pairs()
     data.captions["text"] = ["x", "y", "x"]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from refusals import refused
 from benchmark.data.feature_folders import (
     Words,
     as_float16,
+    card_of,
     read_array,
     sha256_of_items,
     verified,
@@ -54,6 +56,31 @@ def test_features_of_something_else_are_refused(folder, key, wrong, right):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: wrong}))
     with refused(f"{path}: {key}", right, wrong, "dvc repro"):
         read_array(folder, "pooled", "pets", IDS)
+
+
+@pytest.mark.parametrize("place", ["here", "/elsewhere"])
+def test_a_card_names_weights_wherever_their_folder_lies(place):
+    class Settings:
+        def model_dump(self) -> dict:
+            return {"weights": f"{place}/minilm", "size": 3}
+
+    feature_set = SimpleNamespace(
+        image=None,
+        proposals=None,
+        words=None,
+        sentence=Settings(),
+        folder="data/features/pets/tiny",
+        dataset="pets",
+    )
+    card = card_of(feature_set, IDS, SimpleNamespace(sha256="p"))
+    assert card == {
+        "dataset": "pets",
+        "encoder": "tiny",
+        "items": 3,
+        "items_sha256": sha256_of_items(IDS),
+        "settings": {"weights": "minilm", "size": 3},
+        "prepared_sha256": "p",
+    }
 
 
 def test_values_beyond_float16_are_clipped():

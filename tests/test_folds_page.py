@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 from made_ranks import prepare
@@ -94,6 +95,14 @@ def test_a_difference_stands_with_that_of_the_official_split_and_of_all(
     low, high = of.official.interval
     lowest, highest = of.every.interval
     assert shrinkage([of]) == pytest.approx((highest - lowest) / (high - low))
+
+
+def test_a_difference_is_positive_where_the_first_is_better(official, folds):
+    facts = {"firsts": [3.0, 5.0], "seconds": [1.0, 9.0], "second": "b"}
+    made = over_folds(official, folds)
+    for metric, expected in (("t2i_medr", [-2.0, 4.0]), ("t2i_r1", [2.0, -4.0])):
+        every = SimpleNamespace(metric=metric, **facts)
+        assert replace(made, every=every).by_fold.tolist() == expected
 
 
 def test_the_page_of_few_rows_is_filled(official, folds, monkeypatch):

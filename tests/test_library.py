@@ -23,6 +23,7 @@ from benchmark.boards.season_boards import read_boards
 from benchmark.scoring.evaluation import of_retrieval
 from benchmark.scoring.ranking import Matrices
 from benchmark.scoring.relevance import Relevance
+from rematch.answers import Board
 
 ROOT = Path(__file__).parent.parent
 COUNT, SEEDS = 200, 2
@@ -400,6 +401,14 @@ def test_numbers_of_half_precision_are_not_audited():
 def test_folds_are_a_number_of_them(folds):
     with refused("--folds"):
         rematch.audit(pd.DataFrame({"R@1": ["43.1"]}), 1000, folds=folds)
+
+
+def test_the_frame_of_a_board_has_the_ends_of_its_ranks():
+    facts = {"rank": 2, "ranks": [1, 3], "levels": {"made": 50.0, "rank": 40.0}}
+    frame = Board({"rows": [{"name": "a"} | facts], "notes": []}).to_frame()
+    (line,) = frame.reset_index().to_dict("records")
+    expected = {"name": "a", "rank": 2, "first_rank": 1, "last_rank": 3}
+    assert line == expected | {"made": 50.0, "level on rank": 40.0}
 
 
 def test_series_of_another_order_are_not_compared_by_place():

@@ -80,6 +80,14 @@ def test_the_bits_of_hashes_are_64():
     assert lines[2].endswith("(8 of 64 bits differ)")
 
 
+def test_each_side_has_its_own_count_of_shared_pictures():
+    pairs = [overlap.SharedPair("a", name, None) for name in "bcd"]
+    assert overlap.shown(pairs, 5, 7).startswith(
+        "1 of 5 images are in the second folder, 3 of 7 in the first: "
+        "3 pairs are equal pixel for pixel, 0 nearly\n"
+    )
+
+
 def test_bits_are_whole_numbers_beside_equal_pictures(tmp_path):
     out = tmp_path / "shared.csv"
     pairs = [overlap.SharedPair("a", "b", None), overlap.SharedPair("a", "c", 3)]

@@ -14,6 +14,7 @@ from benchmark.core.records import Aspect, Departure
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.report.pages.paper_tables import (
+    measured_cell,
     obstacles,
     obstacles_of_rows,
     paper_table,
@@ -232,6 +233,28 @@ def test_why_there_is_nothing_beside_a_row_is_said():
     assert line["i2t R@1"].value == 50.0 and line["comparable"] == "yes"
 
 
+def test_half_of_an_rsum_stands_beside_no_printed_one():
+    one_way = board()
+    one_way.card["ways"] = ["t2i"]
+    numbers = [60.0, 100.0, 99.9, 50.0, 49.0, 90.0]
+    for played, measured in ((board(), 450.0), (one_way, None)):
+        (line,) = lines(paper_of(own(numbers)), played)
+        assert line["rsum"].printed.value == pytest.approx(448.9)
+        assert line["rsum"].value == measured
+        assert line["t2i R@1"].value == 50.0
+
+
+def test_a_time_is_the_median_of_its_trainings():
+    per_pair = [1e-6, 2e-6, 9e-6]
+    cells = []
+    for seed, seconds in enumerate(per_pair):
+        cells.append(
+            builders.outcome("own", seed, ranks=HALF, seconds={"per_pair": seconds})
+        )
+    played = builders.board(builders.standing("own", cells), dataset="flickr30k")
+    assert str(measured_cell(played, played.rows[0], "per_pair")) == "2.00"
+
+
 class TestPage:
     def test_all_own_rows_of_a_table_with_a_measured_one_stand_there_at_every_place(
         self,
@@ -264,6 +287,13 @@ class TestPage:
         whole = lines(both, board())
         assert [line["row"] for line in whole] == ["VSE++", "Ours"]
         assert (whole[0]["setting"], whole[0]["remark"]) == ("VGG; [1]", "n")
+
+    def test_a_wide_table_has_its_sums_and_medians_but_no_further_recalls(self):
+        metrics = [*RECALLS, "i2t_medr", "t2i_medr"]
+        wide = paper_of(own([1.0] * 8), metrics=metrics)
+        (table,) = shown_tables(wide, board())["7"]
+        heads = ["i2t R@1", "t2i R@1", "i2t MedR", "t2i MedR", "rsum"]
+        assert set(table.frame) == {"row", *heads}
 
     def test_rows_of_one_label_have_their_setting_and_comparability_where_it_differs(
         self,

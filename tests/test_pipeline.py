@@ -428,6 +428,17 @@ def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
         assert pipeline.cell_digest(changed) != pipeline.cell_digest(cell), name
 
 
+def test_digests_depend_on_what_own_methods_import(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_text(Path("own/mine.py"), "import layers\nimport torch\n")
+    write_text(Path("own/layers.py"), "import sums\n")
+    write_text(Path("own/sums.py"), "")
+    write_text(Path("own/other.py"), "")
+    params = SimpleNamespace(season="s", methods={"mine": "own/mine.py"})
+    code = [path for path in pipeline._digests(params).reads if path.endswith(".py")]
+    assert code == ["own/mine.py", "own/layers.py", "own/sums.py"]
+
+
 @pytest.mark.parametrize("method", ["mine.py", "own/mine.py", "own/my.v2.py"])
 def test_a_report_depends_on_the_presets_beside_a_method(method, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

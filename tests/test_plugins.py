@@ -98,6 +98,33 @@ def test_a_preset_needs_others_with_trainings(changes, found):
 # Methods by name and path, and their options ------------------------------------------
 
 
+def test_lines_within_strings_are_code_and_blank_ones_elsewhere_are_not(tmp_path):
+    digests = []
+    for text in ('x = """a\n\nb"""\n', 'x = """a\nb"""\n', 'x = """a\n \nb"""\n'):
+        for between in ("", "\n\n"):
+            path = tmp_path / "mine.py"
+            path.write_text(f"{text}{between}y = 1\n")
+            digests.append(plugins.plugin_digest(path))
+    assert digests[::2] == digests[1::2] and len(set(digests)) == 3
+
+
+def test_files_beside_a_plugin_are_looked_for_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "HOME", tmp_path)
+    texts = {
+        "own/mine.py": "from benchmark.contracts.methods import theirs\n",
+        "own/layers.py": "",
+        "methods/theirs.py": "import layers\n",
+        "methods/layers.py": "",
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    found = plugins.code_files(tmp_path / "own/mine.py")
+    names = {path.relative_to(tmp_path.resolve()).as_posix() for path in found}
+    assert names == texts.keys() - {"own/layers.py"}
+
+
 def test_unknown_option_is_refused_with_the_valid_ones():
     method = load("vse")
     with pytest.raises(UserError) as error:

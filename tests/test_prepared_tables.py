@@ -1,10 +1,13 @@
 """Prepared tables: rows of splits, queries, and boxes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.data.prepared_tables import (
+    TABLES,
     Prepared,
     Split,
     area,
@@ -38,6 +41,18 @@ def test_rows_of_a_split_and_the_image_of_each_query():
     assert len(data.split("val").image_rows) == 0
     with pytest.raises(ValueError, match="dev"):
         data.split("dev")
+
+
+def test_the_digest_is_of_each_table_and_of_the_raw_files(tmp_path):
+    data = data_of(["test"], [0])
+    for name in TABLES:
+        (tmp_path / f"{name}.parquet").write_text(name)
+    made = [replace(data, folder=tmp_path, card={"manifest": m}) for m in "aab"]
+    digests = [of.sha256 for of in made]
+    for name in TABLES:
+        (tmp_path / f"{name}.parquet").write_text("other")
+        digests.append(made[0].sha256)
+    assert digests[0] == digests[1] and len(set(digests)) == 2 + len(TABLES)
 
 
 def test_siblings_share_an_image():

@@ -1,6 +1,7 @@
 """Raw files that change after they were fetched: `run`, `doctor` and the stages
 notice."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -14,7 +15,12 @@ from refusals import check, refusal, refused
 from benchmark.__main__ import main
 from benchmark.commands import run
 from benchmark.data import prepared_tables
-from benchmark.data.raw_files import check_manifest, raw_dataset
+from benchmark.data.raw_files import (
+    check_manifest,
+    digests,
+    downloads,
+    raw_dataset,
+)
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
@@ -166,6 +172,33 @@ def test_pictures_that_change_before_they_are_encoded(own):
     error = refusal(encode, "mine-drawn_cnn_96_g6_flip")
     check(error, "data/raw/mine/pictures/0.png", "the manifest", "", FETCH)
     assert not Path("data/features").exists()
+
+
+def test_an_edit_that_keeps_size_and_time_is_noticed(own):
+    dataset = SimpleNamespace(name="mine", folder=own)
+    path = own / "captions.csv"
+    facts = path.stat()
+    before = digests(dataset, [path])
+    caption(own, "other")
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert path.stat().st_size == facts.st_size
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digests(dataset, [path]) == {"captions.csv": sha256} != before
+
+
+def test_a_file_is_got_unless_all_that_it_is_for_is_there(tmp_path):
+    needs = [
+        SimpleNamespace(ways=[("all.zip",), ("a.json",)]),
+        SimpleNamespace(ways=[("all.zip",), ("b.json",)]),
+    ]
+    remote = SimpleNamespace(name="all.zip")
+    card = SimpleNamespace(remote=[remote], checklist=needs)
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name, missing in ((None, [remote]), ("a.json", [remote]), ("b.json", [])):
+        if name:
+            (raw / name).write_text("{}")
+        assert downloads(card, raw) == missing
 
 
 def test_a_lost_file_is_found_though_the_reader_takes_what_is_in_the_folder(own):

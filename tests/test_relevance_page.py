@@ -54,6 +54,55 @@ def test_first_answers_are_counted_of_layers_that_were_judged_in_part():
     assert (str(friends[share]), str(whole[share])) == ("25.0", "-")
 
 
+def recalled(preset: str, value: float) -> SimpleNamespace:
+    return SimpleNamespace(
+        preset=preset,
+        title=preset.upper(),
+        mean=lambda metric: value,
+        values=lambda metric: [value],
+    )
+
+
+def recalls_of(values: dict[str, float]) -> SimpleNamespace:
+    rows = {preset: recalled(preset, value) for preset, value in values.items()}
+    return SimpleNamespace(rows=list(rows.values()), row=rows.get)
+
+
+def measured(name: str, queries: list[int], own: dict, here: dict) -> SimpleNamespace:
+    made = layer(name)
+    made.pairs["i2t"].queries = queries
+    made.own = recalls_of(own)
+    made.here = recalls_of(here)
+    return made
+
+
+def test_the_best_by_own_stands_first_and_own_once_for_equal_queries():
+    own, here = {"a": 40.0, "b": 60.0}, {"a": 70.0, "b": 50.0}
+    layers = [
+        measured("friends", [0, 1], own, here),
+        measured("all", [0, 1], own, here),
+        measured("few", [1], {"a": 10.0, "b": 20.0}, here),
+    ]
+    lines = records(relevance_page.recall(layers, "i2t", 1))
+    shown = [{head: str(cell) for head, cell in line.items()} for line in lines]
+    by_layers = {"friends": "50.0", "all": "50.0", "few": "50.0"}
+    first = {"preset": "B", "own": "60.0", "own, queries of few": "20.0"} | by_layers
+    by_layers = {"friends": "70.0", "all": "70.0", "few": "70.0"}
+    second = {"preset": "A", "own": "40.0", "own, queries of few": "10.0"} | by_layers
+    assert shown == [first, second]
+
+
+def test_a_changed_order_has_the_lead_of_each_by_what_puts_it_ahead():
+    made = layer("friends")
+    change = SimpleNamespace(
+        first=recalled("a", 0.0), second=recalled("b", 0.0), own=5.0, here=-3.0
+    )
+    made.changes = lambda way: [change]
+    (line,) = records(relevance_page.order([made], "i2t"))
+    assert [line["ahead by own"], line["ahead by the layer"]] == ["A", "B"]
+    assert [str(line["own"]), str(line["difference by it"])] == ["+5.0", "+3.0"]
+
+
 def test_claims_whose_verdict_changes_stand_first():
     stays = judged("A wins.", Conclusion.HOLDS, Conclusion.HOLDS)
     moves = judged("B wins.", Conclusion.HOLDS, Conclusion.UNDECIDED)

@@ -1,11 +1,15 @@
 """From a season file to its cells, feature sets and fusions."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
+from benchmark.season import resolving
 from benchmark.season.parameter_files import season_names
 from benchmark.season.parameters import (
+    SAMPLES,
     ImageEncoder,
     Params,
     Season,
@@ -188,6 +192,24 @@ def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(stag
 
 
 # Options ------------------------------------------------------------------------------
+
+
+def test_what_methods_take_is_asked_again_under_another_contract(tmp_path, monkeypatch):
+    before, again, after = {}, {}, {}
+    for remembered in (before, again):
+        resolve("try", season(), remembered=remembered)
+    (tmp_path / "contract.py").write_text("")
+    other = SimpleNamespace(__file__=str(tmp_path / "contract.py"))
+    monkeypatch.setattr(resolving, "contract", other)
+    resolve("try", season(), remembered=after)
+    assert before.keys() == again.keys() and len(after) == len(before) > 0
+    assert before.keys().isdisjoint(after)
+
+
+def test_samples_for_pages_are_of_the_first_seed():
+    params = resolve("try", season(pages=[SCAN], seeds=[3, 1]))
+    keeps = {seed: params.cells[f"drawn-{SCAN}-{seed}"].keeps for seed in (3, 1)}
+    assert (SAMPLES in keeps[3], SAMPLES in keeps[1]) == (True, False)
 
 
 def test_options_of_the_season_go_over_those_of_the_preset():

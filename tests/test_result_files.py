@@ -13,6 +13,7 @@ from benchmark.commands.result_files import (
     Kind,
     Reading,
     Result,
+    parts_of,
     read_datasets,
     read_table,
     respelled,
@@ -212,6 +213,13 @@ def test_one_file_is_no_two_trainings(again):
     name = f"{write('hits.csv', rows, 'query value')},{again}"
     with refused(name, expected="for each seed", found=f"{again} twice"):
         read_table(name, "own", None, AS_IT_IS)
+
+
+def test_a_comma_in_the_name_of_a_file_separates_no_seeds():
+    assert parts_of("a,b.csv") == (["a", "b.csv"], "")
+    write("a,b.csv", [("q0", 1)], "query value")
+    assert parts_of("a,b.csv") == (["a,b.csv"], "")
+    assert parts_of("a,b.csv:p") == (["a,b.csv"], "p")
 
 
 def test_a_seed_in_which_nothing_was_found_is_no_depth_of_0():

@@ -90,6 +90,10 @@ class TestLeaderboard:
         assert only["rsum"].sd == pytest.approx(np.std(rsums, ddof=1))
         (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, PERFECT))))
         assert (only["rsum"].value, only["rsum"].sd) == (600, None)
+        (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, 5))))
+        rsums = [600, 600, 200]
+        assert only["rsum"].value == pytest.approx(np.mean(rsums))
+        assert only["rsum"].sd == pytest.approx(np.std(rsums, ddof=1))
 
     def test_rows_that_could_not_be_compared_have_bare_ranks_and_single_trainings_a_dagger(
         self,
@@ -154,6 +158,10 @@ class TestLeaderboard:
             for line in records(first_page(board(*of_papers, external, own)))
         ]
         assert shown == ["P0", "Y", *(f"P{n}" for n in range(1, SHOWN - 1)), "Z"]
+        behind = row("x", POOR, method="examples/x.py")
+        table = first_page(board(*of_papers, behind))
+        shown = [line["preset"] for line in records(table)]
+        assert shown == [*(f"P{n}" for n in range(SHOWN - 1)), "X"]
 
 
 def test_a_direction_has_its_recalls():
@@ -169,14 +177,14 @@ def test_a_direction_has_its_recalls():
 
 
 def test_folds_are_their_means_with_their_spread():
-    """Two folds: R@1 of 100 and 50 with the first seed, of 50 and 50 with the
+    """Two folds: R@1 of 100 and 60 with the first seed, of 80 and 60 with the
     second."""
     names = [
         f"{way}_{name}"
         for way in ("i2t", "t2i")
         for name in ("r1", "r5", "r10", "medr")
     ]
-    seeds = ([100.0, 50.0], [50.0, 50.0])
+    seeds = ([100.0, 60.0], [80.0, 60.0])
     outcomes = []
     for seed, values in enumerate(seeds):
         metrics = {f"fold_{name}": 75.0 for name in [*names, "rsum"]}
@@ -188,8 +196,8 @@ def test_folds_are_their_means_with_their_spread():
     folded = board(builders.standing("a", outcomes), folds=2)
     (only,) = records(result_tables.folds(folded))
     for head in ("i2t R@1", "t2i R@10", "rsum"):
-        assert only[head].value == np.mean([75, 50])
-        assert only[head].sd == pytest.approx(np.std([75, 50], ddof=1))
+        assert only[head].value == np.mean([90, 60])
+        assert only[head].sd == pytest.approx(np.std([90, 60], ddof=1))
     assert only["95% of rsum"].low < 75 < only["95% of rsum"].high
     assert len(result_tables.folds(board(row("a", PERFECT)))) == 0
 
@@ -232,8 +240,21 @@ def test_a_training_costs_what_it_goes_on_from_as_well():
     (only,) = records(result_tables.costs(board(row("a", 0, history=curve))))
     assert only["epochs"] == "3"
     assert claim_entries.made(board(row("a", 0, 1, history=curve))).trainings == 2
+    trained = [row("a", 0, history=curve[:length]).outcomes[0] for length in (3, 1)]
+    (only,) = records(result_tables.costs(board(builders.standing("a", trained))))
+    assert only["epochs"] == "1 to 3"
     external = row("b", POOR, method="brought", family="brought")
     assert len(result_tables.costs(board(external))) == 0
+
+
+def test_a_query_is_encoded_once_and_scored_with_all_items_of_the_other_kind():
+    of_images = row("a", 0)
+    alone = {"t2i": np.zeros(IMAGES * EACH, int)}
+    of_captions = row("a", 0, ranks=alone)
+    seconds = 1e-3 + IMAGES * EACH * 1e-5
+    assert result_tables.query_seconds(of_images) == pytest.approx(seconds)
+    seconds = 2e-3 + IMAGES * 1e-5
+    assert result_tables.query_seconds(of_captions) == pytest.approx(seconds)
 
 
 def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():

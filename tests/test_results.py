@@ -64,6 +64,15 @@ def test_the_best_rank_of_a_query_is_the_first_of_its_own():
     assert of_two.best.tolist() == [0, 4]
 
 
+def test_some_queries_have_their_own_ranks_and_know_as_much():
+    ranks = Ranks(np.array([3, 5, 0, 7, 8, 9]), np.array([2, 1, 3]))
+    some = ranks.at(np.array([True, False, True]))
+    assert some.values.tolist() == [3, 5, 7, 8, 9] and some.counts.tolist() == [2, 3]
+    assert some.knows_all
+    best = Ranks.of_best(np.array([4, 1])).at(np.array([False, True]))
+    assert best.values.tolist() == [1] and not best.knows_all
+
+
 def test_a_line_of_the_records_is_a_fact_and_a_line_of_the_costs_is_a_run():
     results.write_folder(FOLDER, {"a/0": result("a/0")})
     lines = (FOLDER / "records.json").read_text().splitlines()

@@ -123,6 +123,15 @@ def test_words_are_averaged_gru_states(bidirectional):
         assert (words[c, length:] == 0).all()
 
 
+def test_words_that_attend_alone_offer_their_attention():
+    offers = []
+    for direction in ("t2i", "i2t"):
+        for attention in (True, False):
+            config = scan.Config(direction=direction, attention=attention)
+            offers.append(scan.inputs(config).attention)
+    assert offers == [True, False, False, False]
+
+
 def test_first_regions_are_used_and_no_others():
     model, images = model_of(regions=3), images_of()
     encoded = model.encode_images(images)

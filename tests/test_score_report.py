@@ -1,13 +1,16 @@
 """What `score` prints beside its numbers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from external_files import embeddings, save_pair, score
 from report_seasons import CAPTIONS
 
+from benchmark.commands.score_report import ScoreReport
 from benchmark.core.files import read_json, write_json
+from benchmark.data.rank_keys import RankKey
 
 pytestmark = pytest.mark.usefixtures("external_season")
 
@@ -21,6 +24,18 @@ def test_ties_and_twins_are_told(capsys):
     told = capsys.readouterr().out
     assert "twins in test: 3 images, 5 captions" in told
     assert "ties: i2t R@1 83.33 as misses, 100.00 as hits, 91.67 on average" in told
+
+
+def test_the_most_of_a_recall_takes_what_nobody_judged_for_right():
+    judged = np.array([[-1, 0, -1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1]])
+    pairs = SimpleNamespace(judged=lambda items: judged)
+    result = SimpleNamespace(retrieved={"t2i": None})
+    made = SimpleNamespace(
+        external=SimpleNamespace(result=result), layers={"crowd": {"t2i": pairs}}
+    )
+    key = RankKey("t2i", "crowd")
+    most = [ScoreReport._most(made, key, k) for k in (1, 2, 3)]
+    assert most == [25.0, 50.0, 75.0]
 
 
 def test_a_doubt_fits_what_was_seen(capsys):

@@ -56,7 +56,14 @@ class TestNumber:
 
     @pytest.mark.parametrize(
         ("value", "text"),
-        [(1234.5, "1234"), (12.345, "12.3"), (0.030512, "0.0305"), (0.0, "0")],
+        [
+            (1234.5, "1234"),
+            (12.345, "12.3"),
+            (0.030512, "0.0305"),
+            (0.0, "0"),
+            (8.7654, "8.77"),
+            (0.54321, "0.543"),
+        ],
     )
     def test_times_have_three_digits_and_no_exponent(self, value, text):
         assert str(tables.three_digits(value)) == text

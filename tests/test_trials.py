@@ -87,6 +87,17 @@ def test_one_side_of_a_batch_is_another(method, side):
     assert changed == expected[side] & {entry.name for entry in fields(batch)}
 
 
+def test_every_other_word_is_the_next_one_and_padding_stays():
+    trial = trial_of("vse")
+    batch = trial.batch(list(range(PAIRS)), [])
+    size = trials.SIZES.text
+    batch.captions.values[0, :3] = torch.tensor([1, size - 1, 0])
+    ours = batch.captions.values.tolist()
+    other = trial.with_other(batch, "captions").captions.values.tolist()
+    next_of = {word: word + 1 for word in range(1, size - 1)} | {size - 1: 1, 0: 0}
+    assert other == [list(map(next_of.get, row)) for row in ours]
+
+
 def test_other_pixels_are_pixels():
     trial = trial_of("dual_path")
     trial.options = {"stage": 2}
@@ -159,6 +170,7 @@ def test_a_training_ends_where_the_true_pairs_lead():
         ((-1.0, -1.2), True),
         ((1.0, 0.9), False),
         ((1.0, 0.6), True),
+        ((0.001, 0.0009), True),
     ],
 )
 def test_a_loss_falls_below_zero_too(losses, has_fallen):

@@ -1,5 +1,7 @@
 """The trials of seasons: their options have values, and rows stay as they are."""
 
+from dataclasses import replace
+
 import pytest
 from refusals import refused
 
@@ -80,6 +82,13 @@ def test_a_trial_that_is_written_twice_is_one_row(season):
     add_trial(season, trial_of("cca", epochs=2))
     presets = [trial.preset for trial in read_trials(season)]
     assert presets == ["cca", "vse", "vse"]
+
+
+def test_trials_of_a_dataset_stand_together(season):
+    for dataset, preset in (("e", "cca"), ("d", "vse"), ("e", "vse"), ("d", "cca")):
+        add_trial(season, replace(trial_of(preset), dataset=dataset))
+    cells = [(trial.dataset, trial.preset) for trial in read_trials(season)]
+    assert cells == [("d", "cca"), ("d", "vse"), ("e", "cca"), ("e", "vse")]
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,17 @@ def test_branches_are_the_papers_and_the_codes(options, expected):
             np.testing.assert_allclose(y, expected(branch, x), rtol=1e-10, atol=1e-10)
 
 
+def test_each_term_has_its_weight():
+    weights = {"image_anchor": "lambda1", "sentence_anchor": "lambda2"}
+    batch = batch_of(0)
+    for term, weight in weights.items():
+        losses = []
+        for value in (1.0, 3.0):
+            model = model_of(**{weight: value}).eval()
+            losses.append(float(model.loss(batch)[term].detach()))
+        assert losses[0] > 0 and losses[1] == pytest.approx(3 * losses[0])
+
+
 def test_lstm_sentence_is_the_last_state_of_its_words():
     model, captions = unsettled(6, **LSTM), sentences_of(9, seed=5)
     (encoded,) = plain(*model.encode_captions(captions))

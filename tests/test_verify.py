@@ -11,7 +11,7 @@ from benchmark.commands.tasks import Failure
 from benchmark.commands.verify import Compared
 from benchmark.core.devices import fingerprint
 from benchmark.data import results
-from benchmark.data.rank_keys import I2T
+from benchmark.data.rank_keys import I2T, T2I
 from benchmark.data.results import CellResult, Ranks, Scores
 from benchmark.season.parameter_files import read_params
 from seasons import ROOT
@@ -40,15 +40,21 @@ def test_verify_compares_all_that_counts(monkeypatch):
         (Ranks.of_best(np.array([0, 5])), ()),
         (Ranks(np.array([0, 3, 5]), np.array([2, 1])), ("ranks",)),
         (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), ("ranks",)),
+        (Ranks(np.array([0, 2, 5]), np.array([1, 2])), ("ranks",)),
     ):
         both = [with_ranks(old, ranks) for ranks in (first, kept)]
         assert verify.comparison(*both, None).different == different
+    both = [with_ranks(old, first, t2i=Ranks.of_best(np.array([n]))) for n in (3, 4)]
+    assert verify.comparison(*both, None).different == ("ranks",)
 
 
-def with_ranks(result: CellResult, ranks: Ranks) -> CellResult:
+def with_ranks(
+    result: CellResult, ranks: Ranks, t2i: Ranks | None = None
+) -> CellResult:
     # without digests the record says nothing of them
     record = result.record.model_copy(update={"files": {}})
-    npz = results.scores_npz(Scores(ranks={I2T: ranks}))
+    of_ways = {I2T: ranks} | ({T2I: t2i} if t2i else {})
+    npz = results.scores_npz(Scores(ranks=of_ways))
     return replace(result, record=record, arrays={results.RANKS: npz})
 
 
