@@ -25,7 +25,7 @@ def check_tables(tables: Tables, card: Card) -> None:
                 expected="at least one image (score needs train and val, too)",
                 found="none",
                 do=f"name {name} as the split of some images "
-                "(for score alone: rematch score --annotations FILE)",
+                "(for score alone: rematch score --dataset folder --annotations FILE)",
             )
     split_of = images.set_index("image_id")["split"]
     _check_counts("images", card.expected_images, images["split"])
