@@ -8,11 +8,21 @@ from layouts import in_one_note
 from refusals import refused
 
 from benchmark.contracts.datasets import folder
+from benchmark.readers.annotation_files import decoded
 
 
 def write(raw: Path, name: str, text: str) -> Path:
     (raw / name).write_bytes(text.encode())
     return raw
+
+
+def test_the_own_id_of_a_caption_goes_before_one_in_a_list(tmp_path):
+    rows = [
+        {"image": f"{n}.jpg", "sentids": [n + 7], "captions": [{"raw": "A.", "id": n}]}
+        for n in range(3)
+    ]
+    raw = write(tmp_path, "c.json", json.dumps(rows))
+    assert folder.read_for_score(raw).captions.index.tolist() == ["0", "1", "2"]
 
 
 def test_csv_may_have_a_byte_order_mark_spaces_and_quotes(tmp_path):
@@ -47,6 +57,13 @@ def test_karpathys_json_gives_folders_splits_and_captions(tmp_path):
     assert len(tables.notes) == 1 and in_one_note(
         tables, "1 images", "restval", "training"
     )
+
+
+def test_only_the_name_of_one_caption_ends_in_its_number(tmp_path):
+    rows = [{"image": f"{stem}.jpg#0", "captions": ["A.", "B."]} for stem in "abc"]
+    tables = folder.read_for_score(write(tmp_path, "c.json", json.dumps(rows)))
+    assert tables.images["file"].tolist() == ["a.jpg#0", "b.jpg#0", "c.jpg#0"]
+    assert tables.captions["text"].tolist() == ["A.", "B."] * 3
 
 
 GOOD = json.dumps({"image": "a.png", "captions": ["One."], "split": "train"})
@@ -96,6 +113,11 @@ def test_a_text_that_is_no_list_of_captions_is_refused(tmp_path, name):
     write(tmp_path, "all.jsonl", json.dumps(row))
     with refused("all.jsonl:1: caption", "a list of sentences"):
         folder.read(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_a_byte_order_mark_tells_the_form_of_a_text(form):
+    assert decoded("\ufeffgrößer".encode(form)) == "größer"
 
 
 def test_a_text_of_many_blanks_takes_no_time(tmp_path):

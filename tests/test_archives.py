@@ -41,10 +41,22 @@ def test_lines_are_those_of_the_text_wherever_it_lies(make):
     assert archives.lines(make(), "a.txt") == ["é one", "two\u2028still two"]
 
 
+def test_blanks_at_the_ends_of_lines_are_kept():
+    Path("b.txt").write_bytes(b" one \r\n\ttwo\t\n\n")
+    assert archives.lines(Path("b.txt"), "b.txt") == [" one ", "\ttwo\t", ""]
+
+
 @pytest.mark.parametrize("make", [zipped, tarred])
 def test_a_member_that_is_not_there_is_refused(make):
     with refused(make(), found="n"):
         archives.text(make(), "b.txt")
+
+
+def test_a_member_on_a_drive_is_refused():
+    with zipfile.ZipFile("c.zip", "w") as archive:
+        archive.writestr("C:/a.txt", TEXT)
+    with refused("c.zip", "inside", "outside"):
+        archives.text(Path("c.zip"), "C:/a.txt")
 
 
 def test_a_name_in_two_folders_is_refused():
@@ -59,6 +71,14 @@ def test_a_member_lies_where_its_extent_says():
     members = archives.tar_members(io.BytesIO(content), Path("b.tar"))
     start, size = members["a.txt"]
     assert content[start : start + size] == TEXT.encode()
+
+
+def test_other_bytes_far_behind_the_end_of_a_tar_are_refused():
+    with tarfile.open("b.tar", "w") as archive:
+        archive.add(loose())
+    content = Path("b.tar").read_bytes() + bytes(archives.HEADER) + b"x"
+    with pytest.raises(tarfile.ReadError, match="no end"):
+        archives.tar_members(io.BytesIO(content), Path("b.tar"))
 
 
 # Arrays -------------------------------------------------------------------------------

@@ -38,6 +38,24 @@ def test_test_items_do_not_hang_on_other_sizes():
     assert of_test == [family for split, family in families(fewer) if split == "test"]
 
 
+def test_a_relative_that_is_cut_off_may_be_drawn_for_another_split():
+    for seed in range(20):  # some of them begin a family
+        options = SimpleNamespace(test=1, val=1, train=0, seed=seed)
+        items = iter([0, 1])
+        found = drawn.families(
+            options, lambda rng, items=items: next(items), lambda item, rng: [1 - item]
+        )
+        assert list(found) == [("test", [0]), ("val", [1])]
+
+
+def test_earlier_words_are_more_common():
+    rng = np.random.default_rng(0)
+    words = [drawn.one_of("abc", rng) for _ in range(4000)]
+    shares = [words.count(word) / 4000 for word in "abc"]
+    # the last has what is left: 1 - 0.55 - 0.45 * 0.55
+    assert shares == pytest.approx([0.55, 0.2475, 0.2025], abs=0.03)
+
+
 def test_colours_that_are_alike_come_first():
     rng = np.random.default_rng(0)
     others = drawn.others(list(drawn.COLOURS), "blue", rng)

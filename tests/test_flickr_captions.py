@@ -28,6 +28,9 @@ def test_the_table_with_its_one_torn_line(tmp_path):
     captions, torn = flickr_captions.table_captions(path)
     assert torn == 1 and captions["text"].tolist() == ["A dog", "A cat"]
     assert captions["caption_id"].tolist() == ["1.jpg#0", "1.jpg#1"]
+    text = "\ufeffimage_name|comment_number|comment\n1.jpg|0|A dog\n"
+    path.write_text(text, encoding="utf-8")
+    assert flickr_captions.table_captions(path)[0]["text"].tolist() == ["A dog"]
     path.write_text("image_name|comment\n1.jpg|A dog\n")
     with refused("a.csv:1", "comment_number", "image_name, comment"):
         flickr_captions.table_captions(path)
@@ -35,7 +38,7 @@ def test_the_table_with_its_one_torn_line(tmp_path):
 
 def test_lists_give_every_image_one_split(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("1.jpg\n2.jpg\n")
+    path.write_text("1.jpg\n 2.jpg \n")
     lists = {"train": (path, "a.txt")}
     read = flickr_captions.listed(lists, str, "an image")
     assert read == {"1.jpg": "train", "2.jpg": "train"}

@@ -25,6 +25,7 @@ def test_hidden_files_and_folders_are_none(tmp_path):
         (["in/a.jpg"], ["a.jpg"], {"a.jpg": "in/a.jpg"}),
         (["in/a.jpg", "on/a.jpg"], ["a.jpg"], {}),
         (["in/a.jpg"], ["a.jpg", "b.jpg"], {}),
+        (["in/a.jpg", "b.jpg"], ["a.jpg", "b.jpg"], {}),
         (["a.jpg"], ["a.jpg"], {}),
         (["A.jpg", "a.JPG"], ["a.jpg"], {}),
         (["a.jpg"], ["a.jpg", "A.jpg"], {}),

@@ -339,6 +339,23 @@ def test_keys_of_tables_and_samples_are_told_at_every_depth(tmp_path, drawn):
     assert layouts.in_one_note(folder.read(tmp_path), "a.tar: ", ": .cls, meta.split.")
 
 
+def test_the_json_of_a_sample_may_be_its_captions(tmp_path):
+    members = {"a.png": b"", "a.json": b'["One.", "Two."]'}
+    members |= {"b.png": b"", "b.json": b'"B."', "c.png": b"", "c.txt": b"C."}
+    tar(tmp_path / "all.tar", members)
+    captions = folder.read(tmp_path).captions["text"].tolist()
+    assert captions == ["One.", "Two.", "B.", "C."]
+
+
+def test_metadata_in_folders_of_one_split_is_no_layout(tmp_path):
+    for place in ("train/a", "train/b"):
+        (tmp_path / place).mkdir(parents=True)
+        rows = [{"file_name": "a.png", "text": "A."}]
+        write_table(tmp_path / place / "metadata.csv", rows)
+    with refused(found="none here, but train/a/metadata.csv"):
+        folder.read(tmp_path)
+
+
 def test_folders_of_metadata_without_a_split_are_told(project, drawn):
     image_folder_csv(project, drawn)
     (project / "more").mkdir()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from made_inputs import CAPTIONS, IS_TRAIN, SMALL, WORDS
 from oracles import hglmm as naive
+from refusals import refused
 from sklearn.decomposition import FastICA
 
 from benchmark.data.feature_folders import Words
@@ -55,6 +56,14 @@ def test_expectation_is_the_oracles():
     assert likelihood == pytest.approx(total / 50, abs=1e-10)
 
 
+def test_scales_begin_as_those_of_all_words():
+    x = np.array([[0.0], [0.0], [0.0], [4.0]]).repeat(5, axis=1)
+    mixture = hglmm.start(x, 2)
+    assert 0 < mixture.laplacian.mean() < 1
+    expected = np.where(mixture.laplacian, 1.0, np.sqrt(3))
+    np.testing.assert_allclose(mixture.scale, expected)
+
+
 @pytest.mark.parametrize("floor", [1e-3, 0.9])  # 0.9 bites
 def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     monkeypatch.setattr(hglmm, "FLOOR", floor)
@@ -73,6 +82,16 @@ def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (
         floor == 0.9
     )
+
+
+def test_of_two_middle_values_the_lower_is_the_median():
+    x = np.array([[0.0], [1.0], [2.0], [10.0]])
+    old = hglmm.Mixture(np.ones(1), np.ones((1, 1)) > 0, x[3:], x[1:2])
+    order = np.arange(4)[None]
+    fitted = hglmm.maximisation(x, order, np.ones((4, 1)), old)
+    assert fitted.laplacian.tolist() == [[True]]
+    assert fitted.location.tolist() == [[1.0]]
+    assert fitted.scale.tolist() == [[2.75]]  # (1 + 0 + 1 + 9) / 4
 
 
 # Fisher vectors -----------------------------------------------------------------------
@@ -128,6 +147,13 @@ def oracle_vectors(
         for row in known
     ]
     return np.array([naive.normalised(vector) for vector in vectors])
+
+
+def test_words_of_one_vector_are_refused():
+    words = Words(("w00", "w01"), np.ones((2, 3), np.float32))
+    captions = ["w00 w01", "w01", "w00"]
+    with refused("hglmm", "different vectors", "none"):
+        hglmm.encode(captions, np.ones(3, bool), words, SMALL)
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 clear."""
 
 import io
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 from PIL import ExifTags, Image
+from refusals import refused
 
-from benchmark.readers.image_files import upright_rgb
+from benchmark.readers.image_files import Archive, Folder, upright_rgb
 
 TURNS = {  # orientation of EXIF -> how the stored pixels come to stand upright
     1: lambda x: x,
@@ -26,6 +28,23 @@ def read(image: Image.Image, kind: str, **options: object) -> np.ndarray:
     file = io.BytesIO()
     image.save(file, kind, **options)
     return np.asarray(upright_rgb(file, "a"))
+
+
+def test_names_are_those_of_one_folder_of_an_archive(tmp_path):
+    files = ["in/b.jpg", "in/a.jpg", "in/.c.jpg", "in/d.png", "in/more/e.jpg", "f.jpg"]
+    with ZipFile(tmp_path / "a.zip", "w") as zipped:
+        for file in files:
+            zipped.writestr(file, b"")
+    assert Archive(tmp_path / "a.zip", "in").names() == ["a.jpg", "b.jpg"]
+
+
+def test_a_link_to_a_folder_whose_name_begins_alike_leads_out(tmp_path):
+    for name in ("raw", "raw2"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "raw2/b.jpg").write_bytes(b"")
+    (tmp_path / "raw/a.jpg").symlink_to(tmp_path / "raw2/b.jpg")
+    with refused("raw/a.jpg", "in this folder", "a link to"):
+        Folder(tmp_path / "raw").path_of("a.jpg")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])

@@ -50,6 +50,16 @@ def test_captions_of_several_images_make_them_a_group(tmp_path):
     }
 
 
+def test_captions_keep_the_numbers_in_their_ids(tmp_path):
+    ids = [f"{name}.png#{number}" for number, name in enumerate("abc", start=4)]
+    pairs = [f"{caption} {caption[0]}" for caption in ids]
+    small_judgements(tmp_path, *pairs)
+    rows = [{"_id": caption, "text": "It is."} for caption in ids]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    captions = folder.read(tmp_path).captions["caption_id"]
+    assert captions.str.partition("#")[2].tolist() == ["4", "5", "6"]
+
+
 def test_ids_of_captions_are_no_paths(tmp_path):
     ids = ["/m/0", "../1", "x" * 300]
     small_judgements(tmp_path)

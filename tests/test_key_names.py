@@ -26,6 +26,7 @@ def test_the_role_of_a_key(key, role):
 def test_captions_in_numbered_columns_come_in_the_order_of_numbers():
     keys = ["caption_10", "image", "caption_9", "Caption"]
     assert key_names.caption_keys(keys, "x") == ["Caption", "caption_9", "caption_10"]
+    assert key_names.caption_keys(["raw 2", "raw 01"], "x") == ["raw 01", "raw 2"]
     huge = ["caption_" + "9" * 5000, "caption_1"]  # more digits than int() reads
     assert key_names.caption_keys(huge, "x") == huge[::-1]
 

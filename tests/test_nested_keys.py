@@ -33,6 +33,8 @@ def test_what_is_empty_says_nothing():
 def test_a_mapping_of_many_is_named_as_one():
     assert gathered({"splits": {f"{n}.jpg": "test" for n in range(99)}}) == ["splits"]
     assert len(gathered({f"column {n}": n for n in range(99)})) == 99
+    for count, named in ((nested_keys.MOST, nested_keys.MOST), (31, 1)):
+        assert len(gathered({"a": {str(n): 1 for n in range(count)}})) == named
 
 
 def test_known_keys_are_left_out_with_all_that_they_hold():

@@ -89,6 +89,7 @@ COORDINATES = {
     "quantised by row": scaled_by_row(VECTORS),
     "quantised by column": scaled_by_column(VECTORS),
     "quantised, as floating-point numbers": QUANTISED.astype(np.float32),
+    "half the range": np.array([[-64, -64, 63, 1, 1]], np.int8),
     "codes of int64": SIGNS,
     "codes of float": np.sign(VECTORS),
     "codes with zeros": np.sign(np.round(VECTORS)).astype(np.int16),
@@ -197,12 +198,24 @@ def test_scores_may_be_whole_numbers_but_not_numbers_of_16_bits():
             decoded_scores(values, whole, BITS)
 
 
+def test_scores_of_16_bits_may_have_many_zeros():
+    halves = HALVES.copy()
+    halves[:10] = 0
+    with refused("x.npy", "scores", do="--numbers bfloat16"):
+        decoded_scores(halves, whole_numbers(FILE, halves), None)
+
+
 def test_text_has_the_narrowest_type():
     kinds = {-128: "int8", 127: "uint8", 128: "uint8", -129: "int16", 256: "uint16"}
     for value, kind in kinds.items():
         assert narrowed(np.array([[0, value]])).dtype == kind
     assert narrowed(np.array([[-1, 128]])).dtype == "int16"
     assert narrowed(VECTORS) is VECTORS
+
+
+def test_the_largest_words_without_a_sign_are_whole_numbers():
+    whole = whole_numbers(FILE, np.array([[0, 2.0**63, 1.0]]))
+    assert (whole.low, whole.high, whole.bits) == (0, 2**63, 64)
 
 
 def test_numbers_that_no_word_holds_are_floating_point_numbers():

@@ -1,6 +1,7 @@
 """Images in tar and parquet files."""
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -47,6 +48,23 @@ def test_an_image_is_found_by_its_row(images):
     assert value_of("b.parquet/part.parquet/2") == 2
     with refused("a.parquet/1", found="nothing"):
         Packed(Path(".")).content("a.parquet/1")
+
+
+def test_rows_of_large_pages_are_read_one_by_one(monkeypatch):
+    write_table(STRUCTS)
+    monkeypatch.setattr(packed_images, "VALUES", 1)
+    rows = packed_images.parquet_records(TABLE, "caption".__eq__)
+    assert [facts["caption"] for _, facts, _ in rows] == ["one", "two", "three"]
+
+
+def test_a_table_that_changes_is_read_again():
+    sizes = set()
+    for time, images in enumerate(([b"a", b"b", b"c"], [b"d", b"e", b"f"])):
+        write_table(images)
+        os.utime(TABLE, (time, time))
+        assert Packed(Path(".")).content("a.parquet/2") == images[2]
+        sizes.add(TABLE.stat().st_size)
+    assert len(sizes) == 1
 
 
 def test_records_have_the_wanted_columns_and_the_paths_of_images():

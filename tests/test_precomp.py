@@ -36,6 +36,13 @@ def test_all_test_images_are_used_where_there_are_more_than_the_first_thousand(
     )
 
 
+def test_a_missing_file_of_all_test_images_is_refused(tmp_path):
+    write_precomp(tmp_path, COCO)
+    (tmp_path / "testall_ims.npy").unlink()
+    with refused("testall_ims.npy"):
+        precomp.layout(tmp_path)
+
+
 def test_tables_have_the_ids_and_splits_of_the_files(folder):
     tables = precomp.tables(precomp.layout(folder), {"4": "four.jpg"}, ["So."])
     assert tables.images.to_dict("list") == {

@@ -5,6 +5,7 @@ from benchmark.readers import reader_notes
 
 def test_the_first_names_and_how_many_more():
     assert reader_notes.listed("abc") == "a, b, c"
+    assert reader_notes.listed("abcde") == "a, b, c, d, e"
     assert reader_notes.listed("abcdefg") == "a, b, c, d, e and 2 more"
     assert reader_notes.listed([]) == ""
     # of a file whose name is not UTF-8

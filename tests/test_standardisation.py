@@ -28,6 +28,19 @@ def test_deviations_are_exact_far_from_zero():
     np.testing.assert_allclose(standardiser.deviation, [0.5], rtol=1e-6)
 
 
+def test_in_another_order_the_same_rows_are_set_to_zero(tmp_path):
+    rows = np.array([[1.0], [3.0], [1.0], [3.0]], np.float32)
+    np.save(tmp_path / "raw.npy", rows)
+    write_standardised(
+        tmp_path / "raw.npy",
+        tmp_path / "out.npy",
+        Standardiser.of(rows, np.ones(4, bool)),  # mean 2, deviation 1
+        kept=np.array([False, True, True, True]),
+        order=np.array([3, 2, 0, 1]),
+    )
+    assert np.load(tmp_path / "out.npy").tolist() == [[1], [-1], [0], [1]]
+
+
 @pytest.mark.parametrize("block", [1, 50, 1 << 22])
 def test_a_file_is_standardised_by_the_rows_that_count(tmp_path, monkeypatch, block):
     monkeypatch.setattr(standardisation, "BLOCK", block)

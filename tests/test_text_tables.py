@@ -191,6 +191,12 @@ def test_what_is_no_table_is_refused_in_its_line(lines, where, found):
         read("\n".join(["image,caption", *lines]))
 
 
+def test_an_enclosed_row_is_known_by_its_last_cell():
+    lines = ["caption,image", '"A dog, it runs,a.jpg', "B, and c,b.jpg", 'C",c.jpg']
+    with refused("c.csv:2", "before the next", "lines 2 to 4"):
+        text_tables.read("\n".join(lines), "c.csv", ",", "image".__eq__)
+
+
 def test_of_two_readings_the_one_that_gets_further_says_what_is_wrong():
     """Letters: the row that lacks a separator; enclosing: the quotation mark before
     it."""
