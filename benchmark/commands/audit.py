@@ -221,6 +221,13 @@ def _read_log(path: Path) -> pd.DataFrame:
         if rows[-1].keys() & entry.keys():
             rows.append({})
         rows[-1] |= entry
+    if not rows[0]:
+        raise UserError(
+            path,
+            expected='lines such as "rsum: 510.0" and "Image to text: 70.1 ..."',
+            found="none",
+            do="name the file to which the evaluation was printed",
+        )
     return pd.DataFrame(rows)
 
 

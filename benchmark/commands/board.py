@@ -19,17 +19,16 @@ each with the same weight. A result that lacks a dataset of others is refused.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import fmean
 from string import ascii_lowercase
-from typing import Any
 
 import numpy as np
 
 from benchmark.commands import conventions
-from benchmark.commands.judge import factor, first_rank
+from benchmark.commands.judge import factor, first_rank, per_result
 from benchmark.commands.judged_results import (
     Measure,
     compared,
@@ -130,28 +129,6 @@ def readings_of(names: Sequence[str], arguments: argparse.Namespace) -> list[Rea
     for rank, scale in zip(first_ranks, scales, strict=True):
         readings.append(Reading(first_rank=rank, scale=scale))
     return readings
-
-
-def per_result(
-    option: str,
-    text: str | None,
-    kind: Callable[[str], Any],
-    expected: str,
-    count: int,
-) -> list[Any]:
-    """The value of an option for each result: one for all, or one for each with
-    commas."""
-    if text is None:
-        return [None] * count
-    parts = text.split(",")
-    try:
-        values = [kind(part.strip()) for part in parts]
-    except ValueError:
-        values = []
-    if len(values) not in (1, count):
-        advice = f"give one value for all, or {count} with commas between"
-        raise UserError(option, expected, repr(text), advice)
-    return values * count if len(values) == 1 else values
 
 
 # Ranking ------------------------------------------------------------------------------

@@ -400,9 +400,10 @@ def readings_of(
 ) -> dict[str, Reading]:
     """How each result is to be read, by its name: in each pair the first as A, the
     second as B. Raises UserError for options that say no such thing."""
-    first_ranks = per_side("--first-rank", arguments.first_rank, first_rank, "0 or 1")
-    orders = per_side("--order", arguments.order, Order, " or ".join(Order))
-    scales = per_side("--scale", arguments.scale, factor, "a number above 0")
+    rank = arguments.first_rank
+    first_ranks = per_result("--first-rank", rank, first_rank, "0 or 1")
+    orders = per_result("--order", arguments.order, Order, " or ".join(Order))
+    scales = per_result("--scale", arguments.scale, factor, "a number above 0")
     readings: dict[str, Reading] = {}
     for pair in asked:
         for side, name in enumerate(pair):
@@ -419,21 +420,26 @@ def readings_of(
     return readings
 
 
-def per_side(
-    option: str, text: str | None, kind: Callable[[str], Any], expected: str
-) -> tuple[Any, Any]:
-    """The value of an option for A and for B: one for both, or two with a comma."""
+def per_result(
+    option: str,
+    text: str | None,
+    kind: Callable[[str], Any],
+    expected: str,
+    count: int = 2,
+) -> list[Any]:
+    """The value of an option for each result, A and B first: one for all, or one for
+    each with commas."""
     if text is None:
-        return None, None
+        return [None] * count
     parts = text.split(",")
     try:
         values = [kind(part.strip()) for part in parts]
     except ValueError:
         values = []
-    if not 1 <= len(values) <= 2:
-        advice = "name one for both sides, or two with a comma"
+    if len(values) not in (1, count):
+        advice = f"give one value for all, or {count} with commas between"
         raise UserError(option, expected, repr(text), advice)
-    return values[0], values[-1]
+    return values * count if len(values) == 1 else values
 
 
 def first_rank(text: str) -> int:

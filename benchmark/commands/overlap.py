@@ -23,12 +23,11 @@ import pandas as pd
 from benchmark.core.command_line import CHECK
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import write_text
-from benchmark.prepare.leakage import Picture, measure, near_pairs
+from benchmark.prepare.leakage import HASH_BITS, Picture, measure, near_pairs
 from benchmark.readers.image_files import Folder
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 SHOWN = 10  # pairs that are printed
-HASH_BITS = 64  # of a difference hash
 
 
 @dataclass(frozen=True)

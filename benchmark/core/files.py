@@ -161,17 +161,14 @@ def _nothing_at(where: object) -> str:
     """What is found where no file is, with the one beside it whose name is most like
     it."""
     path = Path(str(where))
-    beside = [other.name for other in siblings(path) if other.is_file()]
-    near = get_close_matches(path.name, beside, n=1, cutoff=0.8)
-    return f"nothing (did you mean {path.with_name(near[0])}?)" if near else "nothing"
-
-
-def siblings(path: Path) -> list[Path]:
-    """What lies in the folder of a path, as far as it can be listed."""
     try:
-        return sorted(path.parent.iterdir())
+        beside = sorted(os.listdir(path.parent))
     except (OSError, ValueError):
-        return []
+        beside = []
+    near = get_close_matches(path.name, beside, n=1, cutoff=0.8)
+    if not near or not os.path.isfile(path.with_name(near[0])):
+        return "nothing"
+    return f"nothing (did you mean {path.with_name(near[0])}?)"
 
 
 # Formats ------------------------------------------------------------------------------

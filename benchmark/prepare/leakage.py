@@ -36,6 +36,7 @@ from benchmark.prepare.table_checks import USED, in_all
 from benchmark.readers.image_files import REPLACE, WHOLE
 
 NEAR_BITS = 8
+HASH_BITS = 64
 ALIKE = 0.9
 # of 255: thumbnails that vary less are plain, and all plain pictures look alike
 PLAIN = 4.0
@@ -147,8 +148,8 @@ def leakage(
         "notes": [
             f"{same['content'].nunique()} pictures occur, pixel for pixel, in more than one split.",
             f"{len(near)} pairs of pictures in different splits are nearly the same: difference "
-            f"hashes at most {NEAR_BITS} of 64 bits apart and thumbnails that correlate by {ALIKE} "
-            "or more.",
+            f"hashes at most {NEAR_BITS} of {HASH_BITS} bits apart and thumbnails that "
+            f"correlate by {ALIKE} or more.",
             f"{exact} captions occur, word for word, in more than one split; {near_captions} where "
             "case, punctuation and spaces are ignored.",
         ],

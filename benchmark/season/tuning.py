@@ -70,7 +70,8 @@ def read_trials(season: str) -> list[Trial]:
     file = committed(file_of(season))
     if not file.is_file():
         return []
-    with readable(file, "a CSV file", "restore it"), file.open(newline="") as lines:
+    with readable(file, "a CSV file", "restore it"):
+        lines = io.StringIO(file.read_text(encoding="utf-8"), newline="")
         columns, *rows = list(csv.reader(lines)) or [[]]
     if columns != COLUMNS:
         raise UserError(
