@@ -1,12 +1,19 @@
 """Tables and sentences of the ledger, from claims.json files made by hand."""
 
+from pathlib import Path
+
 import pytest
 from made_boards import CLAIM, at_level, compared, judged, row_of_first_claim, season
 
 from benchmark.boards.claim_ledger import ledger
+from benchmark.boards.claims_file import read_evidence, read_seasons
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
+from benchmark.report.pages.claim_tables import OPEN
 from benchmark.report.pages.ledger_pages import (
+    NOT_KNOWN,
+    SEE_ABOVE,
+    SEE_ALL,
     anchor,
     evidence_table,
     findings,
@@ -18,6 +25,8 @@ from benchmark.report.pages.ledger_pages import (
 )
 from benchmark.stats.claim_kinds import ORDERED, Conclusion
 from benchmark.stats.significance import Doubt
+
+COMMITTED = Path(__file__).parent.parent / "reports"
 
 
 def doubt(error: float) -> Doubt:
@@ -44,6 +53,20 @@ def test_a_table_has_the_set_ups_together_and_each_with_its_parts():
     assert [of["verdict"] for of in of_parts] == ["undecided", "holds"]
     assert of_parts[0]["test"] == "– A over B"
     assert of_parts[0]["difference, 95% interval"].low is None
+
+
+def test_what_would_decide_an_open_test_is_never_empty():
+    seasons = read_seasons(COMMITTED)
+    evidence = {of.season: read_evidence(COMMITTED, of.season) for of in seasons}
+    open_by, metrics = [], set()
+    for row in ledger(seasons, evidence):
+        for line in evidence_table(row).frame.to_dict("records"):
+            metrics.add(line["metric"])
+            if line["verdict"] == Conclusion.UNDECIDED:
+                open_by.append(line[OPEN])
+    assert len(open_by) > 20 and all(open_by)
+    assert {NOT_KNOWN, SEE_ABOVE, SEE_ALL} < set(open_by)
+    assert "S (smaller is better)" in metrics and "S" not in metrics
 
 
 def test_the_matrix_has_the_grade_all_set_ups_each_place_and_drawings_apart():

@@ -21,7 +21,7 @@ from benchmark.report.pages.paper_tables import (
     shown_tables,
     unmeasured,
 )
-from benchmark.report.tables import DAGGER, Number
+from benchmark.report.tables import DAGGER, NONE, Number
 from benchmark.scoring import METRICS
 
 IMAGES, EACH = 40, 2
@@ -267,9 +267,11 @@ class TestPage:
         assert list(here.frame["row"]) == ["Ours", "Theirs", "Lost"]
         shown = [str(cell) for cell in here.frame["i2t R@1"]]
         assert shown[0].startswith("60.0\xa0\N{RIGHTWARDS ARROW} 50.0 [")
-        assert shown[1:] == [f"{n}\xa0\N{RIGHTWARDS ARROW} -" for n in ("61.0", "1.0")]
+        assert shown[1:] == [
+            f"{n}\xa0\N{RIGHTWARDS ARROW} {NONE}" for n in ("61.0", "1.0")
+        ]
         assert [list(row) for row in elsewhere.frame.astype(str).to_numpy()] == [
-            ["Big", *(f"{n}\xa0\N{RIGHTWARDS ARROW} -" for n in ("70.0", "7.0"))]
+            ["Big", *(f"{n}\xa0\N{RIGHTWARDS ARROW} {NONE}" for n in ("70.0", "7.0"))]
         ]
         (alone,) = shown_tables(paper, board())["7"]  # on Flickr30K its own place alone
         assert alone.title.startswith("Table 7: Results, flickr30k/test")
@@ -346,7 +348,7 @@ def test_all_tables_of_the_papers_are_as_printed():
                         cell = line[METRICS[metric].heading]
                         assert cell.printed.value == value
                         text = str(cell).partition("\xa0")[0]
-                        assert text == "-" if value is None else float(text) == value
+                        assert text == NONE if value is None else float(text) == value
                     terms = [numbers.get(metric) for metric in RECALLS]
                     if set(RECALLS) <= set(numbers):
                         total = None if None in terms else pytest.approx(sum(terms))

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from benchmark.report.pages import relevance_page
 from benchmark.report.pages.relevance_page import SAME
-from benchmark.report.tables import Table
+from benchmark.report.tables import NONE, Table
 from benchmark.stats.claim_kinds import Conclusion
 
 
@@ -51,7 +51,7 @@ def test_first_answers_are_counted_of_layers_that_were_judged_in_part():
     counts = ("queries", "right pairs", "judged pairs")
     assert [friends[name] for name in counts] == [2, 1, 3]
     share = "first answers judged (%)"
-    assert (str(friends[share]), str(whole[share])) == ("25.0", "-")
+    assert (str(friends[share]), str(whole[share])) == ("25.0", NONE)
 
 
 def recalled(preset: str, value: float) -> SimpleNamespace:

@@ -41,7 +41,7 @@ from benchmark.report import figure_listing
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import dataset_page, result_tables
 from benchmark.report.pages.paper_tables import paper_table
-from benchmark.report.tables import FORMATS
+from benchmark.report.tables import FORMATS, NONE
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
 from benchmark.stats.significance import RankCorrelation
@@ -296,7 +296,7 @@ def test_phrases_have_a_leaderboard_of_their_own(boards):
     assert (failed["preset"], failed["p2r R@1"], failed["p2r R@5"]) == (
         "Lost",
         "failed",
-        "-",
+        NONE,
     )
     every = result_tables.of_direction(boards["scenes"].localisation, "p2r")
     assert list(every.frame["upper bound"].map(str)) == ["87.5", "87.5"]

@@ -28,7 +28,6 @@ from benchmark.boards.flags import NAMES, row_flags
 from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger, site
-from benchmark.report.pages import claim_tables
 from benchmark.report.pages.ledger_pages import anchor
 from benchmark.scoring import METRICS
 from benchmark.stats.claim_kinds import FAILED, Conclusion
@@ -181,41 +180,23 @@ def test_each_verdict_that_fails_makes_one_grade():
     assert sorted(listed) == sorted(FAILED)
 
 
-def test_links_of_the_ledger_lead_into_the_sites_or_are_left_out():
+def test_the_ledger_leads_into_the_sites_of_the_seasons():
     layered = {"dataset": "open", "task": "retrieval", "layer": "crowd"}
-    written = [{"season": "try", "boards": [layered | {"layer": ""}, layered]}]
-    text = (
-        "- [Try](try/README.md): 12 images; [claims](try/claims.md)\n\n"
-        "It is so. [In full](../docs/a.md#b). A [flag](../docs/a.md) may be.\n\n"
-        "[Rows](try/datasets/open-relevance.md). [Rows](try/datasets/x-relevance.md).\n"
-        "\nA word. [All words](../a.md),\n[protocol](../b.md), [more](../c.md).\n\n"
-        "[How](records.md): machines, seeds. [Where papers differ](fidelity.md)\n"
-    )
+    other = layered | {"layer": "experts"}
+    boards = [layered | {"layer": ""}, layered, other]
+    links = site.links_into([{"season": "try", "boards": boards}])
+    assert links.seasons == {"try": "try/index.html"}
+    assert links.claims == {"try": "try/index.html#claims"}
     layer = site.address_of(layered, "leaderboard")
-    assert site.linked(text, written) == (
-        "- [Try](try/index.html): 12 images; [claims](try/index.html#claims)\n\n"
-        "It is so. A flag may be.\n\n"
-        f"[Rows](try/index.html{layer}). \n"
-        "\nA word. \n\n"
-        "\n"
-    )
+    assert links.layers["try", "open"] == f"try/index.html{layer}"
+    assert not links.layers["try", "gated"]
+    assert not (links.docs or links.records or links.fidelity)
 
 
-def test_a_number_that_there_is_not_is_no_minus_sign():
-    text = (
-        "| printed | all |\n|---|---|\n| a - b - | -0.5 |\n| R - (within 1) | - |\n"
-        "| -0.2 | -0.1 |\n| - | a - b |\n"
-    )
-    html = site.html_of(text, [], [])
-    cells = re.findall("<td>(.*)</td>", html)
-    absent = site.GREY.format("not printed")
-    within = site.GREY.format("not printed (within 1)")
-    assert cells == [
-        *(f"a - b {absent}", "-0.5"),
-        *(f"R {within}", site.ABSENT),
-        *("-0.2", "-0.1"),
-        *(site.ABSENT, "a - b"),
-    ]
+def test_headings_stand_below_that_of_the_page_and_have_the_names_of_github():
+    html = site.html_of("# Which claims hold\n\n## Seasons (2)\n")
+    assert '<h2 id="which-claims-hold">Which claims hold</h2>' in html
+    assert '<h3 id="seasons-2">Seasons (2)</h3>' in html
 
 
 def test_intervals_stand_beside_levels_and_differences(folder):
@@ -374,7 +355,9 @@ def committed(tmp_path_factory):
     seasons = claims_file.read_seasons(COMMITTED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "ROOT", COMMITTED)
-        site.write_front(seasons, [], folder)
+        nothing = {"boards": [], "claims": []}
+        written = [{"season": of.season} | nothing for of in seasons]
+        site.write_front(seasons, written, folder)
     return folder, seasons, ledger.read_ledger(seasons, COMMITTED)
 
 
@@ -409,28 +392,6 @@ def test_a_number_on_the_first_page_is_that_of_the_claims_behind_its_link(commit
         assert grades.count(unquote(wanted)) == int(count)
     asked = [unquote(each) for each in re.findall(r'"#find=(grade[^"]+)"', front)]
     assert asked.count("grade:fails") == 2  # how many, and why
-
-
-def test_what_would_decide_an_open_claim_is_never_empty(committed):
-    folder, seasons, rows = committed
-    markdown_it = pytest.importorskip("markdown_it")
-    markdown = markdown_it.MarkdownIt("commonmark").enable("table")
-    tokens = markdown.parse(ledger.page(seasons, rows, folder))
-    site.explain_tables(tokens, rows, seasons)
-    smaller = site.headings_of_less(rows)
-    metrics, titles = set(), set()
-    column = claim_tables.OPEN
-    for _, heads, lines in site.tables_of(tokens):
-        for line in lines:
-            cells = [site.words_of(cell) for cell in line]
-            told = dict(zip(heads, cells, strict=True))
-            assert "-" not in cells
-            metrics.add(told.get("metric"))
-            titles.add(told.get("season"))
-            if column in heads and told["verdict"] == Conclusion.UNDECIDED:
-                assert told[column] not in ("", site.ABSENT)
-    assert "S" in smaller and len(metrics) > 4 and not smaller & metrics
-    assert not titles & {season.title for season in seasons}  # each with its name
 
 
 def test_a_module_becomes_a_script():

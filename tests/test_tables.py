@@ -15,6 +15,7 @@ from benchmark.report.markdown import code, escaped, picture
 from benchmark.report.tables import (
     DAGGER,
     NO_BREAK,
+    NONE,
     Code,
     Number,
     Table,
@@ -43,8 +44,8 @@ class TestNumber:
         assert str(Number(value=-1.25, low=-3.0, high=0.5, form="+.1f")) == (
             f"-1.2 [-3.0,{NO_BREAK}+0.5]"
         )
-        assert str(Number(note="failed")) == "failed" and str(Number()) == "-"
-        assert str(Number(printed=printed)) == f"67.9{NO_BREAK}→ -"
+        assert str(Number(note="failed")) == "failed" and str(Number()) == NONE
+        assert str(Number(printed=printed)) == f"67.9{NO_BREAK}→ {NONE}"
 
     def test_a_mean_has_the_sample_standard_deviation(self):
         values = [1.0, 3.0, 4.5]

@@ -43,6 +43,7 @@ from benchmark.report.pages.fidelity_page import fidelity_page
 from benchmark.report.pages.ledger_pages import (
     BroughtClaim,
     BroughtClaims,
+    Links,
     findings,
     ledger_page,
 )
@@ -69,7 +70,12 @@ def write_ledger() -> Path:
     brought = brought_claims(BROUGHT)
     for of in brought:
         print(f"{BROUGHT / of.name}: {len(of.claims)} claims that others brought")
-    write_text(ROOT / "README.md", page(seasons, rows, ROOT, brought))
+    if not seasons:
+        where = f"{ROOT}/*/{FILE}"
+        raise UserError(where, "the report of a season", "none", "run: rematch report")
+    links = Links.of_reports(seasons)
+    text = ledger_page(seasons, rows, links, write_figures(rows, ROOT), brought)
+    write_text(ROOT / "README.md", text)
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
     write_text(ROOT / "fidelity.md", fidelity_page(seasons))
     if FRONT.is_file():
@@ -87,22 +93,14 @@ def read_ledger(seasons: Sequence[SeasonClaims], folder: Path) -> list[LedgerRow
     return ledger(seasons, evidence)
 
 
-def page(
-    seasons: Sequence[SeasonClaims],
-    rows: Sequence[LedgerRow],
-    folder: Path,
-    brought: Sequence[BroughtClaims] = (),
-) -> str:
-    """The Markdown of the ledger; writes its figures into the folder. Raises UserError
-    without any season."""
-    if not seasons:
-        where = f"{ROOT}/*/{FILE}"
-        raise UserError(where, "the report of a season", "none", "run: rematch report")
+def write_figures(rows: Sequence[LedgerRow], folder: Path) -> dict[str, str]:
+    """Write the figures of the ledger into the folder; returns their Markdown by
+    name."""
     pictures = {}
     for drawn in figures_of(rows):
         path = figure_style.save(drawn.figure, folder / drawn.name)
         pictures[drawn.name] = picture(drawn.alt, path.name)
-    return ledger_page(seasons, rows, pictures, brought)
+    return pictures
 
 
 def brought_claims(folder: Path) -> list[BroughtClaims]:

@@ -15,13 +15,12 @@ import argparse
 import json
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from html import escape
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
@@ -40,7 +39,7 @@ from benchmark.boards.claims_file import (
     rounded,
 )
 from benchmark.boards.comparisons import compare, interval, interval_over_images
-from benchmark.boards.grades import FAILING, HOLDING, MARKS, Grade
+from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season_first
@@ -52,25 +51,23 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers, quantity
 from benchmark.report.figures import similarity
 from benchmark.report.pages import ENVIRONMENT
-from benchmark.report.pages.claim_tables import INDENT, OPEN
 from benchmark.report.pages.dataset_page import overlap_and_rsum
 from benchmark.report.pages.ledger_pages import (
     BestRow,
+    Links,
     anchor,
     best_rows,
+    ledger_page,
     needed,
     numbers,
     pooled_difference,
+    verdicts_by_grade,
 )
 from benchmark.report.tables import signed
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 from benchmark.stats import PERCENT
-from benchmark.stats.claim_kinds import FAILED, Conclusion
-
-if TYPE_CHECKING:  # of the extra
-    from markdown_it.token import Token
 
 FILES = Path(__file__).parent / "site_files"
 FRONT = Path(__file__).parent / "site_front.html.j2"  # of several seasons
@@ -79,14 +76,6 @@ SIDE, SHOWN = 160, 5  # pixels of an image; retrieved items of a query
 BINS = 100  # of a drawn distribution
 # of a title: up to a comma, a bracket or, of SCAN's, the direction
 METHOD = re.compile(r".+?(?=, | \(|: | [ti]-[ti]\b|$)")
-# in the ledger: a link into the report, which no site has
-LINK = r"\[([^][]*)\]\([^()#]*\.md[^()]*\)"
-# a sentence that is such links alone, or begins with one and says what is behind it
-ALONE = re.compile(
-    rf"(?:^|(?<=[.)] )){LINK}(?:,\s{LINK})*(?::[^.\n]*)?(?:\. ?|$)", re.MULTILINE
-)
-GREY = '<span class="variant">{}</span>'
-ABSENT = GREY.format("\N{EM DASH}")  # in a table: a minus sign is none
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -138,15 +127,11 @@ def main(arguments: argparse.Namespace) -> None:
 def write_front(
     seasons: Sequence[SeasonClaims], written: Sequence[dict], folder: Path
 ) -> None:
-    """Answers to first questions, a search over all seasons, and the ledger as HTML:
-    links into reports lead to the sites of the seasons, or nowhere. `written` is what
-    each season's page is told."""
+    """Answers to first questions, a search over all seasons, and the ledger as HTML.
+    `written` is what each season's page is told."""
     rows = ledger.read_ledger(seasons, ledger.ROOT)
-    text = ledger.page(seasons, rows, folder)
-    text = text.replace('<a id="seasons"></a>', "")  # the heading has this name here
-    text = text.replace("## Evidence\n", f"## Evidence\n\n{grades_in_words()}\n", 1)
-    text = re.sub(r"^#", "##", text, flags=re.MULTILINE)  # below the page's own heading
-    text = linked(text, written)
+    figures = ledger.write_figures(rows, folder)
+    text = ledger_page(seasons, rows, links_into(written), figures)
     of_claims = [*claims_found(rows), *own_claims_found(written)]
     of_claims.sort(key=lambda claim: not claim["verdicts"])  # the tested ones first
     found = [*rows_found(written), *of_claims]
@@ -162,7 +147,7 @@ def write_front(
     front = templates.from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,
-        "ledger": html_of(text, rows, seasons),
+        "ledger": html_of(text),
         "numbers": numbers(rows),
         "papers": papers(),
         "best": best,
@@ -205,54 +190,24 @@ def lasting(hours: float) -> str:
     return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
-def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
-    """Which verdicts count as which of the grades that fail."""
-    of_grades = {}
-    for grade in FAILING:
-        of_grades[grade] = [each for each in FAILED if MARKS[each] == grade.mark]
-    return of_grades
-
-
-def grades_in_words() -> str:
-    """For Markdown: which verdicts make which grade that fails."""
-    sentences = []
-    for grade, verdicts in verdicts_by_grade().items():
-        listed = ", ".join(f"*{verdict}*" for verdict in verdicts)
-        sentences.append(f'The grade "{grade}" comes from these verdicts: {listed}.')
-    sentences.append("What counts is the verdict on all set-ups together.")
-    return " ".join(sentences)
-
-
-def linked(text: str, written: Sequence[dict]) -> str:
-    """The ledger with links to pages of the sites. Where a site has no such page, a
-    sentence that only leads to it is left out, and other words stay as they are."""
-
-    def of_layers(link: re.Match) -> str:
-        address = first_layer(written, link[2], link[3])
-        return f"[{link[1]}]({address})" if address else link[0]
-
-    pages = {"README": "", "claims": "#claims"}
-    for page, tab in pages.items():
-        text = re.sub(rf"\]\((\w+)/{page}\.md\)", rf"](\1/index.html{tab})", text)
-    relevance = r"\[([^][]*)\]\((\w+)/datasets/(\w+)-relevance\.md\)"
-    text = re.sub(relevance, of_layers, text)
-    return re.sub(LINK, r"\1", ALONE.sub("", text))
-
-
-def first_layer(written: Sequence[dict], name: str, dataset: str) -> str:
-    """The address of a dataset's leaderboard by its first further layer of relevance;
-    "" where the site of the season has none."""
+def links_into(written: Sequence[dict]) -> Links:
+    """Where the ledger leads on the first page of several seasons."""
+    seasons, claims, layers = {}, {}, defaultdict(str)
     for season in written:
-        for board in season["boards"] if season["season"] == name else ():
-            if board["dataset"] == dataset and board["layer"]:
-                return f"{name}/index.html{address_of(board, 'leaderboard')}"
-    return ""
+        name = season["season"]
+        page = f"{name}/index.html"
+        seasons[name] = page
+        claims[name] = f"{page}#claims"
+        for board in season["boards"]:
+            of_dataset = (name, board["dataset"])
+            if board["layer"] and of_dataset not in layers:
+                layers[of_dataset] = page + address_of(board, "leaderboard")
+    return Links(seasons=seasons, claims=claims, layers=layers)
 
 
-def html_of(
-    text: str, rows: Sequence[LedgerRow], seasons: Sequence[SeasonClaims]
-) -> str:
-    """The ledger's Markdown as HTML; headings have the names that GitHub gives them."""
+def html_of(text: str) -> str:
+    """The ledger's Markdown as HTML: headings one level lower, below the page's own
+    one, with the names that GitHub gives them."""
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable("table")
@@ -261,127 +216,10 @@ def html_of(
         if heading.type == "heading_open":
             words = re.sub(r"[^\w\- ]", "", inside.content.lower())
             heading.attrSet("id", words.replace(" ", "-"))
-    explain_tables(tokens, rows, seasons)
-    return markdown.renderer.render(tokens, markdown.options, {})
-
-
-# Tables of the ledger, for readers who have the site alone ----------------------------
-
-
-def explain_tables(
-    tokens: Sequence["Token"],
-    rows: Sequence[LedgerRow],
-    seasons: Sequence[SeasonClaims],
-) -> None:
-    """Show in the cells what is absent, for which metrics smaller is better, the names
-    of seasons beside their titles, and what would decide an open claim."""
-    of_anchor = {anchor(row): row for row in rows}
-    of_season = {season.title: season.season for season in seasons}
-    smaller = headings_of_less(rows)
-    for name, heads, lines in tables_of(tokens):
-        if OPEN in heads:
-            say_what_decides(of_anchor[name], heads, lines)
-        for line in lines:
-            for head, cell in zip(heads, line, strict=True):
-                show_absence(cell, head)
-                if head == "metric" and words_of(cell) in smaller:
-                    add(cell, "(smaller is better)")
-                elif head == "season" and words_of(cell) in of_season:
-                    add(cell, of_season[words_of(cell)])
-
-
-def tables_of(
-    tokens: Sequence["Token"],
-) -> Iterator[tuple[str, list[str], list[list["Token"]]]]:
-    """Of each table the anchor before it, its heads, and the cells of its lines."""
-    name, lines = "", []
     for token in tokens:
-        match token.type:
-            case "tr_open":
-                lines.append([])
-            case "inline" if lines:
-                lines[-1].append(token)
-            case "inline":
-                found = re.match(r'<a id="([^"]+)"></a>', token.content)
-                name = found[1] if found else name
-            case "table_close":
-                yield name, [words_of(cell) for cell in lines[0]], lines[1:]
-                lines = []
-
-
-def headings_of_less(rows: Sequence[LedgerRow]) -> set[str]:
-    """The headings of the metrics of claims of which less is better."""
-    headings = set()
-    for row in rows:
-        for metric in {part.metric for part in row.claim.parts}:
-            if quantity(metric).less_is_better:
-                headings.add(quantity(metric).heading)
-    return headings
-
-
-def say_what_decides(
-    row: LedgerRow, heads: Sequence[str], lines: Sequence[Sequence["Token"]]
-) -> None:
-    """Fill cells that a claim's table of evidence leaves empty where it is open: for
-    all set-ups together, what would decide it; for one test, where to read that."""
-    verdict_at, open_at = heads.index("verdict"), heads.index(OPEN)
-    parts = row.graded.parts if row.graded else ()
-    pooled = {finding.place for finding in row.photographs if parts}
-    above = "not known"  # for the parts of a test
-    for number, line in enumerate(lines):
-        test, told = words_of(line[0]), words_of(line[open_at])
-        is_open = words_of(line[verdict_at]) == Conclusion.UNDECIDED
-        words = ""
-        if number < len(parts):
-            is_decisive = parts[number] is row.graded.decisive
-            words = "not known" if is_open else ""
-            if is_decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
-                words = needed(row) or words
-            elif is_open:
-                words = parts[number].verdict.remedy or words
-        elif test.startswith(INDENT):
-            words = above if is_open else ""
-        elif test in pooled:
-            above = "see all set-ups"
-            words = above if is_open else ""
-        else:
-            above = "see above" if told else "not known"
-            words = "not known" if is_open else ""
-        if words and told in ("", "-"):
-            fill(line[open_at], words)
-
-
-def words_of(cell: "Token") -> str:
-    return "".join(child.content for child in cell.children)
-
-
-def fill(cell: "Token", words: str) -> None:
-    """Words instead of what a cell has."""
-    cell.children = [html_token(escape(words))]
-
-
-def add(cell: "Token", words: str) -> None:
-    """Words in grey behind what a cell has."""
-    cell.children.append(html_token(" " + GREY.format(escape(words))))
-
-
-def show_absence(cell: "Token", head: str) -> None:
-    """Replace the hyphen of a missing number: it looks like a minus sign."""
-    if words_of(cell) == "-":
-        cell.children = [html_token(ABSENT)]
-    if head != "printed" or not cell.children:
-        return
-    last = cell.children[-1]
-    before, hyphen, after = re.match(r"(.*?)( -(?= \(|$)|$)(.*)", last.content).groups()
-    if hyphen:
-        last.content = f"{before} "
-        cell.children.append(html_token(GREY.format(f"not printed{escape(after)}")))
-
-
-def html_token(html: str) -> "Token":
-    from markdown_it.token import Token
-
-    return Token("html_inline", "", 0, content=html)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{int(token.tag[1:]) + 1}"
+    return markdown.renderer.render(tokens, markdown.options, {})
 
 
 # What the search finds ----------------------------------------------------------------

@@ -23,7 +23,7 @@ PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after it
 ARROW = "\N{RIGHTWARDS ARROW}"
 DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
-NONE = "-"
+NONE = "\N{EM DASH}"  # a hyphen looks like a minus sign
 WHOLE = "d"  # the form of whole numbers, whose intervals are "[1-4]"
 # significant ones of numbers for programs: what adding up leaves behind is cut off
 DIGITS = 9
@@ -244,9 +244,10 @@ FORMULA = re.compile(
 
 
 def no_formula(text: str) -> str:
-    """`text` on one line that no spreadsheet takes for a formula; a dash stays one."""
+    """`text` on one line that no spreadsheet takes for a formula; a lone hyphen, which
+    papers print for what they did not measure, stays one."""
     line = one_line(text)
-    return line if line == NONE else FORMULA.sub(r"\1'", line)
+    return line if line == "-" else FORMULA.sub(r"\1'", line)
 
 
 def _no_formula(cell: object) -> object:

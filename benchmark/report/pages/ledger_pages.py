@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES
@@ -22,7 +23,7 @@ from benchmark.boards.grades import (
     Grade,
     PooledPart,
 )
-from benchmark.papers.printed_tables import Claim, papers
+from benchmark.papers.printed_tables import Claim, papers, quantity
 from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import (
     DIFFERENCE,
@@ -34,7 +35,7 @@ from benchmark.report.pages.claim_tables import (
     printed_difference,
     verdict_columns,
 )
-from benchmark.report.tables import Number, Table, signed
+from benchmark.report.tables import NONE, Number, Table, signed
 from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, Conclusion
 from benchmark.stats.verdicts import (
@@ -47,6 +48,40 @@ from benchmark.stats.verdicts import (
 UNDECIDED = Conclusion.UNDECIDED
 BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
+# where a table does not say what would decide an open test
+NOT_KNOWN, SEE_ABOVE, SEE_ALL = "not known", "see above", "see all set-ups"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """The addresses of the pages that the ledger leads to; "" of one that is not
+    there."""
+
+    seasons: Mapping[str, str]  # the first page of each
+    claims: Mapping[str, str]  # those of each season
+    # (season, dataset) -> its rows by further layers of relevance
+    layers: Mapping[tuple[str, str], str]
+    docs: str = ""  # the folder of the documentation
+    records: str = ""
+    fidelity: str = ""
+
+    @classmethod
+    def of_reports(cls, seasons: Sequence[SeasonClaims]) -> Self:
+        """From reports/README.md."""
+        names = [season.season for season in seasons]
+        layers = {}
+        for season in seasons:
+            for data in season.datasets:
+                page = f"{season.season}/datasets/{data.dataset}-relevance.md"
+                layers[season.season, data.dataset] = page
+        return cls(
+            seasons={name: f"{name}/README.md" for name in names},
+            claims={name: f"{name}/claims.md" for name in names},
+            layers=layers,
+            docs="../docs/",
+            records="records.md",
+            fidelity="fidelity.md",
+        )
 
 
 @dataclass(frozen=True)
@@ -69,10 +104,12 @@ class BroughtClaims:
 def ledger_page(
     seasons: Sequence[SeasonClaims],
     rows: Sequence[LedgerRow],
+    links: Links,
     figures: Mapping[str, str],
     brought: Sequence[BroughtClaims] = (),
 ) -> str:
-    """reports/README.md; `figures` are the Markdown of the figures by name."""
+    """reports/README.md, and the same for a site, which has other `links`; `figures`
+    are the Markdown of the figures by name."""
     of_papers, matrices, counts = {}, {}, {}
     for name in papers():
         of_paper = [row for row in rows if row.paper == name]
@@ -82,6 +119,7 @@ def ledger_page(
     untested = [row.claim for row in rows if row.grade == Grade.UNTESTED]
     return filled(
         "ledger.md.j2",
+        links=links,
         figures=figures,
         seasons=seasons,
         brought=brought,
@@ -90,6 +128,8 @@ def ledger_page(
         Grade=Grade,
         FAILING=FAILING,
         MARKS=MARKS,
+        NONE=NONE,
+        verdicts_by_grade=verdicts_by_grade(),
         leaders=leaders(seasons),
         rivals=[best for best in best_rows(seasons) if best.is_rivalled],
         gains=gains(seasons),
@@ -106,6 +146,14 @@ def ledger_page(
         in_part=IN_PART,
         untested_for=untested_for,
     )
+
+
+def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
+    """Which verdicts count as which of the grades that fail."""
+    of_grades = {}
+    for grade in FAILING:
+        of_grades[grade] = [each for each in FAILED if MARKS[each] == grade.mark]
+    return of_grades
 
 
 def _places(rows: Sequence[LedgerRow]) -> list[str]:
@@ -192,6 +240,7 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
         Grade=Grade,
         FAILING=FAILING,
         HOLDING=HOLDING,
+        NONE=NONE,
         anchor=anchor,
         pooled=pooled_difference,
         printed=printed_difference,
@@ -430,7 +479,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
         leader, place = best.leader, best.place
         known = [name for name in flags.NAMES.values() if name in place.flags]
         line = {
-            "season": best.season.title,
+            "season": f"{best.season.title} ({best.season.season})",
             "board": f"{best.data.title}, {leader.task}",
             "test images": best.data.images,
             "rows": len(leader.places),
@@ -461,29 +510,63 @@ def evidence_table(row: LedgerRow) -> Table:
         name = "all set-ups"
         if len(parts) > 1:
             name += f": {verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | verdict_columns(verdict)
+        line = {"test": name, "verdict": verdict.conclusion} | _columns(
+            row.claim, verdict
+        )
         line[DIFFERENCE] = _pooled_difference(part)
+        line[OPEN] = line[OPEN] or _open_part(row, part)
         lines.append(line)
     for finding in row.findings + row.alike:
-        lines += _finding_lines(finding)
+        lines += _finding_lines(finding, is_pooled=finding in row.photographs)
     return Table.of("Tests", lines)
 
 
-def _finding_lines(finding: Finding) -> list[dict]:
+def _columns(claim: Claim, verdict: Verdict | None) -> dict:
+    """A verdict's, which say of which metrics less is better."""
+    columns = verdict_columns(verdict)
+    if verdict and quantity(claim.parts[verdict.part].metric).less_is_better:
+        columns["metric"] += " (smaller is better)"
+    return columns
+
+
+def _open_part(row: LedgerRow, part: PooledPart) -> str:
+    """What would decide a part of an open claim over all set-ups, where no number of
+    trainings is known to."""
+    is_open = part.verdict.conclusion == UNDECIDED
+    words = ""
+    if part is row.graded.decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
+        words = needed(row)
+    elif is_open:
+        words = part.verdict.remedy
+    return words or (NOT_KNOWN if is_open else "")
+
+
+def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
     """A finding on photographs has its verdicts for itself, without an adjustment for
-    other claims; what would decide it stands beside all set-ups."""
+    other claims; what would decide one that is pooled stands beside all set-ups."""
     verdicts, open_by = finding.verdicts, ""
     if finding.is_drawn:
         open_by = needs(verdicts, finding.decisive)
     else:
         verdicts = list(finding.alone.values())
+    elsewhere = SEE_ALL if is_pooled else NOT_KNOWN
     only = verdicts[0] if len(verdicts) == 1 else None
-    line = {"test": finding.place, "verdict": finding.conclusion}
-    lines = [line | verdict_columns(only) | {OPEN: open_by}]
+    lines = [
+        {"test": finding.place, "verdict": finding.conclusion}
+        | _columns(finding.claim, only)
+        | {OPEN: open_by or _if_open(finding.conclusion, elsewhere)}
+    ]
     if only:
         return lines
+    of_part = SEE_ABOVE if open_by else elsewhere
     for verdict in verdicts:
         name = f"{INDENT}{verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | verdict_columns(verdict)
-        lines.append(line | {OPEN: None})
+        line = {"test": name, "verdict": verdict.conclusion} | _columns(
+            finding.claim, verdict
+        )
+        lines.append(line | {OPEN: _if_open(verdict.conclusion, of_part)})
     return lines
+
+
+def _if_open(conclusion: Conclusion, words: str) -> str:
+    return words if conclusion == UNDECIDED else ""
