@@ -57,17 +57,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 0
-    if argv == ["--version"]:
+    if argv[0] == "--version":
         print(f"rematch {version(NAME)}")
         return 0
+    if argv[0].startswith("-"):
+        parser.add_argument("--version", action="store_true", help="print it")
+        about = "rematch VERB --help says more"
+        parser.add_argument("verb", metavar="VERB", nargs="?", help=about)
+        parser.parse_args(argv)
     near = get_close_matches(argv[0], VERBS, n=1)
-    if near:
-        parser.error(f"unknown verb {argv[0]!r}: did you mean {near[0]}?")
-    parser.add_argument("--version", action="store_true", help="print it")
-    about = "rematch VERB --help says more"
-    parser.add_argument("verb", metavar="VERB", choices=VERBS, help=about)
-    parser.parse_args(argv)
-    return 0
+    advice = f"did you mean {near[0]}?" if near else "rematch --help lists all"
+    print(f"rematch: unknown verb {argv[0]!r}: {advice}", file=sys.stderr)
+    return 2
 
 
 def _all_verbs() -> str:

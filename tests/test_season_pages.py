@@ -69,3 +69,16 @@ def test_a_file_of_the_folder_adds_a_page_that_the_first_page_links_to(
         assert made.texts[path] == "New.\n"
         assert f"]({path})" in made.texts["README.md"]
     assert "- What is new: [" in made.texts["README.md"]
+
+
+def test_two_pages_of_one_path_are_refused(params, tmp_path, monkeypatch):
+    more = tmp_path / "twice"
+    more.mkdir()
+    (more / "added_page.py").write_text(ADDED.replace("-added", ""))
+    monkeypatch.setattr(page_folder, "__path__", [*page_folder.__path__, str(more)])
+    boards = read_boards(params)
+    try:
+        with pytest.raises(ValueError, match="datasets/"):
+            season_pages(params, boards, FigureFolder(tmp_path / "figures"))
+    finally:
+        sys.modules.pop(f"{page_folder.__name__}.added_page", None)

@@ -45,6 +45,8 @@ class TestNumber:
             f"-1.2 [-3.0,{NO_BREAK}+0.5]"
         )
         assert str(Number(note="failed")) == "failed" and str(Number()) == NONE
+        # a page from a file, which keeps six digits, says the same as one from results
+        assert str(Number(value=7.149999999)) == str(Number(value=7.15))
         assert str(Number(printed=printed)) == f"67.9{NO_BREAK}→ {NONE}"
 
     def test_a_mean_has_the_sample_standard_deviation(self):

@@ -27,6 +27,9 @@ NONE = "\N{EM DASH}"  # a hyphen looks like a minus sign
 WHOLE = "d"  # the form of whole numbers, whose intervals are "[1-4]"
 # significant ones of numbers for programs: what adding up leaves behind is cut off
 DIGITS = 9
+# significant ones that claims.json keeps (boards.claims_file): what is shown is rounded
+# from these, so that a page from the file and a page from results say the same
+KEPT_DIGITS = 6
 
 
 class Code(str):
@@ -50,12 +53,14 @@ class Number:
     is_best: bool = False  # of its column
 
     def __str__(self) -> str:
-        parts = [] if self.value is None else [format(self.value, self.form)]
+        parts = [] if self.value is None else [_shown(self.value, self.form)]
         if self.sd is not None:
-            parts.append(f"{PLUS_MINUS}{NO_BREAK}{self.sd:{self.form.lstrip('+')}}")
+            deviation = _shown(self.sd, self.form.lstrip("+"))
+            parts.append(f"{PLUS_MINUS}{NO_BREAK}{deviation}")
         if self.low is not None:
             between = "-" if self.form == WHOLE else f",{NO_BREAK}"
-            parts.append(f"[{self.low:{self.form}}{between}{self.high:{self.form}}]")
+            low, high = _shown(self.low, self.form), _shown(self.high, self.form)
+            parts.append(f"[{low}{between}{high}]")
         text = NO_BREAK.join(filter(None, (" ".join(parts), self.note))) or NONE
         if self.printed:
             return f"{self.printed}{NO_BREAK}{ARROW} {text}"
@@ -72,6 +77,12 @@ class Number:
             "printed": number_for_programs(printed),
             "note": self.note or None,
         }
+
+
+def _shown(value: float, form: str) -> str:
+    if form == WHOLE:
+        return format(value, form)
+    return format(float(f"{value:.{KEPT_DIGITS}g}"), form)
 
 
 def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | None:

@@ -55,7 +55,11 @@ def season_pages(
     """All pages; saves the figures that they show."""
     inputs = SeasonInputs(params, boards, folds, figures)
     listed = list(listed_pages(inputs))
-    texts = {page.path: page.text for page in listed}
+    texts: dict[str, str] = {}
+    for page in listed:
+        if page.path in texts:
+            raise ValueError(f"{page.path}: two pages of report/pages/ have this path")
+        texts[page.path] = page.text
     # last: it shows figures of the datasets' pages
     texts["README.md"] = _readme(inputs, listed)
     contents = []
