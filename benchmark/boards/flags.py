@@ -1,8 +1,8 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
 A FlagKind declares everything about a flag: its letter, its name, what finds it on a
-row or on a comparison, and what helps where it blocks a verdict. FLAGS lists the kinds
-in the order in which pages show them.
+row or on a comparison, and what helps where it blocks a verdict. FLAGS has the kinds
+in the order in which they stand here and pages show them.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
@@ -62,60 +62,35 @@ class Compared:
         """The rows whose trainings the comparison rests on: none of times."""
         return [] if self.is_of_times else self.rows
 
-    @property
-    def settings(self) -> set[TimeSetting]:
-        """In which its times were measured; none of other metrics."""
-        if not self.is_of_times:
-            return set()
-        return {setting for row in self.rows for setting in time_settings(row)}
-
     def with_flag(self, kind: "FlagKind") -> list[Row]:
         """Its trained rows with a flag."""
         return [row for row in self.trained if has_flag(self.board, row, kind)]
 
 
-def _nothing(*_: object) -> str:
-    return ""
-
-
-def _no_bias(compared: Compared) -> Bias | None:
-    return None
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlagKind:
-    """A kind of flag. What finds it gives a sentence without its full stop, or "" where
-    there is no such flag."""
+    """A kind of flag. What finds it, as far as there is such a thing, gives a sentence
+    without its full stop, or "" where there is no such flag."""
 
     letter: str
     name: str
     # what helps where it blocks a verdict; "": it blocks none
     remedy: str = ""
-    of_row: Callable[[Board, Row], str] = _nothing
-    blocks_row: bool = False  # whether it is shown among what blocks
+    of_row: Callable[[Board, Row], str] | None = None
     # the rows that nothing is concluded against; "": it only warns
     no_verdict_against: str = ""
     # why nothing can be concluded from a comparison, whatever its numbers
-    obstacle: Callable[[Compared], str] = _nothing
+    obstacle: Callable[[Compared], str] | None = None
     # whether no test here can decide what it stands in the way of
     is_out_of_reach: bool = False
     # what favours a side of a comparison, or may
-    bias: Callable[[Compared], Bias | None] = _no_bias
+    bias: Callable[[Compared], Bias | None] | None = None
     # what speaks against trusting a verdict on a comparison
-    caution: Callable[[Compared], str] = _nothing
+    caution: Callable[[Compared], str] | None = None
     # whether it counts against a verdict on a row that has it
     warns_of_verdicts: bool = False
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
-    needs_paper: bool = False  # whether a row without a paper cannot have it
-    needs_trainings: bool = False  # whether an external row cannot have it
-
-    def is_possible(self, row: Row) -> bool:
-        """A row without a paper cannot differ from it, and an external row is one set
-        of scores: no number of trainings is too few."""
-        if self.needs_paper and not row.has_paper:
-            return False
-        return not (self.needs_trainings and row.is_external)
 
     def flag(
         self, sentence: str, *, blocks: bool = False, favours: Side | None = None
@@ -176,7 +151,6 @@ NEAR_CHANCE = FlagKind(
     name="near chance",
     remedy="a row above chance",
     of_row=_near_chance,
-    blocks_row=True,
     no_verdict_against="any row (near chance)",
     bias=_barely_trained,
     warns_of_verdicts=True,
@@ -220,8 +194,9 @@ BELOW_ITS_START = FlagKind(
 
 
 def _few_seeds(board: Board, row: Row) -> str:
+    """An external row is one set of scores: no number of trainings is too few."""
     count = len(row.played)
-    if count >= ENOUGH:
+    if count >= ENOUGH or row.is_external:
         return ""
     trainings = "1 training" if count == 1 else f"{count} trainings"
     return f"{trainings} of {ENOUGH}"
@@ -248,12 +223,13 @@ FEW_SEEDS = FlagKind(
     of_row=_few_seeds,
     no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
     obstacle=_spread_unknown,
-    needs_trainings=True,
 )
 
 
 def _other_text_encoder(board: Board, row: Row) -> str:
     text = ""
+    if not row.has_paper:
+        return text
     for departure in row.record.departures:
         if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
             text = f"{sentence(departure)}, fixed: the paper trains their encoder"
@@ -280,7 +256,6 @@ OTHER_TEXT_ENCODER = FlagKind(
     obstacle=_one_has_another_encoder,
     is_out_of_reach=True,
     warns_of_verdicts=True,
-    needs_paper=True,
 )
 
 
@@ -417,7 +392,9 @@ UNLIKE_TRIALS = FlagKind(
 
 
 def _unlike_machines(compared: Compared) -> str:
-    settings = compared.settings
+    settings: set[TimeSetting] = set()
+    for row in compared.rows if compared.is_of_times else ():
+        settings.update(time_settings(row))
     if any(setting.stages_at_once > 1 for setting in settings):
         return "timed beside other stages"
     if len(settings) > 1:
@@ -620,6 +597,8 @@ OF_FEATURES = (  # of what departs: how the flag of features lists it
 
 def _other_features(board: Board, row: Row) -> str:
     """Features of other networks, regions or word vectors than the paper's."""
+    if not row.has_paper:
+        return ""
     sentences = []
     for aspects in OF_FEATURES:
         for departure in row.record.departures:
@@ -628,9 +607,7 @@ def _other_features(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-OTHER_FEATURES = FlagKind(
-    letter="F", name="other features", of_row=_other_features, needs_paper=True
-)
+OTHER_FEATURES = FlagKind(letter="F", name="other features", of_row=_other_features)
 
 
 def _twin_images(board: Board, row: Row) -> str:
@@ -764,40 +741,7 @@ HIDDEN_DIFFERENCE = FlagKind(
 
 # All of them --------------------------------------------------------------------------
 
-FLAGS = (  # in the order of pages: those that may block a verdict first
-    NEAR_CHANCE,
-    BELOW_ITS_START,
-    FEW_SEEDS,
-    OTHER_TEXT_ENCODER,
-    FEW_QUERIES,
-    IDENTICAL,
-    UNEQUAL_SETTINGS,
-    UNLIKE_TRIALS,
-    UNLIKE_MACHINES,
-    COARSE_BINS,
-    NO_SPREAD,
-    BEYOND_REACH,
-    NEARLY_PERFECT,
-    RANDOM_TEXT_ENCODER,
-    EXTRA_INPUT,
-    CAPTIONS_SEEN,
-    OTHER_QUERIES,
-    OTHER_RELEASE,
-    NOT_CONVERGED,
-    SEEDS_ALIKE,
-    OTHER_FEATURES,
-    TWIN_IMAGES,
-    TWINS_WITHIN,
-    UNKNOWN_COMMIT,
-    BEST_EARLY,
-    SEEDS_ADDED,
-    UNLIKE_SEEDS,
-    EVENED_SETTINGS,
-    THESE_IMAGES,
-    NOT_RUN,
-    NARROW_MARGIN,
-    HIDDEN_DIFFERENCE,
-)
+FLAGS = [kind for kind in list(globals().values()) if isinstance(kind, FlagKind)]
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
     FEW_QUERIES,
     IDENTICAL,
@@ -808,18 +752,13 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
     NO_SPREAD,
     FEW_SEEDS,
 )
-BIASES = [kind for kind in FLAGS if kind.bias is not _no_bias]
+BIASES = [kind for kind in FLAGS if kind.bias]
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
-CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
+CAUTIONS = [kind for kind in FLAGS if kind.caution]
 BY_LETTER = {kind.letter: kind for kind in FLAGS}
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
-
-
-def kind_of(flag: Flag) -> FlagKind:
-    """The kind that a flag is of."""
-    return BY_LETTER[flag.letter]
 
 
 def said(flag: Flag) -> str:
@@ -846,10 +785,8 @@ def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
 
 @lru_cache(maxsize=8192)
 def _flag_of(board: Board, row: Row, kind: FlagKind) -> Flag | None:
-    if not kind.is_possible(row):
-        return None
-    text = kind.of_row(board, row)
-    return kind.flag(text, blocks=kind.blocks_row) if text else None
+    text = kind.of_row(board, row) if kind.of_row else ""
+    return kind.flag(text) if text else None
 
 
 def obstacle(board: Board, comparison: Comparison) -> Flag | None:

@@ -309,7 +309,8 @@ def of_each_row(board: Board) -> Table:
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
         blocking = []
         warnings = []
-        for kind in map(flags.kind_of, flags.row_flags(board, row)):
+        for flag in flags.row_flags(board, row):
+            kind = flags.BY_LETTER[flag.letter]
             is_harmless = kind is flags.FEW_SEEDS and is_known
             if kind.no_verdict_against and not is_harmless:
                 blocking.append(kind.no_verdict_against)
@@ -396,7 +397,7 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
         given = record.options["given"]
         pairs.append(("external", f"{given}, not trained here: {', '.join(files)}"))
     for flag in flags.row_flags(board, row):
-        if flags.kind_of(flag) not in IN_OTHER_ROWS:
+        if flags.BY_LETTER[flag.letter] not in IN_OTHER_ROWS:
             pairs.append((flags.NAMES[flag.letter], flag.sentence))
     if declared.note:
         pairs.append(("note", declared.note))
