@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board, Row
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import (
     DRAWN,
     ClaimEntry,
@@ -51,7 +51,7 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
-        claims=[_claim_entry(board, test, layers) for test in claim_tests_on(board)],
+        claims=[_claim_entry(board, test, layers) for test in claim_tests(board)],
     )
 
 
@@ -77,7 +77,7 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
         if board.card["split"] == DRAWN:
             continue
         columns = {}
-        for test in claim_tests_on(board):
+        for test in claim_tests(board):
             for verdict in test.verdicts:
                 noise = verdict.comparison.noise
                 if noise is not None and test.is_counted:

@@ -135,7 +135,7 @@ def _barely_trained(compared: Compared) -> Bias | None:
     poor = compared.with_flag(NEAR_CHANCE)
     if not poor:
         return None
-    because = f"{_titles(poor)} barely trained"
+    because = f"{titles_of(poor)} barely trained"
     return Bias(because=because, favours=_favoured_against(compared, poor))
 
 
@@ -178,7 +178,7 @@ def _fine_tuning_lost(compared: Compared) -> str:
     fallen = compared.with_flag(BELOW_ITS_START)
     if len(compared.rows) < 2 or not fallen:
         return ""
-    return f"{_titles(fallen)} ended worse than fine-tuning began"
+    return f"{titles_of(fallen)} ended worse than fine-tuning began"
 
 
 BELOW_ITS_START = FlagKind(
@@ -414,7 +414,7 @@ def _coarse_bins(compared: Compared) -> str:
     if "overlap_s" not in sides(compared.comparison.metric):
         return ""
     coarse = [row for row in compared.rows if comparisons.is_coarse(row)]
-    return f"S of {_titles(coarse)} depends on its bins" if coarse else ""
+    return f"S of {titles_of(coarse)} depends on its bins" if coarse else ""
 
 
 COARSE_BINS = FlagKind(
@@ -867,5 +867,5 @@ def listed(seeds: Sequence[int]) -> str:
     return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
 
 
-def _titles(rows: Sequence[Row]) -> str:
+def titles_of(rows: Sequence[Row]) -> str:
     return " and ".join(row.title for row in rows)

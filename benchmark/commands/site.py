@@ -741,7 +741,7 @@ def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
     season = claim_entries.season_claims(params, boards, layers=lambda board: ())
     listed = []
     for board, data in zip(boards, season.datasets, strict=True):
-        tests = claims.claim_tests_on(board)
+        tests = claims.claim_tests(board)
         for test, finding in zip(tests, data.claims, strict=True):
             listed.append(claim_data(board, test, finding))
     return sorted(listed, key=lambda claim: claim["paper"] != OWN)

@@ -84,7 +84,7 @@ def metrics(boards: list[Board]) -> dict:
             for name in INTERVAL_ENDS:
                 means.pop(name, None)
             of_dataset[row.preset] = means
-        of_dataset["claims"] = claims.counts(claims.claim_tests_on(board))
+        of_dataset["claims"] = claims.counts(claims.claim_tests(board))
         datasets[board.dataset] = of_dataset
     return datasets
 

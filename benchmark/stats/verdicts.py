@@ -97,7 +97,7 @@ class Rule:
     @property
     def bound(self) -> float:
         """Beyond it lies what the claim asserts, or what denies it."""
-        return self.kind.bound(self.margin)
+        return 0.0 if self.kind.from_zero else self.margin
 
     def p(self, estimate: Estimate) -> float:
         """Of the difference that the claim asserts or, of one that denies a difference,

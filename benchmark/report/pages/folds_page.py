@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import RANKED_BY, TASKS, Board
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.season_boards import FoldLevel, levels, resampled_t
 from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import quantity
@@ -157,7 +157,7 @@ def differences_over_folds(
     """Of every part of a claim that was run on the folds, and counts there; `every` is
     the board of all folds."""
     listed = []
-    for test in claim_tests_on(folds):
+    for test in claim_tests(folds):
         for verdict in test.verdicts if test.is_counted else ():
             over_all = _compared_on(every, verdict)
             if over_all is None:

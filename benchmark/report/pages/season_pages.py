@@ -11,7 +11,7 @@ from itertools import chain
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
 from benchmark.boards.claim_entries import leader
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import PageContents
 from benchmark.boards.row_warnings import choice_of, is_corrected, level_of
 from benchmark.papers.printed_tables import OWN, papers
@@ -119,7 +119,7 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
             "legend": legend([table], result_tables.shared_flags(board)),
         }
         if board.dataset not in summed_up:
-            section["summary"] = summary(board.whole, claim_tests_on(board.whole))
+            section["summary"] = summary(board.whole, claim_tests(board.whole))
             summed_up.add(board.dataset)
         shown.append(section)
     links: dict[str, list[Page]] = {}
@@ -169,7 +169,7 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     shown = []
     tables = []
     for board in boards:
-        ordered = sorted(claim_tests_on(board), key=_order_of_claims)
+        ordered = sorted(claim_tests(board), key=_order_of_claims)
         inputs = FigureInputs(board=board, claim_tests=ordered)
         table = claim_tables.verdict_table(board.title, ordered)
         section = {
@@ -228,7 +228,7 @@ def _paper(
         name=name,
         headlines=[claim for claim in paper.claims if claim.headline],
         boards=boards,
-        claim_tests={board.dataset: claim_tests_on(board) for board in boards},
+        claim_tests={board.dataset: claim_tests(board) for board in boards},
         claim_tables=claim_tables,
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
