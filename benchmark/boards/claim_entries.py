@@ -90,9 +90,6 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
 
 
 def _claim_entry(board: Board, test: ClaimTest, layers: Sequence) -> ClaimEntry:
-    decisive = None
-    if test.verdicts:
-        decisive = test.verdicts.index(test.decisive)
     parts = []
     for verdict in test.verdicts:
         parts.append(VerdictEntry.of(verdict, _features(board, verdict.comparison)))
@@ -105,7 +102,7 @@ def _claim_entry(board: Board, test: ClaimTest, layers: Sequence) -> ClaimEntry:
         is_elsewhere=test.is_elsewhere,
         cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
         parts=parts,
-        decisive=decisive,
+        decisive=test.verdicts.index(test.decisive) if test.verdicts else None,
         layers=_by_layers(test, layers),
     )
 
@@ -124,23 +121,23 @@ def _by_layers(
 ) -> dict[str, tuple[Conclusion, Conclusion, bool]]:
     """By layer: the conclusions by `own` and by the layer, and whether it changes the
     verdict."""
-    told = {}
+    conclusions = {}
     for layer in layers:
         judged = layer.judged_claims.get((test.paper, test.claim.id))
         if judged:
-            conclusions = (judged.own.conclusion, judged.here.conclusion)
-            told[layer.name] = (*conclusions, judged.is_changed)
-    return told
+            own, here = judged.own.conclusion, judged.here.conclusion
+            conclusions[layer.name] = own, here, judged.is_changed
+    return conclusions
 
 
 def made(board: Board) -> Made:
     """How the results of a board were made, as its records and costs say."""
     trained, costs = [], []
     for row in board.rows:
-        trained += [outcome for outcome in row.played if outcome.history is not None]
+        trained += [outcome for outcome in row.played if outcome.record.history]
     for outcome in board.outcomes:
         costs += [*outcome.trainings, outcome.scoring]
-    epochs = sorted({len(outcome.history) for outcome in trained})
+    epochs = sorted({len(outcome.record.epochs) for outcome in trained})
     seconds = sum(outcome.training_seconds for outcome in trained)
     return Made(
         seeds=sorted({outcome.record.seed for outcome in board.outcomes}),

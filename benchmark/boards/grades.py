@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from statistics import fmean
 
 import numpy as np
@@ -194,11 +195,9 @@ def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
     adjusted = np.minimum(1.0, holm_products(p_values)) if p_values else []
     grades = []
     for parts, verdicts, p in zip(pooled, judged, adjusted, strict=True):
-        judged_parts = [
-            replace(part, verdict=verdict)
-            for part, verdict in zip(parts, verdicts, strict=True)
-        ]
-        grades.append(_grade_of(tuple(judged_parts), float(p)))
+        pairs = zip(parts, verdicts, strict=True)
+        of_claim = tuple(replace(part, verdict=verdict) for part, verdict in pairs)
+        grades.append(_grade_of(of_claim, float(p)))
     return grades
 
 
@@ -241,25 +240,19 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
     verdicts = [finding.on(index) for finding in findings]
     compared = [verdict.comparison for verdict in verdicts]
     first = verdicts[0]
-    biases = []
-    for verdict in verdicts:
-        biases += verdict.biases
     slopes = first.slopes
     if slopes:
         here = fmean(verdict.slopes[0] for verdict in verdicts if verdict.slopes)
-        in_paper = slopes[1]  # the same in every set-up
-        slopes = here, in_paper
+        slopes = here, slopes[1]  # that of the paper is the same in every set-up
     verdict = replace(
         first,
         comparison=pooling.pool(compared),
         rule=replace(first.rule, margin=fmean(each.margin for each in verdicts)),
         slopes=slopes,
-        biases=tuple(biases),
+        biases=tuple(chain.from_iterable(verdict.biases for verdict in verdicts)),
     )
-    heterogeneity = pooling.heterogeneity(compared)
-    return PooledPart(
-        verdict=verdict, set_ups=tuple(findings), heterogeneity=heterogeneity
-    )
+    p = pooling.heterogeneity(compared)
+    return PooledPart(verdict=verdict, set_ups=tuple(findings), heterogeneity=p)
 
 
 def _blocked(verdicts: Sequence[Verdict]) -> PooledPart:

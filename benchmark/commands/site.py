@@ -766,8 +766,8 @@ def plot_data(row: Row) -> dict:
     by score, of the first seed."""
     curves = []
     for outcome in row.played:
-        if outcome.history is not None:
-            values = outcome.history["val_rsum"].tolist()
+        if outcome.record.epochs is not None:
+            values = outcome.record.epochs["val_rsum"].tolist()
             curves.append({"seed": outcome.record.seed, "val_rsum": values})
     first = row.played[0]
     histograms = first.scores.histograms

@@ -164,7 +164,8 @@ def folds(board: Board) -> Table:
         metric = name.removeprefix("fold_")
         cells = []
         for row in rows:
-            by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
+            of_seeds = [values[metric] for values in row.values("fold_values")]
+            by_fold = zip(*of_seeds, strict=True)
             cells.append(mean(list(map(fmean, by_fold)), 1))
         columns[METRICS[metric].heading] = cells
     intervals = [interval_of(board, row, "fold_rsum") for row in rows]
@@ -236,7 +237,7 @@ def _memory(row: Row) -> float:
 def _epochs(row: Row) -> str | None:
     """Of the shortest to those of the longest training; None where nothing was
     trained."""
-    histories = [outcome.history for outcome in row.played]
+    histories = [outcome.record.epochs for outcome in row.played]
     epochs = [len(history) for history in histories if history is not None]
     if not epochs:
         return None

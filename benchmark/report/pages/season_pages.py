@@ -7,13 +7,14 @@ Each is a template filled from boards. Imports no torch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
 from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import PageContents
-from benchmark.boards.row_warnings import choice_of, is_corrected, level_of
+from benchmark.boards.row_warnings import choice_of, is_corrected
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import (
@@ -268,7 +269,7 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         leaders=leaders,
         level=claim_tables.level,
         choices=choices,
-        level_of=level_of,
+        level_of=attrgetter("level"),
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
