@@ -300,14 +300,21 @@ class Board:
     @cached_property
     def retrieval(self) -> Board:
         """The same dataset with its rows of retrieval only."""
-        rows = [row for row in self.rows if row.task == "retrieval"]
-        return replace(self, rows=rows, whole=self.whole or self)
+        return self._of_task("retrieval")
 
     @cached_property
     def localisation(self) -> Board:
         """The same dataset with its rows of phrase localisation only."""
-        rows = [row for row in self.rows if row.task == "localisation"]
+        return self._of_task("localisation")
+
+    def _of_task(self, task: str) -> Board:
+        rows = [row for row in self.rows if row.task == task]
         return replace(self, rows=rows, whole=self.whole or self)
+
+    @property
+    def by_task(self) -> list[Board]:
+        """The same dataset with its rows of each task that it has some of."""
+        return [board for board in (self.retrieval, self.localisation) if board.rows]
 
     @cached_property
     def data(self) -> Prepared:

@@ -42,7 +42,7 @@ def season_claims(
 
 
 def _measured(board: Board, layers: Sequence) -> Measured:
-    tasks = () if board.fold_boards else (board.retrieval, board.localisation)
+    tasks = () if board.fold_boards else board.by_task
     return Measured(
         dataset=board.dataset,
         title=board.title,
