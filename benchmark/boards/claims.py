@@ -38,14 +38,7 @@ from benchmark.scoring import METRICS
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import KINDS, Conclusion, Effect
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import (
-    WORST_FIRST,
-    Flag,
-    Limit,
-    Rule,
-    Verdict,
-    log_odds_per_point,
-)
+from benchmark.stats.verdicts import Flag, Limit, Rule, Verdict
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -94,7 +87,7 @@ class ClaimTest:
         if not self.verdicts:
             return Conclusion.NOT_RUN
         conclusions = [verdict.on_test_set for verdict in self.verdicts]
-        return min(conclusions, key=WORST_FIRST.index)
+        return min(conclusions, key=rules.WORST_FIRST.index)
 
     @property
     def reason(self) -> str:
@@ -167,11 +160,10 @@ def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> Claim
             presets += part.presets
         else:
             lacks.append(lack)
-    missing = list(dict.fromkeys(lacks))
+    missing = lacks[:1]
     if verdicts:
-        missing = [flags.NOT_RUN.flag(f"in part: {lack.sentence}") for lack in missing]
-    else:
-        missing = missing[:1]
+        sentences = dict.fromkeys(lack.sentence for lack in lacks)
+        missing = [flags.NOT_RUN.flag(f"in part: {each}") for each in sentences]
     return ClaimTest(
         paper=name,
         claim=claim,
@@ -239,8 +231,9 @@ def _slopes(
     if level is None:
         return 1.0, 1.0
     most = 100.0 * _recalls(metric)
-    here = log_odds_per_point(fmean(comparison.firsts), fmean(comparison.seconds), most)
-    return here, log_odds_per_point(*printed, most)
+    levels = fmean(comparison.firsts), fmean(comparison.seconds)
+    here = rules.log_odds_per_point(*levels, most)
+    return here, rules.log_odds_per_point(*printed, most)
 
 
 def _level(comparison: Comparison, metric: str) -> float | None:

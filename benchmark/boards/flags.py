@@ -11,11 +11,11 @@ Nothing is concluded where a flag blocks. docs/statistics.md has a table of all 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.row_settings import (
-    TimeSetting,
     Unequal,
     captions_seen,
     is_of_features,
@@ -166,11 +166,11 @@ def _below_its_start(board: Board, row: Row) -> str:
     if start is None:
         return ""
     after, before = row.validation, start.validation
-    fallen = [
-        f"seed {seed}: {after[seed]:.1f}, begun at {before[seed]:.1f}"
-        for seed in sorted(after.keys() & before.keys())
-        if after[seed] < before[seed]
-    ]
+    fallen = []
+    for seed in sorted(after.keys() & before.keys()):
+        if after[seed] < before[seed]:
+            ends = f"{after[seed]:.1f}, begun at {before[seed]:.1f}"
+            fallen.append(f"seed {seed}: {ends}")
     return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
 
 
@@ -333,10 +333,8 @@ def _untried(compared: Compared) -> Bias | None:
     first, second = compared.rows
     if first.method == second.method:
         return None
-    untried = []
-    for row in (first, second):
-        if not _trials_of_method(compared.board, row):
-            untried.append(row)
+    board = compared.board
+    untried = [row for row in compared.rows if not _trials_of_method(board, row)]
     if len(untried) != 1:
         return None
     (row,) = untried
@@ -367,19 +365,14 @@ def _trials_text(board: Board, row: Row) -> str:
     trials = _trials_of_method(board, row)
     if not trials:
         return "no trials"
-    names = set()
-    for trial in trials:
-        names |= trial.options.keys()
-    return f"{len(trials)} trials ({', '.join(sorted(names))})"
+    names = sorted({*chain.from_iterable(trial.options for trial in trials)})
+    return f"{len(trials)} trials ({', '.join(names)})"
 
 
 def _trials_of_method(board: Board, row: Row) -> list[Trial]:
     """The trials of all presets of a row's method: what they gave holds for each."""
-    trials = []
-    for other in board.rows:
-        if other.method == row.method:
-            trials += board.tried.get(other.preset, ())
-    return trials
+    alike = [other.preset for other in board.rows if other.method == row.method]
+    return list(chain.from_iterable(board.tried.get(preset, ()) for preset in alike))
 
 
 UNLIKE_TRIALS = FlagKind(
@@ -392,9 +385,8 @@ UNLIKE_TRIALS = FlagKind(
 
 
 def _unlike_machines(compared: Compared) -> str:
-    settings: set[TimeSetting] = set()
-    for row in compared.rows if compared.is_of_times else ():
-        settings.update(time_settings(row))
+    timed = compared.rows if compared.is_of_times else ()
+    settings = {*chain.from_iterable(map(time_settings, timed))}
     if any(setting.stages_at_once > 1 for setting in settings):
         return "timed beside other stages"
     if len(settings) > 1:
@@ -550,12 +542,11 @@ def _most_trainings(
     """How many trainings, of a fusion those of its members, show something, where at
     least half of those do that can."""
     shown = []
-    for name in sorted(comparisons.trainings_of(board, row)):
+    for name in comparisons.trainings_of(board, row):
         member = comparisons.row_of_any_task(board, name)
-        for outcome in member.played if member else ():
-            answer = shows(outcome.record.history)
-            if answer is not None:
-                shown.append(answer)
+        played = member.played if member else ()
+        answers = [shows(outcome.record.history) for outcome in played]
+        shown += [answer for answer in answers if answer is not None]
     if not any(shown) or 2 * sum(shown) < len(shown):
         return ""
     return f"{sum(shown)} of {len(shown)} trainings {what}"
@@ -647,11 +638,8 @@ BEST_EARLY = FlagKind(
 
 
 def _seeds_added(board: Board, row: Row) -> str:
-    commits = {
-        outcome.record.seed: outcome.trainings[0].git_commit
-        for outcome in row.played
-        if outcome.trainings
-    }
+    trained = [outcome for outcome in row.played if outcome.trainings]
+    commits = {each.record.seed: each.trainings[0].git_commit for each in trained}
     first = next(iter(commits.values()), None)
     added = [str(seed) for seed, commit in commits.items() if commit != first]
     if not added:
@@ -674,11 +662,10 @@ def _unlike_seeds(compared: Compared) -> str:
     have none."""
     if any(row.is_external for row in compared.rows):
         return ""
-    seeds = {
-        row.title: [outcome.record.seed for outcome in row.played]
-        for row in compared.rows
-    }
-    if len({frozenset(of_row) for of_row in seeds.values()}) == 1:
+    seeds = {}
+    for row in compared.rows:
+        seeds[row.title] = [outcome.record.seed for outcome in row.played]
+    if len({*map(frozenset, seeds.values())}) == 1:
         return ""
     sides = [f"{listed(of_row)} of {title}" for title, of_row in seeds.items()]
     return " against ".join(sides)
@@ -805,10 +792,9 @@ def biases(
     """What favours a side of a comparison, or may; `declared` is what the entry of its
     claim says."""
     compared = _compared(board, comparison)
-    found = [(UNEQUAL_SETTINGS, declared)]
-    found += [(kind, kind.bias(compared)) for kind in BIASES]
+    of_kinds = [(kind, kind.bias(compared)) for kind in BIASES]
     flags = []
-    for kind, bias in found:
+    for kind, bias in [(UNEQUAL_SETTINGS, declared), *of_kinds]:
         if bias:
             because = bias.because.removesuffix(".")
             flags.append(kind.flag(because, favours=bias.favours))
