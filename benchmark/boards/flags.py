@@ -9,14 +9,13 @@ Nothing is concluded where a flag blocks. docs/statistics.md has a table of all 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.row_settings import (
-    Unequal,
     captions_seen,
     is_of_features,
     other_encoder,
@@ -67,13 +66,14 @@ class Compared:
         return [row for row in self.trained if has_flag(self.board, row, kind)]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FlagKind:
     """A kind of flag. What finds it, as far as there is such a thing, gives a sentence
     without its full stop, or "" where there is no such flag."""
 
     letter: str
     name: str
+    _: KW_ONLY
     # what helps where it blocks a verdict; "": it blocks none
     remedy: str = ""
     of_row: Callable[[Board, Row], str] | None = None
@@ -147,8 +147,8 @@ def _favoured_against(compared: Compared, weak: Sequence[Row]) -> Side:
 
 
 NEAR_CHANCE = FlagKind(
-    letter="N",
-    name="near chance",
+    "N",
+    "near chance",
     remedy="a row above chance",
     of_row=_near_chance,
     no_verdict_against="any row (near chance)",
@@ -182,8 +182,8 @@ def _fine_tuning_lost(compared: Compared) -> str:
 
 
 BELOW_ITS_START = FlagKind(
-    letter="D",
-    name="below its start",
+    "D",
+    "below its start",
     remedy="fine-tuning that improves on its start",
     of_row=_below_its_start,
     no_verdict_against="any row (below its start)",
@@ -217,8 +217,8 @@ def _have_several(comparison: Comparison) -> bool:
 
 
 FEW_SEEDS = FlagKind(
-    letter="S",
-    name=f"fewer than {ENOUGH} seeds",
+    "S",
+    f"fewer than {ENOUGH} seeds",
     remedy=f"{ENOUGH} seeds",
     of_row=_few_seeds,
     no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
@@ -248,8 +248,8 @@ def _one_has_another_encoder(compared: Compared) -> str:
 
 
 OTHER_TEXT_ENCODER = FlagKind(
-    letter="G",
-    name="other text encoder",
+    "G",
+    "other text encoder",
     remedy="the paper's text encoder",
     of_row=_other_text_encoder,
     no_verdict_against="rows with the paper's text encoder",
@@ -270,21 +270,20 @@ def _few_queries(compared: Compared) -> str:
 
 
 FEW_QUERIES = FlagKind(
-    letter="L",
-    name="few test queries",
-    remedy="100 test queries",
-    obstacle=_few_queries,
+    "L", "few test queries", remedy="100 test queries", obstacle=_few_queries
 )
 
 
 def _identical(compared: Compared) -> str:
-    if compared.comparison.difference != 0 or not is_identical(*compared.rows):
+    """Whether two rows have the same ranks, to the last one."""
+    if compared.comparison.difference != 0 or len(compared.rows) < 2:
         return ""
-    return "identical results"
+    first, second = (_by_result(row).keys() for row in compared.rows)
+    return "identical results" if first and first == second else ""
 
 
 IDENTICAL = FlagKind(
-    letter="M", name="identical results", remedy="rows that differ", obstacle=_identical
+    "M", "identical results", remedy="rows that differ", obstacle=_identical
 )
 
 
@@ -295,34 +294,22 @@ def _unequal_settings(compared: Compared) -> Bias | None:
         return None
     unequal, favoured = [], set()
     for setting in settings_of_pair(*compared.rows).unequal:
-        was_tried = [_was_tried(compared.board, row, setting) for row in compared.rows]
-        if not all(was_tried):
+        untried = []
+        for row in compared.rows:
+            trials = compared.board.tried.get(row.preset, ())
+            if not any(setting.name in trial.options for trial in trials):
+                untried.append(row)
+        if untried:
             unequal.append(str(setting))
-            favoured.add(_side_tried(was_tried))
+            favoured.add(_favoured_against(compared, untried))
     if not unequal:
         return None
     side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
     return Bias(because=f"unequal settings: {', '.join(unequal)}", favours=side)
 
 
-def _was_tried(board: Board, row: Row, setting: Unequal) -> bool:
-    """Whether a trial of a row had another value of an option than the season."""
-    trials = board.tried.get(row.preset, ())
-    return any(setting.name in trial.options for trial in trials)
-
-
-def _side_tried(was_tried: Sequence[bool]) -> Side:
-    """The side that was tried; UNKNOWN if neither was. Never are both."""
-    if was_tried[0]:
-        return Side.FIRST
-    return Side.SECOND if was_tried[1] else Side.UNKNOWN
-
-
 UNEQUAL_SETTINGS = FlagKind(
-    letter="U",
-    name="unequal settings",
-    remedy="equal settings",
-    bias=_unequal_settings,
+    "U", "unequal settings", remedy="equal settings", bias=_unequal_settings
 )
 
 
@@ -376,11 +363,7 @@ def _trials_of_method(board: Board, row: Row) -> list[Trial]:
 
 
 UNLIKE_TRIALS = FlagKind(
-    letter="H",
-    name="unlike trials",
-    remedy="equal trials",
-    bias=_untried,
-    caution=_unlike_trials,
+    "H", "unlike trials", remedy="equal trials", bias=_untried, caution=_unlike_trials
 )
 
 
@@ -395,8 +378,8 @@ def _unlike_machines(compared: Compared) -> str:
 
 
 UNLIKE_MACHINES = FlagKind(
-    letter="Y",
-    name="unlike machines",
+    "Y",
+    "unlike machines",
     remedy="times of one idle machine",
     obstacle=_unlike_machines,
 )
@@ -410,10 +393,7 @@ def _coarse_bins(compared: Compared) -> str:
 
 
 COARSE_BINS = FlagKind(
-    letter="Z",
-    name="coarse bins",
-    remedy="S of more scores",
-    obstacle=_coarse_bins,
+    "Z", "coarse bins", remedy="S of more scores", obstacle=_coarse_bins
 )
 
 
@@ -425,17 +405,14 @@ def _no_spread(compared: Compared) -> str:
 
 
 NO_SPREAD = FlagKind(
-    letter=NOTHING_VARIES.letter,
-    name="no spread",
+    NOTHING_VARIES.letter,
+    "no spread",
     remedy=NOTHING_VARIES.remedy,
     obstacle=_no_spread,
 )
 
 BEYOND_REACH = FlagKind(  # found by the entry of a claim
-    letter="2",
-    name="out of reach",
-    remedy="what this project lacks",
-    is_out_of_reach=True,
+    "2", "out of reach", remedy="what this project lacks", is_out_of_reach=True
 )
 
 # On rows, those that block nothing ----------------------------------------------------
@@ -452,7 +429,7 @@ def _nearly_perfect(board: Board, row: Row) -> str:
 
 
 NEARLY_PERFECT = FlagKind(
-    letter="V", name="nearly perfect", of_row=_nearly_perfect, warns_of_verdicts=True
+    "V", "nearly perfect", of_row=_nearly_perfect, warns_of_verdicts=True
 )
 
 
@@ -465,10 +442,7 @@ def _random_text_encoder(board: Board, row: Row) -> str:
 
 
 RANDOM_TEXT_ENCODER = FlagKind(
-    letter="T",
-    name="random text encoder",
-    of_row=_random_text_encoder,
-    warns_of_verdicts=True,
+    "T", "random text encoder", of_row=_random_text_encoder, warns_of_verdicts=True
 )
 
 
@@ -481,11 +455,7 @@ def _extra_input(board: Board, row: Row) -> str:
 
 
 EXTRA_INPUT = FlagKind(
-    letter="X",
-    name="extra input",
-    of_row=_extra_input,
-    warns_of_verdicts=True,
-    flatters=True,
+    "X", "extra input", of_row=_extra_input, warns_of_verdicts=True, flatters=True
 )
 
 
@@ -504,8 +474,8 @@ def _captions_seen(board: Board, row: Row) -> str:
 
 
 CAPTIONS_SEEN = FlagKind(
-    letter="5",
-    name="encoder trained on the captions",
+    "5",
+    "encoder trained on the captions",
     of_row=_captions_seen,
     warns_of_verdicts=True,
     flatters=True,
@@ -519,8 +489,8 @@ def _other_queries(board: Board, row: Row) -> str:
 
 
 OTHER_QUERIES = FlagKind(
-    letter="4",
-    name="other test queries",
+    "4",
+    "other test queries",
     of_row=_other_queries,
     warns_of_verdicts=True,
     flatters=True,
@@ -531,9 +501,7 @@ def _other_release(board: Board, row: Row) -> str:
     return board.card.get("release", {}).get("departs", "").removesuffix(".")
 
 
-OTHER_RELEASE = FlagKind(
-    letter="W", name="other release of the data", of_row=_other_release
-)
+OTHER_RELEASE = FlagKind("W", "other release of the data", of_row=_other_release)
 
 
 def _most_trainings(
@@ -557,7 +525,7 @@ def _not_converged(board: Board, row: Row) -> str:
 
 
 NOT_CONVERGED = FlagKind(
-    letter="C", name="not converged", of_row=_not_converged, warns_of_verdicts=True
+    "C", "not converged", of_row=_not_converged, warns_of_verdicts=True
 )
 
 
@@ -573,9 +541,7 @@ def _seeds_alike(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-SEEDS_ALIKE = FlagKind(
-    letter="J", name="seeds alike", of_row=_seeds_alike, warns_of_verdicts=True
-)
+SEEDS_ALIKE = FlagKind("J", "seeds alike", of_row=_seeds_alike, warns_of_verdicts=True)
 
 OF_FEATURES = (  # of what departs: how the flag of features lists it
     (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
@@ -598,7 +564,7 @@ def _other_features(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-OTHER_FEATURES = FlagKind(letter="F", name="other features", of_row=_other_features)
+OTHER_FEATURES = FlagKind("F", "other features", of_row=_other_features)
 
 
 def _twin_images(board: Board, row: Row) -> str:
@@ -606,7 +572,7 @@ def _twin_images(board: Board, row: Row) -> str:
     return f"{count} test images have a twin in another split" if count else ""
 
 
-TWIN_IMAGES = FlagKind(letter="P", name="twin images", of_row=_twin_images)
+TWIN_IMAGES = FlagKind("P", "twin images", of_row=_twin_images)
 
 
 def _twins_within(board: Board, row: Row) -> str:
@@ -615,7 +581,7 @@ def _twins_within(board: Board, row: Row) -> str:
     return f"{' and '.join(parts)} of test have a twin within it" if parts else ""
 
 
-TWINS_WITHIN = FlagKind(letter="B", name="twins within test", of_row=_twins_within)
+TWINS_WITHIN = FlagKind("B", "twins within test", of_row=_twins_within)
 
 
 def _unknown_commit(board: Board, row: Row) -> str:
@@ -624,7 +590,7 @@ def _unknown_commit(board: Board, row: Row) -> str:
     return "the commit of its code is not known" if is_unknown else ""
 
 
-UNKNOWN_COMMIT = FlagKind(letter="K", name="unknown commit", of_row=_unknown_commit)
+UNKNOWN_COMMIT = FlagKind("K", "unknown commit", of_row=_unknown_commit)
 
 
 def _best_early(board: Board, row: Row) -> str:
@@ -649,9 +615,7 @@ def _seeds_added(board: Board, row: Row) -> str:
     return f"{seeds} {', '.join(added)}: {why}"
 
 
-SEEDS_ADDED = FlagKind(
-    letter="A", name="seeds added", of_row=_seeds_added, warns_of_verdicts=True
-)
+SEEDS_ADDED = FlagKind("A", "seeds added", of_row=_seeds_added, warns_of_verdicts=True)
 
 
 # On comparisons, those that block nothing ---------------------------------------------
@@ -671,7 +635,7 @@ def _unlike_seeds(compared: Compared) -> str:
     return " against ".join(sides)
 
 
-UNLIKE_SEEDS = FlagKind(letter="1", name="unlike seeds", caution=_unlike_seeds)
+UNLIKE_SEEDS = FlagKind("1", "unlike seeds", caution=_unlike_seeds)
 
 
 def _evened_settings(compared: Compared) -> str:
@@ -680,7 +644,7 @@ def _evened_settings(compared: Compared) -> str:
     return ", ".join(settings_of_pair(*compared.rows).evened)
 
 
-EVENED_SETTINGS = FlagKind(letter="Q", name="evened settings", caution=_evened_settings)
+EVENED_SETTINGS = FlagKind("Q", "evened settings", caution=_evened_settings)
 
 
 def _these_images(compared: Compared) -> str:
@@ -691,8 +655,8 @@ def _these_images(compared: Compared) -> str:
     return "the interval is for other trainings only"
 
 
-THESE_IMAGES = FlagKind(letter="I", name="these test images", caution=_these_images)
-NOT_RUN = FlagKind(letter="R", name="not run")  # see claims.not_run
+THESE_IMAGES = FlagKind("I", "these test images", caution=_these_images)
+NOT_RUN = FlagKind("R", "not run")  # see claims.not_run
 
 
 def _narrow_margin(compared: Compared) -> str:
@@ -704,7 +668,7 @@ def _narrow_margin(compared: Compared) -> str:
     return "the printed difference is more than a tenth of the level here"
 
 
-NARROW_MARGIN = FlagKind(letter="3", name="narrow margin", caution=_narrow_margin)
+NARROW_MARGIN = FlagKind("3", "narrow margin", caution=_narrow_margin)
 
 
 def _hidden_difference(compared: Compared) -> str:
@@ -721,9 +685,7 @@ def _hidden_difference(compared: Compared) -> str:
 
 
 HIDDEN_DIFFERENCE = FlagKind(
-    letter="6",
-    name="significant, within the margin",
-    caution=_hidden_difference,
+    letter="6", name="significant, within the margin", caution=_hidden_difference
 )
 
 # All of them --------------------------------------------------------------------------
@@ -827,12 +789,6 @@ def claim_flags(
 
 
 # Rows ---------------------------------------------------------------------------------
-
-
-def is_identical(*rows: Row) -> bool:
-    """Whether two rows have the same ranks, to the last one."""
-    first, *others = (_by_result(row).keys() for row in rows)
-    return bool(first and others) and all(first == other for other in others)
 
 
 def _by_result(row: Row) -> dict[tuple, list[int]]:
