@@ -39,7 +39,7 @@ def tested(monkeypatch):
         claim_test("known", NOISE, None),
         claim_test("shown", NOISE, uncounted="It names no number."),
     ]
-    monkeypatch.setattr(claim_entries, "claim_tests_on", lambda _board: tests)
+    monkeypatch.setattr(claim_entries, "claim_tests", lambda _board: tests)
 
 
 def test_evidence_has_a_column_for_each_part_that_counts_and_has_known_images(tested):

@@ -101,6 +101,7 @@ def judge(
     ]
     of_paper = {paper: Paper(paper=ABOUT, tables=tables or {}, claims=numbered)}
     monkeypatch.setattr(claims, "papers", lambda: of_paper)
+    claim_tests.cache_clear()
     return claim_tests(on)
 
 

@@ -7,11 +7,8 @@ import pytest
 import yaml
 from made_boards import board, enter_made, row
 
-from benchmark.boards.eval_results_export import (
-    FOR_BOTH,
-    FOR_IMAGES,
-    write_eval_results,
-)
+from benchmark.boards.eee_export import FOR_BOTH, FOR_IMAGES
+from benchmark.boards.eval_results_export import write_eval_results
 
 # https://huggingface.co/docs/hub/eval-results
 REQUIRED = {"dataset", "value"}

@@ -106,7 +106,7 @@ def test_a_difference_is_positive_where_the_first_is_better(official, folds):
 
 
 def test_the_page_of_few_rows_is_filled(official, folds, monkeypatch):
-    monkeypatch.setattr(folds_page, "claim_tests_on", lambda board: [])
+    monkeypatch.setattr(folds_page, "claim_tests", lambda board: [])
     titled = replace(official, card=official.card | {"title": "Made"})
     page = folds_page.folds_page(titled, folds)
     assert page.count("fold 1") == 1

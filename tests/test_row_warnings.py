@@ -23,7 +23,6 @@ from benchmark.boards import row_warnings
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.row_warnings import (
     choice_of,
-    level_of,
     named_twins,
     twins_in_all,
     validation_of,
@@ -247,7 +246,7 @@ def test_the_best_row_is_named_with_those_that_are_chosen_otherwise():
     named = choice.best, choice.uncorrected, choice.on_validation
     assert [found.preset for found in named] == ["a_nnn", "cca", "b"]
     assert validation_of(choice.on_validation) == 353.0
-    assert level_of(choice.best) == 318.0
+    assert choice.best.level == 318.0
     assert not choice_of(replace(on, tried={"b": [trial("b")]})).is_tried
 
 

@@ -18,7 +18,7 @@ is known far better than either difference.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean
 from typing import NamedTuple
 
@@ -153,11 +153,9 @@ class BoardLayer:
     def recalls(self, way: str) -> list[RowRecall]:
         """R@1 of each row."""
         metric = f"{way}_r1"
-        recalls = []
-        for row in self.here.rows:
-            own = self.own.row(row.preset).mean(metric)
-            recalls.append(RowRecall(row, own, row.mean(metric)))
-        return recalls
+        own = {row.preset: row.mean(metric) for row in self.own.rows}
+        rows = self.here.rows
+        return [RowRecall(row, own[row.preset], row.mean(metric)) for row in rows]
 
     def changes(self, way: str) -> list[OrderChange]:
         """The pairs of rows in another order, those that differ most by the layer
@@ -172,11 +170,10 @@ class BoardLayer:
 
     def agreement(self, way: str) -> float:
         """Kendall's tau-b of the rows by R@1."""
-        recalls = self.recalls(way)
-        own = [recall.own for recall in recalls]
-        here = [recall.here for recall in recalls]
         from scipy.stats import kendalltau  # takes a second to import
 
+        own = [recall.own for recall in self.recalls(way)]
+        here = [recall.here for recall in self.recalls(way)]
         return float(kendalltau(own, here).statistic)
 
     def other_cuts(self, way: str) -> list[Cut]:
@@ -210,9 +207,7 @@ class BoardLayer:
             here = comparisons.sample_of(self.here, row, metric)
             if own.values and here.values:
                 samples[row.preset] = stats.differences(here, own)
-        names = [pair.comparison.first]
-        if pair.comparison.second:
-            names.append(pair.comparison.second)
+        names = list(filter(None, (pair.comparison.first, pair.comparison.second)))
         trained = {row.preset for row in self.here.rows if not row.declared.fuse}
         added = stats.compare(
             names,
@@ -225,11 +220,8 @@ class BoardLayer:
 
 def _is_of_queries(claim: Claim) -> bool:
     """Whether all that a claim compares are means over queries that a layer tells."""
-    for part in claim.parts:
-        for name in sides(part.metric):
-            if name not in METRICS or not query_terms(name, R1):
-                return False
-    return True
+    names = chain.from_iterable(sides(part.metric) for part in claim.parts)
+    return all(name in METRICS and query_terms(name, R1) for name in names)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,9 +34,6 @@ from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.season.parameters import BROUGHT
 from benchmark.season.plugins import Preset
 from benchmark.season.tuning import Trial
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
 TASKS = tuple(RANKED_BY)
@@ -78,16 +74,9 @@ class Outcome:
         return sum(facts.seconds["training"] for facts in self.trainings)
 
     @cached_property
-    def history(self) -> pd.DataFrame | None:
-        """One row per epoch; None: it has no training of its own."""
-        return self.record.epochs
-
-    @cached_property
     def scores(self) -> Scores | StoredScores:
         """Its ranks, histograms of scores, and S of resamples of the images."""
-        if self.of_layer:
-            return self.of_layer
-        return self.kept.scores
+        return self.of_layer or self.kept.scores
 
     def ranks(self, direction: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, (Q,), in the split's
@@ -106,18 +95,16 @@ class Outcome:
         from the first answers to each query, which give R@K and rsum only. None where
         neither is kept."""
         ranks = {}
-        is_whole = True
+        known: Sequence[str] = ()  # metrics; empty: all of retrieval
         for way, pairs in layer.items():
             kept = self.scores.ranks.get(RankKey(way, kept_as))
             if kept is None or not _are_of(pairs, kept):
                 if way not in self.retrieved:
                     return None
                 kept = pairs.first_right(self.retrieved[way])
-                is_whole = False
+                known = (*rsum_terms(layer), "rsum")
             ranks[way] = kept
-        if is_whole:
-            return self._with(ranks)
-        return self._with(ranks, (*rsum_terms(ranks), "rsum"))
+        return self._with(ranks, known)
 
     def on(self, layer: Mapping[str, LayerPairs]) -> Outcome | None:
         """The outcome by `own`, on the queries of a layer alone. None without ranks of
@@ -231,14 +218,11 @@ class Row:
     @property
     def validation(self) -> dict[int, float]:
         """The best validation rsum by seed, of its trainings that were validated."""
-        histories = {
-            outcome.record.seed: outcome.record.history for outcome in self.played
-        }
-        return {
-            seed: max(history["val_rsum"])
-            for seed, history in histories.items()
-            if "val_rsum" in history
-        }
+        best = {}
+        for record in (outcome.record for outcome in self.played):
+            if "val_rsum" in record.history:
+                best[record.seed] = max(record.history["val_rsum"])
+        return best
 
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them
@@ -248,26 +232,21 @@ class Row:
             return []
         return [metrics[metric] for metrics in records]
 
-    def by_fold(self, metric: str) -> list[list[float]]:
-        """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a
-        result; empty if the record of one of them lacks it."""
-        folds = self.values("fold_values")
-        if any(metric not in values for values in folds):
-            return []
-        return [values[metric] for values in folds]
-
     def mean(self, metric: str) -> float | None:
         """Mean of `values`; None where they are empty."""
         values = self.values(metric)
         return fmean(values) if values else None
 
+    @property
+    def level(self) -> float:
+        """The mean of the metric that ranks."""
+        return self.mean(RANKED_BY[self.task])
+
     def means(self) -> dict[str, float]:
         """Every metric that is a number and that all seeds have, as its mean over the
         seeds."""
-        metrics = self.played[0].record.metrics
-        numbers = [
-            name for name, value in metrics.items() if isinstance(value, int | float)
-        ]
+        first = self.played[0].record.metrics
+        numbers = [name for name in first if isinstance(first[name], int | float)]
         return {name: self.mean(name) for name in numbers if self.values(name)}
 
 
@@ -321,14 +300,21 @@ class Board:
     @cached_property
     def retrieval(self) -> Board:
         """The same dataset with its rows of retrieval only."""
-        rows = [row for row in self.rows if row.task == "retrieval"]
-        return replace(self, rows=rows, whole=self.whole or self)
+        return self._of_task("retrieval")
 
     @cached_property
     def localisation(self) -> Board:
         """The same dataset with its rows of phrase localisation only."""
-        rows = [row for row in self.rows if row.task == "localisation"]
+        return self._of_task("localisation")
+
+    def _of_task(self, task: str) -> Board:
+        rows = [row for row in self.rows if row.task == task]
         return replace(self, rows=rows, whole=self.whole or self)
+
+    @property
+    def by_task(self) -> list[Board]:
+        """The same dataset with its rows of each task that it has some of."""
+        return [board for board in (self.retrieval, self.localisation) if board.rows]
 
     @cached_property
     def data(self) -> Prepared:
@@ -390,15 +376,13 @@ class Board:
     def test_queries(self, task: str) -> int:
         """Number of test queries of a task, in the direction that has the fewest; of
         folds, of one of them."""
-        counted = self.card["counts"]["test"]
-        directions = self.directions(task)
-        return min(counted.get(QUERIES[direction], 0) for direction in directions)
+        return min(self.queries_in([way]) for way in self.directions(task))
 
     def queries_in(self, directions: Iterable[str]) -> int:
         """Number of test queries of these directions together; of folds, of one of
         them."""
         counted = self.card["counts"]["test"]
-        return sum(counted.get(QUERIES[direction], 0) for direction in directions)
+        return sum(counted.get(QUERIES[way], 0) for way in directions)
 
     def is_small(self, task: str) -> bool:
         """Whether a task has too few test queries for any conclusion."""
@@ -423,7 +407,4 @@ class Board:
         """The rows with a result: retrieval, highest mean rsum first, then
         localisation, highest mean R@1 first; season order on ties."""
         rows = [row for row in self.rows if row.played]
-        return sorted(
-            rows,
-            key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])),
-        )
+        return sorted(rows, key=lambda row: (TASKS.index(row.task), -row.level))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board, Row
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import (
     DRAWN,
     ClaimEntry,
@@ -42,7 +42,7 @@ def season_claims(
 
 
 def _measured(board: Board, layers: Sequence) -> Measured:
-    tasks = () if board.fold_boards else (board.retrieval, board.localisation)
+    tasks = () if board.fold_boards else board.by_task
     return Measured(
         dataset=board.dataset,
         title=board.title,
@@ -51,7 +51,7 @@ def _measured(board: Board, layers: Sequence) -> Measured:
         test_images=test_images(board),
         made=made(board),
         leaders=[leader(of_task) for of_task in tasks if of_task.ranked],
-        claims=[_claim_entry(board, test, layers) for test in claim_tests_on(board)],
+        claims=[_claim_entry(board, test, layers) for test in claim_tests(board)],
     )
 
 
@@ -77,7 +77,7 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
         if board.card["split"] == DRAWN:
             continue
         columns = {}
-        for test in claim_tests_on(board):
+        for test in claim_tests(board):
             for verdict in test.verdicts:
                 noise = verdict.comparison.noise
                 if noise is not None and test.is_counted:
@@ -90,9 +90,6 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
 
 
 def _claim_entry(board: Board, test: ClaimTest, layers: Sequence) -> ClaimEntry:
-    decisive = None
-    if test.verdicts:
-        decisive = test.verdicts.index(test.decisive)
     parts = []
     for verdict in test.verdicts:
         parts.append(VerdictEntry.of(verdict, _features(board, verdict.comparison)))
@@ -105,7 +102,7 @@ def _claim_entry(board: Board, test: ClaimTest, layers: Sequence) -> ClaimEntry:
         is_elsewhere=test.is_elsewhere,
         cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
         parts=parts,
-        decisive=decisive,
+        decisive=test.verdicts.index(test.decisive) if test.verdicts else None,
         layers=_by_layers(test, layers),
     )
 
@@ -124,23 +121,23 @@ def _by_layers(
 ) -> dict[str, tuple[Conclusion, Conclusion, bool]]:
     """By layer: the conclusions by `own` and by the layer, and whether it changes the
     verdict."""
-    told = {}
+    conclusions = {}
     for layer in layers:
         judged = layer.judged_claims.get((test.paper, test.claim.id))
         if judged:
-            conclusions = (judged.own.conclusion, judged.here.conclusion)
-            told[layer.name] = (*conclusions, judged.is_changed)
-    return told
+            own, here = judged.own.conclusion, judged.here.conclusion
+            conclusions[layer.name] = own, here, judged.is_changed
+    return conclusions
 
 
 def made(board: Board) -> Made:
     """How the results of a board were made, as its records and costs say."""
     trained, costs = [], []
     for row in board.rows:
-        trained += [outcome for outcome in row.played if outcome.history is not None]
+        trained += [outcome for outcome in row.played if outcome.record.history]
     for outcome in board.outcomes:
         costs += [*outcome.trainings, outcome.scoring]
-    epochs = sorted({len(outcome.history) for outcome in trained})
+    epochs = sorted({len(outcome.record.epochs) for outcome in trained})
     seconds = sum(outcome.training_seconds for outcome in trained)
     return Made(
         seeds=sorted({outcome.record.seed for outcome in board.outcomes}),

@@ -14,7 +14,6 @@ from benchmark.boards.claims_file import (
     ClaimEntry,
     Measured,
     SeasonClaims,
-    VerdictEntry,
     column,
 )
 from benchmark.boards.grades import HOLDING, Finding, Grade, Graded, graded
@@ -62,7 +61,14 @@ class LedgerRow:
             if season.season not in lacking:
                 lacking.append(season.season)
             return
-        verdicts = [self._verdict(entry, part, data, evidence) for part in entry.parts]
+        verdicts = []
+        for part in entry.parts:
+            name, noise = column(self.paper, entry.id, part.part), None
+            if name in evidence and evidence[name].notna().any():
+                noise = evidence[name].dropna().to_numpy(float)
+            kind = KINDS[self.claim.parts[part.part].kind]
+            of_images = {"images": data.test_images, "noise": noise}
+            verdicts.append(part.verdict(kind, entry.reason, **of_images))
         finding = Finding(
             claim=self.claim,
             entry=entry,
@@ -71,25 +77,8 @@ class LedgerRow:
             is_drawn=data.is_drawn,
             level=data.level,
         )
-        if entry.is_elsewhere:
-            self.alike.append(finding)
-        else:
-            self.findings.append(finding)
-
-    def _verdict(
-        self,
-        entry: ClaimEntry,
-        part: VerdictEntry,
-        data: Measured,
-        evidence: pd.DataFrame,
-    ) -> Verdict:
-        """On a part, with which images it is of and what each does to the difference."""
-        name = column(self.paper, entry.id, part.part)
-        noise = None
-        if name in evidence and evidence[name].notna().any():
-            noise = evidence[name].dropna().to_numpy(float)
-        kind = KINDS[self.claim.parts[part.part].kind]
-        return part.verdict(kind, entry.reason, images=data.test_images, noise=noise)
+        findings = self.alike if entry.is_elsewhere else self.findings
+        findings.append(finding)
 
     @property
     def photographs(self) -> list[Finding]:

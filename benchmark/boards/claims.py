@@ -38,14 +38,7 @@ from benchmark.scoring import METRICS
 from benchmark.stats import verdicts as rules
 from benchmark.stats.claim_kinds import KINDS, Conclusion, Effect
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import (
-    WORST_FIRST,
-    Flag,
-    Limit,
-    Rule,
-    Verdict,
-    log_odds_per_point,
-)
+from benchmark.stats.verdicts import Flag, Limit, Rule, Verdict
 
 # dataset of a place -> modules of datasets/ that read the same images and captions
 READERS = {
@@ -94,7 +87,7 @@ class ClaimTest:
         if not self.verdicts:
             return Conclusion.NOT_RUN
         conclusions = [verdict.on_test_set for verdict in self.verdicts]
-        return min(conclusions, key=WORST_FIRST.index)
+        return min(conclusions, key=rules.WORST_FIRST.index)
 
     @property
     def reason(self) -> str:
@@ -108,6 +101,7 @@ class ClaimTest:
         return f"{self.decisive.comparison.names}: {self.decisive.reason}"
 
 
+@lru_cache(maxsize=64)  # all pages of a report ask for them
 def claim_tests(board: Board) -> list[ClaimTest]:
     """One test of every claim of every paper, in their order; then of the season's
     own."""
@@ -115,10 +109,6 @@ def claim_tests(board: Board) -> list[ClaimTest]:
     for name, paper in (papers() | board.own_claims).items():
         tests += _of_paper(board, name, paper)
     return tests
-
-
-# the same, computed once for all pages of a report
-claim_tests_on = lru_cache(maxsize=64)(claim_tests)
 
 
 def counts(tests: Iterable[ClaimTest]) -> dict[Conclusion, int]:
@@ -162,45 +152,38 @@ def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> Claim
     """The test of a claim before it is judged: its verdicts have no conclusions yet."""
     verdicts, lacks, presets = [], [], []
     for index, part in enumerate(claim.parts):
-        lack = not_run(board, claim, _with_metric_here(board, part))
+        metric = metric_at(board, part.place, part.metric)
+        lack = not_run(board, claim, part.model_copy(update={"metric": metric}))
         if lack is None:
-            verdict = _unjudged_verdict(board, paper, part, claim)
-            verdicts.append(replace(verdict, part=index))
+            verdict = _unjudged_verdict(board, paper, claim, index, metric)
+            verdicts.append(verdict)
             presets += part.presets
         else:
             lacks.append(lack)
-    missing = list(dict.fromkeys(lacks))
+    missing = lacks[:1]
     if verdicts:
-        missing = [flags.NOT_RUN.flag(f"in part: {lack.sentence}") for lack in missing]
-    else:
-        missing = missing[:1]
+        sentences = dict.fromkeys(lack.sentence for lack in lacks)
+        missing = [flags.NOT_RUN.flag(f"in part: {each}") for each in sentences]
     return ClaimTest(
         paper=name,
         claim=claim,
-        is_elsewhere=_is_elsewhere(board, claim),
+        is_elsewhere=claim.only_there and not is_dataset(board, claim.place or ""),
         verdicts=verdicts,
         flags=[*missing, *flags.claim_flags(board, dict.fromkeys(presets), verdicts)],
     )
 
 
-def _is_elsewhere(board: Board, claim: Claim) -> bool:
-    """Whether the sentence names another dataset."""
-    return claim.only_there and not is_dataset(board, claim.place or "")
-
-
-def _with_metric_here(board: Board, part: Part) -> Part:
-    """With the metric of the board's records."""
-    return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
-
-
-def _unjudged_verdict(board: Board, paper: Paper, part: Part, claim: Claim) -> Verdict:
+def _unjudged_verdict(
+    board: Board, paper: Paper, claim: Claim, index: int, metric_here: str
+) -> Verdict:
     """The comparison of a part, its rule and the printed difference, before anything is
     concluded."""
+    part = claim.parts[index]
     first = board.row(part.presets[0])
     second = board.row(part.presets[1]) if len(part.presets) == 2 else None
-    metric = quantity(part.metric)
-    here = metric_at(board, part.place, part.metric)
-    comparison = comparisons.compare(board, first, second, here)
+    comparison = comparisons.compare(board, first, second, metric_here)
+    kind, metric = KINDS[part.kind], quantity(part.metric)
+    level = _level(comparison, part.metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
@@ -209,19 +192,19 @@ def _unjudged_verdict(board: Board, paper: Paper, part: Part, claim: Claim) -> V
     if printed:
         difference = printed[0] - printed[1]
         difference = -difference if metric.less_is_better else difference
-        slopes = _slopes(comparison, part.metric, printed)
+        slopes = _slopes(comparison, part.metric, printed, level)
     if printed and is_time(part.metric):
         # Times of other machines are compared as shares: half of the printed share that
         # the first preset saves, of what the second takes here.
         share = abs(1 - printed[0] / printed[1])
         margin = share / 2 * fmean(comparison.seconds)
     else:
-        kind = KINDS[part.kind]
         known = of_paper if kind.needs_printed else printed
-        margin = margin_of(part, known, is_half, _level(comparison, part.metric))
+        margin = margin_of(part, known, is_half, level)
     return Verdict(
         comparison=comparison,
-        rule=Rule(kind=KINDS[part.kind], margin=margin),
+        rule=Rule(kind=kind, margin=margin),
+        part=index,
         printed=difference,
         blocked=_beyond_reach(claim) or flags.obstacle(board, comparison),
         biases=flags.biases(board, comparison, claim.bias),
@@ -238,18 +221,19 @@ def _beyond_reach(claim: Claim) -> Flag | None:
 
 
 def _slopes(
-    comparison: Comparison, metric: str, printed: Sequence[float]
+    comparison: Comparison, metric: str, printed: Sequence[float], level: float | None
 ) -> tuple[float, float] | None:
     """Log odds per point between the two levels here, and between the printed ones. Of
     shares that are no recalls or sums of these both are 1: a point is a point
     everywhere. None for what has another scale here, such as times."""
     if quantity(metric).unit not in ("%", "share"):
         return None
-    if _level(comparison, metric) is None:
+    if level is None:
         return 1.0, 1.0
     most = 100.0 * _recalls(metric)
-    here = log_odds_per_point(fmean(comparison.firsts), fmean(comparison.seconds), most)
-    return here, log_odds_per_point(*printed, most)
+    levels = fmean(comparison.firsts), fmean(comparison.seconds)
+    here = rules.log_odds_per_point(*levels, most)
+    return here, rules.log_odds_per_point(*printed, most)
 
 
 def _level(comparison: Comparison, metric: str) -> float | None:
@@ -281,9 +265,7 @@ def margin_of(
         return 0.0
     difference = printed[0] - printed[1] if printed else 0.0
     share = abs(difference) / max(printed) if difference else 0.0
-    points = 0.0
-    if metric.unit == "%":
-        points = POINTS_OF_A_RECALL * _recalls(part.metric)
+    points = POINTS_OF_A_RECALL * _recalls(part.metric) if metric.unit == "%" else 0.0
     effect = Effect(
         difference=-difference if metric.less_is_better else difference,
         points=points / 2 if is_half else points,
@@ -376,18 +358,13 @@ def _other_weights(board: Board, claim: Claim, rows: Sequence[Row]) -> str:
     alone reads word vectors, with vectors that were trained on the captions at hand."""
     if not claim.weights:
         return ""
-    random = [
-        row.title
-        for row in rows
-        if flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER)
-    ]
+    kind = flags.RANDOM_TEXT_ENCODER
+    random = [row for row in rows if flags.has_flag(board, row, kind)]
     if random:
-        return f"{' and '.join(random)} was run with a random text encoder"
-    words = [
-        row.title for row in rows if not row.is_own and reads_other_words(row.record)
-    ]
-    if 0 < len(words) < len(rows):
-        return f"{' and '.join(words)} was run with other word vectors"
+        return f"{flags.titles_of(random)} was run with a random text encoder"
+    others = [row for row in rows if not row.is_own and reads_other_words(row.record)]
+    if 0 < len(others) < len(rows):
+        return f"{flags.titles_of(others)} was run with other word vectors"
     return ""
 
 

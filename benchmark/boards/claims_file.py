@@ -19,7 +19,7 @@ from benchmark.core.files import read_object
 from benchmark.core.names import Name, is_reserved
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import Doubt
+from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict, favoured
 
 DIGITS = 6  # significant ones
@@ -37,17 +37,10 @@ def rounded(value: float) -> float:
 def _rounded_doubt(doubt: Doubt) -> Doubt:
     seeds = []
     for part in doubt.seeds:
-        known = part._replace(
-            variance=rounded(part.variance),
-            interaction=rounded(part.interaction),
-            freedom=rounded(part.freedom),
-        )
-        seeds.append(known)
-    return doubt._replace(
-        images=rounded(doubt.images),
-        interaction=rounded(doubt.interaction),
-        seeds=tuple(seeds),
-    )
+        numbers = part.variance, part.interaction, part.freedom
+        seeds.append(SeedPart(part.counts, *map(rounded, numbers), part.is_own))
+    images, interaction = rounded(doubt.images), rounded(doubt.interaction)
+    return Doubt(images, interaction, doubt.image_count, tuple(seeds))
 
 
 SixDigits = Annotated[float, AfterValidator(rounded)]
@@ -126,9 +119,8 @@ class VerdictEntry(Strict):
             remedy=self.remedy,
             is_out_of_reach=self.is_out_of_reach,
         )
-        blocked, biases, limit = None, (), None
-        if self.favours:
-            biases = (hindrance._replace(favours=self.favours),)
+        blocked, limit = None, None
+        biases = (hindrance._replace(favours=self.favours),) if self.favours else ()
         if self.is_blocked:
             blocked = hindrance._replace(blocks=True)
         elif self.favours == Side.UNKNOWN:

@@ -47,10 +47,8 @@ def measure(outcome: Outcome, metric: str) -> float | None:
         is_lost = is_standardised and metric.startswith("correlation")
         return None if is_lost else record.sampled.get(metric)
     if metric == PER_EPOCH.name:  # not where nothing was trained for this cell alone
-        epochs = record.history.get("epoch")
-        return (
-            PER_EPOCH.compute(outcome.training_seconds, max(epochs)) if epochs else None
-        )
+        epochs, seconds = record.history.get("epoch"), outcome.training_seconds
+        return PER_EPOCH.compute(seconds, max(epochs)) if epochs else None
     if METRICS[metric] in TIMES:
         of_training = outcome.trainings[0].seconds if outcome.trainings else {}
         seconds = (of_training | outcome.scoring.seconds).get(metric)
@@ -184,32 +182,22 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
     the noises. On the board of several folds each of them counts as one training.
     """
     if board.fold_boards:
-        return _sample_over_folds(board, row, metric)
-    outcomes, first, *second = usable(row, metric), *sides(metric)
-    measured = {
-        seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()
-    }
+        of_folds = {}
+        for number, fold in enumerate(board.fold_boards, start=1):
+            of_folds[number] = sample_of(fold, fold.row(row.preset), metric)
+        return comparisons.sample_of_folds(of_folds)
+    outcomes, whole = usable(row, metric), board.whole or board
+    measured = {seed: float(measure(outcomes[seed], metric)) for seed in outcomes}
     noise, units = {}, 0
     for seed, outcome in outcomes.items():
-        parts = [
-            _noise(board.whole or board, outcome, side) for side in (first, *second)
-        ]
+        parts = [_noise(whole, outcome, side) for side in sides(metric)]
         if any(part is None for part in parts):
             return Sample(measured, None)
-        noise[seed] = parts[0] - parts[1] if second else parts[0]
+        noise[seed] = parts[0] - parts[1] if len(parts) > 1 else parts[0]
     if noise:
-        groups, terms = (board.whole or board).groups, _terms(outcome, first)
-        units = groups.asked[terms[0].direction] if terms else groups.count
+        terms = _terms(outcome, sides(metric)[0])
+        units = whole.groups.asked[terms[0].direction] if terms else whole.groups.count
     return Sample(measured, noise or None, units)
-
-
-def _sample_over_folds(board: Board, row: Row, metric: str) -> Sample:
-    by_fold = {}
-    for number, fold in enumerate(board.fold_boards, start=1):
-        sample = sample_of(fold, fold.row(row.preset), metric)
-        if sample.values:
-            by_fold[number] = sample
-    return comparisons.sample_of_folds(by_fold)
 
 
 @lru_cache(maxsize=4096)
@@ -265,10 +253,8 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
     if _varies_on_its_own(board, metric):
-        own = {}
-        for preset, sample in samples.items():
-            if len(sample.values) > 1:
-                own[preset] = comparisons.variance_of(sample)
+        known = {name: each for name, each in samples.items() if len(each.values) > 1}
+        own = {name: comparisons.variance_of(each) for name, each in known.items()}
         return Spread(pooled=None, own=own)
     trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
     return comparisons.spread(samples, trained)
@@ -320,18 +306,12 @@ def row_of_any_task(board: Board, preset: str) -> Row | None:
 def _representative(board: Board, row: Row) -> str:
     """Of the presets with the same training, the one with the most seeds; the first on
     ties."""
-    training = _training_identity(row)
-    if not training:
-        return row.preset
-    best = None
+    training, alike = _training_identity(row), []
     for other in board.rows:
-        if other.task != row.task or not other.played:
-            continue
-        if _training_identity(other) != training:
-            continue
-        if best is None or len(other.played) > len(best.played):
-            best = other
-    return best.preset if best else row.preset
+        is_alike = training and _training_identity(other) == training
+        if is_alike and other.task == row.task and other.played:
+            alike.append(other)
+    return max(alike, key=lambda other: len(other.played), default=row).preset
 
 
 @lru_cache(maxsize=1024)

@@ -30,7 +30,7 @@ from uuid import UUID
 import pandas as pd
 
 from benchmark.boards import comparisons
-from benchmark.boards.boards import Board, Outcome, Row
+from benchmark.boards.boards import Board, Row
 from benchmark.core.files import json_text, write_bytes, write_json
 from benchmark.core.records import sentence
 from benchmark.data.rank_keys import OWN, RankKey
@@ -87,7 +87,7 @@ def _write_samples(
     of_evaluation = {
         "evaluation_id": log["evaluation_id"],
         "model_id": log["model_info"]["id"],
-        "evaluation_name": _evaluation_name(board, row),
+        "evaluation_name": f"{board.dataset}.{row.task}",
     }
     lines = list(lines_of(row, board.dataset, of_evaluation, queries))
     content = "".join(f"{line}\n" for line in lines).encode()
@@ -100,15 +100,11 @@ def _write_samples(
     }
 
 
-def _evaluation_name(board: Board, row: Row) -> str:
-    return f"{board.dataset}.{row.record.task}"
-
-
 def _log(board: Board, row: Row, season: str) -> dict:
     """Everything but the time."""
     record, card, model = row.record, board.card, f"{NAME}/{row.preset}"
     deployed = "unknown" if row.is_external else "self_deployed"
-    departures = [sentence(departure) for departure in record.departures]
+    departures = list(map(sentence, record.departures))
     seeds = [outcome.record.seed for outcome in row.played]
     of_model = {
         "deployment_type": deployed,
@@ -132,16 +128,15 @@ def _log(board: Board, row: Row, season: str) -> dict:
         "additional_details": {key: str(card[key]) for key in OF_CARD},
     }
     results = []
-    for name, mean in row.means().items():
-        if name in METRICS and METRICS[name].in_tables and isfinite(mean):
-            result = {
-                "evaluation_result_id": f"{board.dataset}.{name}",
-                "evaluation_name": _evaluation_name(board, row),
-                "source_data": source,
-                "metric_config": _config(METRICS[name]),
-                "score_details": _score(board, row, name),
-            }
-            results.append(result)
+    for name in exported_means(row):
+        result = {
+            "evaluation_result_id": f"{board.dataset}.{name}",
+            "evaluation_name": f"{board.dataset}.{row.task}",
+            "source_data": source,
+            "metric_config": _config(METRICS[name]),
+            "score_details": _score(board, row, name),
+        }
+        results.append(result)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{NAME}-{season}-{board.dataset}/{model}/{card['manifest'][:12]}",
@@ -168,7 +163,7 @@ def _log(board: Board, row: Row, season: str) -> dict:
 
 
 def _config(metric: Metric) -> dict:
-    low, high = metric.range
+    ends = [end if isfinite(end) else json.dumps(end) for end in metric.range]
     return {
         "evaluation_description": metric.formula,
         "metric_id": f"{NAME}.{metric.name}",
@@ -176,14 +171,29 @@ def _config(metric: Metric) -> dict:
         "metric_unit": UNITS.get(metric.unit, metric.unit),
         "lower_is_better": metric.less_is_better,
         "score_type": "continuous",
-        "min_score": _end(low),
-        "max_score": _end(high),
+        "min_score": ends[0],
+        "max_score": ends[1],
     }
 
 
-def _end(end: float) -> float | str:
-    """Of a range, as the schema has it."""
-    return end if isfinite(end) else str(end).replace("inf", "Infinity")
+def exported_means(row: Row) -> dict[str, float]:
+    """The means of a row that tables show, as far as they are finite."""
+    means = {}
+    for name, mean in row.means().items():
+        if name in METRICS and METRICS[name].in_tables and isfinite(mean):
+            means[name] = mean
+    return means
+
+
+def interval_with_scope(
+    board: Board, row: Row, metric: str
+) -> tuple[tuple[float, float] | None, str]:
+    """A finite interval of a mean, or None, and for what it is."""
+    ends, scope = comparisons.interval(board, row, metric), FOR_BOTH
+    if ends is None:
+        ends, scope = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
+    is_finite = ends is not None and all(map(isfinite, ends))
+    return ends if is_finite else None, scope
 
 
 def _score(board: Board, row: Row, metric: str) -> dict:
@@ -192,10 +202,8 @@ def _score(board: Board, row: Row, metric: str) -> dict:
         record = outcome.record
         details[f"seed_{record.seed}"] = str(record.metrics[metric])
     score = {"score": row.mean(metric), "details": details}
-    ends, method = comparisons.interval(board, row, metric), FOR_BOTH
+    ends, method = interval_with_scope(board, row, metric)
     if ends is None:
-        ends, method = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
-    if ends is None or not all(map(isfinite, ends)):
         return score
     interval = {
         "lower": ends[0],
@@ -235,18 +243,14 @@ def lines_of(
             table = queries[key]
             facts = zip(table["query"], table["cluster"], ranks.best, strict=True)
             for query, cluster, rank in facts:
-                metadata = _metadata(outcome, key, str(cluster))
+                metadata = {
+                    f"{PREFIX}seed": str(outcome.record.seed),
+                    f"{PREFIX}direction": key.direction,
+                    f"{PREFIX}cluster": str(cluster),
+                }
                 sample = _sample(str(query), str(cluster), int(rank))
                 line = shared | sample | {"metadata": metadata}
                 yield json.dumps(line, sort_keys=True, ensure_ascii=False)
-
-
-def _metadata(outcome: Outcome, key: RankKey, cluster: str) -> dict[str, str]:
-    return {
-        f"{PREFIX}seed": str(outcome.record.seed),
-        f"{PREFIX}direction": key.direction,
-        f"{PREFIX}cluster": cluster,
-    }
 
 
 def _sample(query: str, cluster: str, rank: int) -> dict:

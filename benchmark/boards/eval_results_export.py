@@ -13,14 +13,12 @@ Source: https://huggingface.co/docs/hub/eval-results.
 """
 
 from collections.abc import Iterable
-from math import isfinite
 from pathlib import Path
 
 import yaml
 
-from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.eee_export import FOR_BOTH, FOR_IMAGES
+from benchmark.boards.eee_export import exported_means, interval_with_scope
 from benchmark.core.files import write_text
 from benchmark.scoring.metrics import METRICS
 from benchmark.stats import PERCENT
@@ -44,14 +42,13 @@ def write_eval_results(boards: Iterable[Board], folder: Path) -> list[Path]:
 
 def _results(board: Board, row: Row) -> list[dict]:
     results = []
-    for metric, mean in row.means().items():
-        if metric in METRICS and METRICS[metric].in_tables and isfinite(mean):
-            result = {
-                "dataset": {"id": f"{OWNER}/{board.dataset}", "task_id": metric},
-                "value": float(mean),
-                "notes": _notes(board, row, metric),
-            }
-            results.append(result)
+    for metric, mean in exported_means(row).items():
+        result = {
+            "dataset": {"id": f"{OWNER}/{board.dataset}", "task_id": metric},
+            "value": float(mean),
+            "notes": _notes(board, row, metric),
+        }
+        results.append(result)
     return results
 
 
@@ -59,10 +56,8 @@ def _notes(board: Board, row: Row, metric: str) -> str:
     """What a reader of the number must know."""
     record, seeds = row.record, len(row.played)
     parts = [f"Mean of {seeds} seeds" if seeds > 1 else "One seed"]
-    ends, scope = comparisons.interval(board, row, metric), FOR_BOTH
-    if ends is None:
-        ends, scope = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
-    if ends is not None and all(map(isfinite, ends)):
+    ends, scope = interval_with_scope(board, row, metric)
+    if ends:
         low, high = ends
         parts.append(f"{PERCENT} interval {low:.4g} to {high:.4g}, {scope}")
     parts.append(f"{METRICS[metric].heading} of {record.split}")

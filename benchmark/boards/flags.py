@@ -1,22 +1,21 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
 A FlagKind declares everything about a flag: its letter, its name, what finds it on a
-row or on a comparison, and what helps where it blocks a verdict. FLAGS lists the kinds
-in the order in which pages show them.
+row or on a comparison, and what helps where it blocks a verdict. FLAGS has the kinds
+in the order in which they stand here and pages show them.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.row_settings import (
-    TimeSetting,
-    Unequal,
     captions_seen,
     is_of_features,
     other_encoder,
@@ -62,60 +61,36 @@ class Compared:
         """The rows whose trainings the comparison rests on: none of times."""
         return [] if self.is_of_times else self.rows
 
-    @property
-    def settings(self) -> set[TimeSetting]:
-        """In which its times were measured; none of other metrics."""
-        if not self.is_of_times:
-            return set()
-        return {setting for row in self.rows for setting in time_settings(row)}
-
     def with_flag(self, kind: "FlagKind") -> list[Row]:
         """Its trained rows with a flag."""
         return [row for row in self.trained if has_flag(self.board, row, kind)]
 
 
-def _nothing(*_: object) -> str:
-    return ""
-
-
-def _no_bias(compared: Compared) -> Bias | None:
-    return None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FlagKind:
-    """A kind of flag. What finds it gives a sentence without its full stop, or "" where
-    there is no such flag."""
+    """A kind of flag. What finds it, as far as there is such a thing, gives a sentence
+    without its full stop, or "" where there is no such flag."""
 
     letter: str
     name: str
+    _: KW_ONLY
     # what helps where it blocks a verdict; "": it blocks none
     remedy: str = ""
-    of_row: Callable[[Board, Row], str] = _nothing
-    blocks_row: bool = False  # whether it is shown among what blocks
+    of_row: Callable[[Board, Row], str] | None = None
     # the rows that nothing is concluded against; "": it only warns
     no_verdict_against: str = ""
     # why nothing can be concluded from a comparison, whatever its numbers
-    obstacle: Callable[[Compared], str] = _nothing
+    obstacle: Callable[[Compared], str] | None = None
     # whether no test here can decide what it stands in the way of
     is_out_of_reach: bool = False
     # what favours a side of a comparison, or may
-    bias: Callable[[Compared], Bias | None] = _no_bias
+    bias: Callable[[Compared], Bias | None] | None = None
     # what speaks against trusting a verdict on a comparison
-    caution: Callable[[Compared], str] = _nothing
+    caution: Callable[[Compared], str] | None = None
     # whether it counts against a verdict on a row that has it
     warns_of_verdicts: bool = False
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
-    needs_paper: bool = False  # whether a row without a paper cannot have it
-    needs_trainings: bool = False  # whether an external row cannot have it
-
-    def is_possible(self, row: Row) -> bool:
-        """A row without a paper cannot differ from it, and an external row is one set
-        of scores: no number of trainings is too few."""
-        if self.needs_paper and not row.has_paper:
-            return False
-        return not (self.needs_trainings and row.is_external)
 
     def flag(
         self, sentence: str, *, blocks: bool = False, favours: Side | None = None
@@ -160,7 +135,7 @@ def _barely_trained(compared: Compared) -> Bias | None:
     poor = compared.with_flag(NEAR_CHANCE)
     if not poor:
         return None
-    because = f"{_titles(poor)} barely trained"
+    because = f"{titles_of(poor)} barely trained"
     return Bias(because=because, favours=_favoured_against(compared, poor))
 
 
@@ -172,11 +147,10 @@ def _favoured_against(compared: Compared, weak: Sequence[Row]) -> Side:
 
 
 NEAR_CHANCE = FlagKind(
-    letter="N",
-    name="near chance",
+    "N",
+    "near chance",
     remedy="a row above chance",
     of_row=_near_chance,
-    blocks_row=True,
     no_verdict_against="any row (near chance)",
     bias=_barely_trained,
     warns_of_verdicts=True,
@@ -192,11 +166,11 @@ def _below_its_start(board: Board, row: Row) -> str:
     if start is None:
         return ""
     after, before = row.validation, start.validation
-    fallen = [
-        f"seed {seed}: {after[seed]:.1f}, begun at {before[seed]:.1f}"
-        for seed in sorted(after.keys() & before.keys())
-        if after[seed] < before[seed]
-    ]
+    fallen = []
+    for seed in sorted(after.keys() & before.keys()):
+        if after[seed] < before[seed]:
+            ends = f"{after[seed]:.1f}, begun at {before[seed]:.1f}"
+            fallen.append(f"seed {seed}: {ends}")
     return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
 
 
@@ -204,12 +178,12 @@ def _fine_tuning_lost(compared: Compared) -> str:
     fallen = compared.with_flag(BELOW_ITS_START)
     if len(compared.rows) < 2 or not fallen:
         return ""
-    return f"{_titles(fallen)} ended worse than fine-tuning began"
+    return f"{titles_of(fallen)} ended worse than fine-tuning began"
 
 
 BELOW_ITS_START = FlagKind(
-    letter="D",
-    name="below its start",
+    "D",
+    "below its start",
     remedy="fine-tuning that improves on its start",
     of_row=_below_its_start,
     no_verdict_against="any row (below its start)",
@@ -220,8 +194,9 @@ BELOW_ITS_START = FlagKind(
 
 
 def _few_seeds(board: Board, row: Row) -> str:
+    """An external row is one set of scores: no number of trainings is too few."""
     count = len(row.played)
-    if count >= ENOUGH:
+    if count >= ENOUGH or row.is_external:
         return ""
     trainings = "1 training" if count == 1 else f"{count} trainings"
     return f"{trainings} of {ENOUGH}"
@@ -242,18 +217,19 @@ def _have_several(comparison: Comparison) -> bool:
 
 
 FEW_SEEDS = FlagKind(
-    letter="S",
-    name=f"fewer than {ENOUGH} seeds",
+    "S",
+    f"fewer than {ENOUGH} seeds",
     remedy=f"{ENOUGH} seeds",
     of_row=_few_seeds,
     no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
     obstacle=_spread_unknown,
-    needs_trainings=True,
 )
 
 
 def _other_text_encoder(board: Board, row: Row) -> str:
     text = ""
+    if not row.has_paper:
+        return text
     for departure in row.record.departures:
         if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
             text = f"{sentence(departure)}, fixed: the paper trains their encoder"
@@ -272,15 +248,14 @@ def _one_has_another_encoder(compared: Compared) -> str:
 
 
 OTHER_TEXT_ENCODER = FlagKind(
-    letter="G",
-    name="other text encoder",
+    "G",
+    "other text encoder",
     remedy="the paper's text encoder",
     of_row=_other_text_encoder,
     no_verdict_against="rows with the paper's text encoder",
     obstacle=_one_has_another_encoder,
     is_out_of_reach=True,
     warns_of_verdicts=True,
-    needs_paper=True,
 )
 
 
@@ -295,21 +270,20 @@ def _few_queries(compared: Compared) -> str:
 
 
 FEW_QUERIES = FlagKind(
-    letter="L",
-    name="few test queries",
-    remedy="100 test queries",
-    obstacle=_few_queries,
+    "L", "few test queries", remedy="100 test queries", obstacle=_few_queries
 )
 
 
 def _identical(compared: Compared) -> str:
-    if compared.comparison.difference != 0 or not is_identical(*compared.rows):
+    """Whether two rows have the same ranks, to the last one."""
+    if compared.comparison.difference != 0 or len(compared.rows) < 2:
         return ""
-    return "identical results"
+    first, second = (_by_result(row).keys() for row in compared.rows)
+    return "identical results" if first and first == second else ""
 
 
 IDENTICAL = FlagKind(
-    letter="M", name="identical results", remedy="rows that differ", obstacle=_identical
+    "M", "identical results", remedy="rows that differ", obstacle=_identical
 )
 
 
@@ -320,34 +294,22 @@ def _unequal_settings(compared: Compared) -> Bias | None:
         return None
     unequal, favoured = [], set()
     for setting in settings_of_pair(*compared.rows).unequal:
-        was_tried = [_was_tried(compared.board, row, setting) for row in compared.rows]
-        if not all(was_tried):
+        untried = []
+        for row in compared.rows:
+            trials = compared.board.tried.get(row.preset, ())
+            if not any(setting.name in trial.options for trial in trials):
+                untried.append(row)
+        if untried:
             unequal.append(str(setting))
-            favoured.add(_side_tried(was_tried))
+            favoured.add(_favoured_against(compared, untried))
     if not unequal:
         return None
     side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
     return Bias(because=f"unequal settings: {', '.join(unequal)}", favours=side)
 
 
-def _was_tried(board: Board, row: Row, setting: Unequal) -> bool:
-    """Whether a trial of a row had another value of an option than the season."""
-    trials = board.tried.get(row.preset, ())
-    return any(setting.name in trial.options for trial in trials)
-
-
-def _side_tried(was_tried: Sequence[bool]) -> Side:
-    """The side that was tried; UNKNOWN if neither was. Never are both."""
-    if was_tried[0]:
-        return Side.FIRST
-    return Side.SECOND if was_tried[1] else Side.UNKNOWN
-
-
 UNEQUAL_SETTINGS = FlagKind(
-    letter="U",
-    name="unequal settings",
-    remedy="equal settings",
-    bias=_unequal_settings,
+    "U", "unequal settings", remedy="equal settings", bias=_unequal_settings
 )
 
 
@@ -358,10 +320,8 @@ def _untried(compared: Compared) -> Bias | None:
     first, second = compared.rows
     if first.method == second.method:
         return None
-    untried = []
-    for row in (first, second):
-        if not _trials_of_method(compared.board, row):
-            untried.append(row)
+    board = compared.board
+    untried = [row for row in compared.rows if not _trials_of_method(board, row)]
     if len(untried) != 1:
         return None
     (row,) = untried
@@ -392,32 +352,24 @@ def _trials_text(board: Board, row: Row) -> str:
     trials = _trials_of_method(board, row)
     if not trials:
         return "no trials"
-    names = set()
-    for trial in trials:
-        names |= trial.options.keys()
-    return f"{len(trials)} trials ({', '.join(sorted(names))})"
+    names = sorted({*chain.from_iterable(trial.options for trial in trials)})
+    return f"{len(trials)} trials ({', '.join(names)})"
 
 
 def _trials_of_method(board: Board, row: Row) -> list[Trial]:
     """The trials of all presets of a row's method: what they gave holds for each."""
-    trials = []
-    for other in board.rows:
-        if other.method == row.method:
-            trials += board.tried.get(other.preset, ())
-    return trials
+    alike = [other.preset for other in board.rows if other.method == row.method]
+    return list(chain.from_iterable(board.tried.get(preset, ()) for preset in alike))
 
 
 UNLIKE_TRIALS = FlagKind(
-    letter="H",
-    name="unlike trials",
-    remedy="equal trials",
-    bias=_untried,
-    caution=_unlike_trials,
+    "H", "unlike trials", remedy="equal trials", bias=_untried, caution=_unlike_trials
 )
 
 
 def _unlike_machines(compared: Compared) -> str:
-    settings = compared.settings
+    timed = compared.rows if compared.is_of_times else ()
+    settings = {*chain.from_iterable(map(time_settings, timed))}
     if any(setting.stages_at_once > 1 for setting in settings):
         return "timed beside other stages"
     if len(settings) > 1:
@@ -426,8 +378,8 @@ def _unlike_machines(compared: Compared) -> str:
 
 
 UNLIKE_MACHINES = FlagKind(
-    letter="Y",
-    name="unlike machines",
+    "Y",
+    "unlike machines",
     remedy="times of one idle machine",
     obstacle=_unlike_machines,
 )
@@ -437,14 +389,11 @@ def _coarse_bins(compared: Compared) -> str:
     if "overlap_s" not in sides(compared.comparison.metric):
         return ""
     coarse = [row for row in compared.rows if comparisons.is_coarse(row)]
-    return f"S of {_titles(coarse)} depends on its bins" if coarse else ""
+    return f"S of {titles_of(coarse)} depends on its bins" if coarse else ""
 
 
 COARSE_BINS = FlagKind(
-    letter="Z",
-    name="coarse bins",
-    remedy="S of more scores",
-    obstacle=_coarse_bins,
+    "Z", "coarse bins", remedy="S of more scores", obstacle=_coarse_bins
 )
 
 
@@ -456,17 +405,14 @@ def _no_spread(compared: Compared) -> str:
 
 
 NO_SPREAD = FlagKind(
-    letter=NOTHING_VARIES.letter,
-    name="no spread",
+    NOTHING_VARIES.letter,
+    "no spread",
     remedy=NOTHING_VARIES.remedy,
     obstacle=_no_spread,
 )
 
 BEYOND_REACH = FlagKind(  # found by the entry of a claim
-    letter="2",
-    name="out of reach",
-    remedy="what this project lacks",
-    is_out_of_reach=True,
+    "2", "out of reach", remedy="what this project lacks", is_out_of_reach=True
 )
 
 # On rows, those that block nothing ----------------------------------------------------
@@ -483,7 +429,7 @@ def _nearly_perfect(board: Board, row: Row) -> str:
 
 
 NEARLY_PERFECT = FlagKind(
-    letter="V", name="nearly perfect", of_row=_nearly_perfect, warns_of_verdicts=True
+    "V", "nearly perfect", of_row=_nearly_perfect, warns_of_verdicts=True
 )
 
 
@@ -496,10 +442,7 @@ def _random_text_encoder(board: Board, row: Row) -> str:
 
 
 RANDOM_TEXT_ENCODER = FlagKind(
-    letter="T",
-    name="random text encoder",
-    of_row=_random_text_encoder,
-    warns_of_verdicts=True,
+    "T", "random text encoder", of_row=_random_text_encoder, warns_of_verdicts=True
 )
 
 
@@ -512,11 +455,7 @@ def _extra_input(board: Board, row: Row) -> str:
 
 
 EXTRA_INPUT = FlagKind(
-    letter="X",
-    name="extra input",
-    of_row=_extra_input,
-    warns_of_verdicts=True,
-    flatters=True,
+    "X", "extra input", of_row=_extra_input, warns_of_verdicts=True, flatters=True
 )
 
 
@@ -535,8 +474,8 @@ def _captions_seen(board: Board, row: Row) -> str:
 
 
 CAPTIONS_SEEN = FlagKind(
-    letter="5",
-    name="encoder trained on the captions",
+    "5",
+    "encoder trained on the captions",
     of_row=_captions_seen,
     warns_of_verdicts=True,
     flatters=True,
@@ -550,8 +489,8 @@ def _other_queries(board: Board, row: Row) -> str:
 
 
 OTHER_QUERIES = FlagKind(
-    letter="4",
-    name="other test queries",
+    "4",
+    "other test queries",
     of_row=_other_queries,
     warns_of_verdicts=True,
     flatters=True,
@@ -562,9 +501,7 @@ def _other_release(board: Board, row: Row) -> str:
     return board.card.get("release", {}).get("departs", "").removesuffix(".")
 
 
-OTHER_RELEASE = FlagKind(
-    letter="W", name="other release of the data", of_row=_other_release
-)
+OTHER_RELEASE = FlagKind("W", "other release of the data", of_row=_other_release)
 
 
 def _most_trainings(
@@ -573,12 +510,11 @@ def _most_trainings(
     """How many trainings, of a fusion those of its members, show something, where at
     least half of those do that can."""
     shown = []
-    for name in sorted(comparisons.trainings_of(board, row)):
+    for name in comparisons.trainings_of(board, row):
         member = comparisons.row_of_any_task(board, name)
-        for outcome in member.played if member else ():
-            answer = shows(outcome.record.history)
-            if answer is not None:
-                shown.append(answer)
+        played = member.played if member else ()
+        answers = [shows(outcome.record.history) for outcome in played]
+        shown += [answer for answer in answers if answer is not None]
     if not any(shown) or 2 * sum(shown) < len(shown):
         return ""
     return f"{sum(shown)} of {len(shown)} trainings {what}"
@@ -589,7 +525,7 @@ def _not_converged(board: Board, row: Row) -> str:
 
 
 NOT_CONVERGED = FlagKind(
-    letter="C", name="not converged", of_row=_not_converged, warns_of_verdicts=True
+    "C", "not converged", of_row=_not_converged, warns_of_verdicts=True
 )
 
 
@@ -605,9 +541,7 @@ def _seeds_alike(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-SEEDS_ALIKE = FlagKind(
-    letter="J", name="seeds alike", of_row=_seeds_alike, warns_of_verdicts=True
-)
+SEEDS_ALIKE = FlagKind("J", "seeds alike", of_row=_seeds_alike, warns_of_verdicts=True)
 
 OF_FEATURES = (  # of what departs: how the flag of features lists it
     (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
@@ -620,6 +554,8 @@ OF_FEATURES = (  # of what departs: how the flag of features lists it
 
 def _other_features(board: Board, row: Row) -> str:
     """Features of other networks, regions or word vectors than the paper's."""
+    if not row.has_paper:
+        return ""
     sentences = []
     for aspects in OF_FEATURES:
         for departure in row.record.departures:
@@ -628,9 +564,7 @@ def _other_features(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-OTHER_FEATURES = FlagKind(
-    letter="F", name="other features", of_row=_other_features, needs_paper=True
-)
+OTHER_FEATURES = FlagKind("F", "other features", of_row=_other_features)
 
 
 def _twin_images(board: Board, row: Row) -> str:
@@ -638,7 +572,7 @@ def _twin_images(board: Board, row: Row) -> str:
     return f"{count} test images have a twin in another split" if count else ""
 
 
-TWIN_IMAGES = FlagKind(letter="P", name="twin images", of_row=_twin_images)
+TWIN_IMAGES = FlagKind("P", "twin images", of_row=_twin_images)
 
 
 def _twins_within(board: Board, row: Row) -> str:
@@ -647,7 +581,7 @@ def _twins_within(board: Board, row: Row) -> str:
     return f"{' and '.join(parts)} of test have a twin within it" if parts else ""
 
 
-TWINS_WITHIN = FlagKind(letter="B", name="twins within test", of_row=_twins_within)
+TWINS_WITHIN = FlagKind("B", "twins within test", of_row=_twins_within)
 
 
 def _unknown_commit(board: Board, row: Row) -> str:
@@ -656,7 +590,7 @@ def _unknown_commit(board: Board, row: Row) -> str:
     return "the commit of its code is not known" if is_unknown else ""
 
 
-UNKNOWN_COMMIT = FlagKind(letter="K", name="unknown commit", of_row=_unknown_commit)
+UNKNOWN_COMMIT = FlagKind("K", "unknown commit", of_row=_unknown_commit)
 
 
 def _best_early(board: Board, row: Row) -> str:
@@ -670,11 +604,8 @@ BEST_EARLY = FlagKind(
 
 
 def _seeds_added(board: Board, row: Row) -> str:
-    commits = {
-        outcome.record.seed: outcome.trainings[0].git_commit
-        for outcome in row.played
-        if outcome.trainings
-    }
+    trained = [outcome for outcome in row.played if outcome.trainings]
+    commits = {each.record.seed: each.trainings[0].git_commit for each in trained}
     first = next(iter(commits.values()), None)
     added = [str(seed) for seed, commit in commits.items() if commit != first]
     if not added:
@@ -684,9 +615,7 @@ def _seeds_added(board: Board, row: Row) -> str:
     return f"{seeds} {', '.join(added)}: {why}"
 
 
-SEEDS_ADDED = FlagKind(
-    letter="A", name="seeds added", of_row=_seeds_added, warns_of_verdicts=True
-)
+SEEDS_ADDED = FlagKind("A", "seeds added", of_row=_seeds_added, warns_of_verdicts=True)
 
 
 # On comparisons, those that block nothing ---------------------------------------------
@@ -697,17 +626,16 @@ def _unlike_seeds(compared: Compared) -> str:
     have none."""
     if any(row.is_external for row in compared.rows):
         return ""
-    seeds = {
-        row.title: [outcome.record.seed for outcome in row.played]
-        for row in compared.rows
-    }
-    if len({frozenset(of_row) for of_row in seeds.values()}) == 1:
+    seeds = {}
+    for row in compared.rows:
+        seeds[row.title] = [outcome.record.seed for outcome in row.played]
+    if len({*map(frozenset, seeds.values())}) == 1:
         return ""
     sides = [f"{listed(of_row)} of {title}" for title, of_row in seeds.items()]
     return " against ".join(sides)
 
 
-UNLIKE_SEEDS = FlagKind(letter="1", name="unlike seeds", caution=_unlike_seeds)
+UNLIKE_SEEDS = FlagKind("1", "unlike seeds", caution=_unlike_seeds)
 
 
 def _evened_settings(compared: Compared) -> str:
@@ -716,7 +644,7 @@ def _evened_settings(compared: Compared) -> str:
     return ", ".join(settings_of_pair(*compared.rows).evened)
 
 
-EVENED_SETTINGS = FlagKind(letter="Q", name="evened settings", caution=_evened_settings)
+EVENED_SETTINGS = FlagKind("Q", "evened settings", caution=_evened_settings)
 
 
 def _these_images(compared: Compared) -> str:
@@ -727,8 +655,8 @@ def _these_images(compared: Compared) -> str:
     return "the interval is for other trainings only"
 
 
-THESE_IMAGES = FlagKind(letter="I", name="these test images", caution=_these_images)
-NOT_RUN = FlagKind(letter="R", name="not run")  # see claims.not_run
+THESE_IMAGES = FlagKind("I", "these test images", caution=_these_images)
+NOT_RUN = FlagKind("R", "not run")  # see claims.not_run
 
 
 def _narrow_margin(compared: Compared) -> str:
@@ -740,7 +668,7 @@ def _narrow_margin(compared: Compared) -> str:
     return "the printed difference is more than a tenth of the level here"
 
 
-NARROW_MARGIN = FlagKind(letter="3", name="narrow margin", caution=_narrow_margin)
+NARROW_MARGIN = FlagKind("3", "narrow margin", caution=_narrow_margin)
 
 
 def _hidden_difference(compared: Compared) -> str:
@@ -757,47 +685,12 @@ def _hidden_difference(compared: Compared) -> str:
 
 
 HIDDEN_DIFFERENCE = FlagKind(
-    letter="6",
-    name="significant, within the margin",
-    caution=_hidden_difference,
+    letter="6", name="significant, within the margin", caution=_hidden_difference
 )
 
 # All of them --------------------------------------------------------------------------
 
-FLAGS = (  # in the order of pages: those that may block a verdict first
-    NEAR_CHANCE,
-    BELOW_ITS_START,
-    FEW_SEEDS,
-    OTHER_TEXT_ENCODER,
-    FEW_QUERIES,
-    IDENTICAL,
-    UNEQUAL_SETTINGS,
-    UNLIKE_TRIALS,
-    UNLIKE_MACHINES,
-    COARSE_BINS,
-    NO_SPREAD,
-    BEYOND_REACH,
-    NEARLY_PERFECT,
-    RANDOM_TEXT_ENCODER,
-    EXTRA_INPUT,
-    CAPTIONS_SEEN,
-    OTHER_QUERIES,
-    OTHER_RELEASE,
-    NOT_CONVERGED,
-    SEEDS_ALIKE,
-    OTHER_FEATURES,
-    TWIN_IMAGES,
-    TWINS_WITHIN,
-    UNKNOWN_COMMIT,
-    BEST_EARLY,
-    SEEDS_ADDED,
-    UNLIKE_SEEDS,
-    EVENED_SETTINGS,
-    THESE_IMAGES,
-    NOT_RUN,
-    NARROW_MARGIN,
-    HIDDEN_DIFFERENCE,
-)
+FLAGS = [kind for kind in list(globals().values()) if isinstance(kind, FlagKind)]
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
     FEW_QUERIES,
     IDENTICAL,
@@ -808,18 +701,13 @@ OBSTACLES = (  # in the order in which a comparison is looked at: the first one 
     NO_SPREAD,
     FEW_SEEDS,
 )
-BIASES = [kind for kind in FLAGS if kind.bias is not _no_bias]
+BIASES = [kind for kind in FLAGS if kind.bias]
 WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
-CAUTIONS = [kind for kind in FLAGS if kind.caution is not _nothing]
+CAUTIONS = [kind for kind in FLAGS if kind.caution]
 BY_LETTER = {kind.letter: kind for kind in FLAGS}
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
 FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
-
-
-def kind_of(flag: Flag) -> FlagKind:
-    """The kind that a flag is of."""
-    return BY_LETTER[flag.letter]
 
 
 def said(flag: Flag) -> str:
@@ -846,10 +734,8 @@ def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
 
 @lru_cache(maxsize=8192)
 def _flag_of(board: Board, row: Row, kind: FlagKind) -> Flag | None:
-    if not kind.is_possible(row):
-        return None
-    text = kind.of_row(board, row)
-    return kind.flag(text, blocks=kind.blocks_row) if text else None
+    text = kind.of_row(board, row) if kind.of_row else ""
+    return kind.flag(text) if text else None
 
 
 def obstacle(board: Board, comparison: Comparison) -> Flag | None:
@@ -868,10 +754,9 @@ def biases(
     """What favours a side of a comparison, or may; `declared` is what the entry of its
     claim says."""
     compared = _compared(board, comparison)
-    found = [(UNEQUAL_SETTINGS, declared)]
-    found += [(kind, kind.bias(compared)) for kind in BIASES]
+    of_kinds = [(kind, kind.bias(compared)) for kind in BIASES]
     flags = []
-    for kind, bias in found:
+    for kind, bias in [(UNEQUAL_SETTINGS, declared), *of_kinds]:
         if bias:
             because = bias.because.removesuffix(".")
             flags.append(kind.flag(because, favours=bias.favours))
@@ -906,12 +791,6 @@ def claim_flags(
 # Rows ---------------------------------------------------------------------------------
 
 
-def is_identical(*rows: Row) -> bool:
-    """Whether two rows have the same ranks, to the last one."""
-    first, *others = (_by_result(row).keys() for row in rows)
-    return bool(first and others) and all(first == other for other in others)
-
-
 def _by_result(row: Row) -> dict[tuple, list[int]]:
     """The seeds of a row by their ranks; those whose ranks are not kept are left
     out."""
@@ -930,5 +809,5 @@ def listed(seeds: Sequence[int]) -> str:
     return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
 
 
-def _titles(rows: Sequence[Row]) -> str:
+def titles_of(rows: Sequence[Row]) -> str:
     return " and ".join(row.title for row in rows)

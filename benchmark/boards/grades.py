@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from statistics import fmean
 
 import numpy as np
@@ -190,15 +191,16 @@ def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
     photographs; p is adjusted over all of them."""
     pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
-    p_values = [_heterogeneity(parts) for parts in pooled]
-    adjusted = np.minimum(1.0, holm_products(p_values)) if p_values else []
+    p_values = []
+    for parts in pooled:  # the least of its parts, with Bonferroni's correction
+        p = len(parts) * most_heterogeneous(parts).heterogeneity
+        p_values.append(min(1.0, p))
+    adjusted = np.minimum(1.0, holm_products(p_values))
     grades = []
     for parts, verdicts, p in zip(pooled, judged, adjusted, strict=True):
-        judged_parts = [
-            replace(part, verdict=verdict)
-            for part, verdict in zip(parts, verdicts, strict=True)
-        ]
-        grades.append(_grade_of(tuple(judged_parts), float(p)))
+        pairs = zip(parts, verdicts, strict=True)
+        of_claim = tuple(replace(part, verdict=verdict) for part, verdict in pairs)
+        grades.append(_grade_of(of_claim, float(p)))
     return grades
 
 
@@ -213,7 +215,10 @@ def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
         if usable:
             parts.append(_over_set_ups(index, _on_distinct_inputs(index, usable)))
         elif run:
-            parts.append(_blocked([finding.on(index) for finding in run]))
+            verdicts = [finding.on(index) for finding in run]
+            is_out_of_reach = all(verdict.is_out_of_reach for verdict in verdicts)
+            blocked = verdicts[0].blocked._replace(is_out_of_reach=is_out_of_reach)
+            parts.append(PooledPart(verdict=replace(verdicts[0], blocked=blocked)))
     return parts
 
 
@@ -241,38 +246,19 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
     verdicts = [finding.on(index) for finding in findings]
     compared = [verdict.comparison for verdict in verdicts]
     first = verdicts[0]
-    biases = []
-    for verdict in verdicts:
-        biases += verdict.biases
     slopes = first.slopes
     if slopes:
         here = fmean(verdict.slopes[0] for verdict in verdicts if verdict.slopes)
-        in_paper = slopes[1]  # the same in every set-up
-        slopes = here, in_paper
+        slopes = here, slopes[1]  # that of the paper is the same in every set-up
     verdict = replace(
         first,
         comparison=pooling.pool(compared),
         rule=replace(first.rule, margin=fmean(each.margin for each in verdicts)),
         slopes=slopes,
-        biases=tuple(biases),
+        biases=tuple(chain.from_iterable(verdict.biases for verdict in verdicts)),
     )
-    heterogeneity = pooling.heterogeneity(compared)
-    return PooledPart(
-        verdict=verdict, set_ups=tuple(findings), heterogeneity=heterogeneity
-    )
-
-
-def _blocked(verdicts: Sequence[Verdict]) -> PooledPart:
-    """A part of a claim that no set-up can judge."""
-    first = verdicts[0]
-    is_out_of_reach = all(verdict.is_out_of_reach for verdict in verdicts)
-    blocked = first.blocked._replace(is_out_of_reach=is_out_of_reach)
-    return PooledPart(verdict=replace(first, blocked=blocked))
-
-
-def _heterogeneity(parts: Sequence[PooledPart]) -> float:
-    """p of a claim: the least of its parts, with Bonferroni's correction."""
-    return min(1.0, len(parts) * most_heterogeneous(parts).heterogeneity)
+    p = pooling.heterogeneity(compared)
+    return PooledPart(verdict=verdict, set_ups=tuple(findings), heterogeneity=p)
 
 
 def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:

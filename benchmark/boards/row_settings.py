@@ -7,6 +7,7 @@ measured: times of different settings cannot be compared.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from benchmark.boards.boards import Board, Outcome, Row
@@ -28,10 +29,8 @@ def reads_other_words(record: Record) -> bool:
     """Whether a method, or its text encoder, reads word vectors that the paper does not
     have."""
     of_words = (Aspect.WORD_VECTORS, Aspect.TEXT_VECTORS)
-    for departure in record.departures:
-        if departure.aspect in of_words and is_of_features(departure):
-            return True
-    return False
+    read = [each for each in record.departures if each.aspect in of_words]
+    return any(map(is_of_features, read))
 
 
 def other_encoder(row: Row) -> str:
@@ -100,16 +99,14 @@ def settings_of_pair(first: Row, second: Row) -> SettingsOfPair:
     if first.method != second.method or not start_alike or is_fused:
         return SettingsOfPair([], [])
     record, other_record = first.record, second.record
+    here, other_here = record.options, other_record.options
     paper, other_paper = first.declared.options, second.declared.options
-    differing = []
-    for name in unequal(record, other_record, first.declared, second.declared):
-        values = record.options.get(name), other_record.options.get(name)
-        differing.append(Unequal(name, *values))
+    names = unequal(record, other_record, first.declared, second.declared)
+    differing = [Unequal(name, here.get(name), other_here.get(name)) for name in names]
     evened = []
     for name in sorted({*record.scaled, *other_record.scaled}):
-        is_same_here = record.options.get(name) == other_record.options.get(name)
         is_same_in_paper = paper.get(name) == other_paper.get(name)
-        if is_same_here and not is_same_in_paper:
+        if here.get(name) == other_here.get(name) and not is_same_in_paper:
             evened.append(name)
     return SettingsOfPair(differing, evened)
 
@@ -129,13 +126,12 @@ class TimeSetting:
     torch: str
 
     def __str__(self) -> str:
-        device = self.device
+        facts = [self.machine, self.device]
         if self.threads is not None:
-            device = f"threads: {self.threads}, fingerprint {self.fingerprint}"
-        beside = ""
+            facts[1:] = [f"threads: {self.threads}", f"fingerprint {self.fingerprint}"]
         if self.stages_at_once > 1:
-            beside = f", {self.stages_at_once} stages at once"
-        return f"{self.machine}, {device}{beside}, torch {self.torch}"
+            facts.append(f"{self.stages_at_once} stages at once")
+        return ", ".join([*facts, f"torch {self.torch}"])
 
 
 def time_settings(row: Row) -> list[TimeSetting]:
@@ -150,11 +146,8 @@ def time_settings(row: Row) -> list[TimeSetting]:
 
 def board_time_settings(board: Board) -> list[TimeSetting]:
     """The settings of all rows of a board; external rows have no times."""
-    settings = set()
-    for row in board.rows:
-        if not row.is_external:
-            settings |= set(time_settings(row))
-    return sorted(settings, key=str)
+    rows = [row for row in board.rows if not row.is_external]
+    return sorted({*chain.from_iterable(map(time_settings, rows))}, key=str)
 
 
 def _setting(outcome: Outcome, costs: Provenance) -> TimeSetting:

@@ -8,11 +8,13 @@ A history of a training has one list per column, with a value for each epoch:
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from math import ceil
 from statistics import fmean
 
 import numpy as np
 
-from benchmark.boards.boards import RANKED_BY, Board, Row
+from benchmark.boards.boards import Board, Row
 from benchmark.scoring.metrics import SUMMED_K, query_terms
 
 TEST = "test: "  # how cards begin the name of a test image
@@ -27,11 +29,8 @@ def named_twins(card: dict) -> frozenset[str]:
     """Files of the test images that the card names as twins of one in another split: of
     those of the nearest pairs."""
     leakage = card.get("leakage", {})
-    names = []
-    for alike in leakage.get("pictures", []):
-        names += alike
-    for alike in leakage.get("near_pictures", []):
-        names += alike[:2]
+    nearly = [alike[:2] for alike in leakage.get("near_pictures", [])]
+    names = chain.from_iterable([*leakage.get("pictures", []), *nearly])
     return frozenset(name.removeprefix(TEST) for name in names if name.startswith(TEST))
 
 
@@ -84,8 +83,7 @@ def gain(history: dict[str, list]) -> float | None:
     count = len(values_E)
     if count < 2 or values_E.max() <= 0:
         return None
-    third = -(-count // LAST_SHARE)
-    start = max(0, count - max(FEWEST, third))
+    start = max(0, count - max(FEWEST, ceil(count / LAST_SHARE)))
     rates_E = history.get("learning_rate", np.ones(count))
     changed = np.flatnonzero(np.diff(rates_E)) + 1
     if len(changed) and count - changed[-1] >= FEWEST:
@@ -200,8 +198,3 @@ def is_corrected(row: Row) -> bool:
 def validation_of(row: Row) -> float:
     """The best validation rsum, mean over the seeds that have one."""
     return fmean(row.validation.values())
-
-
-def level_of(row: Row) -> float:
-    """The metric that ranks."""
-    return row.mean(RANKED_BY[row.task])

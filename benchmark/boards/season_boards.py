@@ -103,25 +103,20 @@ class SeasonResults:
         if len(self.missing) == len(self.cells):
             first = self.cells[self.missing[0]]
             file = RESULTS / season / first.dataset / RECORDS
-            advice = (
-                f"{play}; or name a season that was played, see: rematch list seasons"
-            )
+            advice = f"{play}; or name a season that was played, see: "
+            advice += "rematch list seasons"
             raise UserError(f"{file}: {first.name}", "a record", "nothing", advice)
         some = ", ".join(self.missing[:NAMED])
         if len(self.missing) > NAMED:
             some += ", ..."
         count = f"{len(self.missing)} of {len(self.cells)} cells"
-        told = f"{count} were not run, and are left out: {some}"
-        print(f"rematch: season {season}: {told}; {play}", file=sys.stderr)
-
-    def cells_on(self, dataset: str) -> dict[str, AnyCell]:
-        return {
-            key: cell for key, cell in self.cells.items() if cell.dataset == dataset
-        }
+        message = f"{count} were not run, and are left out: {some}"
+        print(f"rematch: season {season}: {message}; {play}", file=sys.stderr)
 
     def was_run(self, dataset: str) -> bool:
         """Whether any of its cells has a record."""
-        return not self.cells_on(dataset).keys() <= set(self.missing)
+        run = [cell for key, cell in self.cells.items() if key not in self.missing]
+        return any(cell.dataset == dataset for cell in run)
 
     def board(self, dataset: str) -> Board:
         card = prepared_tables.read_card(dataset)
@@ -129,7 +124,9 @@ class SeasonResults:
             card["title"] = dataset
         outcomes: dict[str, list[Outcome]] = {}
         missing = []
-        for key, cell in self.cells_on(dataset).items():
+        for key, cell in self.cells.items():
+            if cell.dataset != dataset:
+                continue
             if key in self.missing:
                 missing.append(key)
             else:

@@ -15,8 +15,7 @@ evaluation, against the method. Ids are percent-encoded, so that none contains a
 urllib's `unquote` undoes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -43,41 +42,32 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
     ids = {}
     for way in WAYS:
         ids[way] = np.array([_name(query) for query in queries[way]], dtype=object)
-    for qrels in _qrels(data):
-        query_P, item_P = qrels.pairs.T
-        items = ids[OTHER[qrels.way]][item_P]
-        table = pd.DataFrame({"query": ids[qrels.way][query_P], "0": 0, "item": items})
-        table["1"] = (np.arange(len(table)) < qrels.right).astype(int)
-        names = (_name(data.folder.name), qrels.way, qrels.layer)
-        _write(folder / f"{'.'.join(filter(None, names))}.qrels", table)
+    split, stem = data.split("test"), folder / _name(data.folder.name)
+    relevance = Relevance.of(split.group_of_image, split.image_of_caption)
+    own_P2 = relevance.own(T2I).right
+    for way in data.card.get("ways", WAYS):
+        pairs_P2 = own_P2 if way == "t2i" else own_P2[:, ::-1]
+        _write_qrels(f"{stem}.{way}.qrels", ids, way, pairs_P2, len(pairs_P2))
+    for layer, directions in layers_of(data).items():
+        for way, pairs in directions.items():
+            wrong = np.transpose((pairs.said < 0).nonzero())
+            pairs_P2 = np.concatenate([pairs.right, wrong])
+            path = f"{stem}.{way}.{_name(layer)}.qrels"
+            _write_qrels(path, ids, way, pairs_P2, len(pairs.right))
     for outcome in outcomes:
         if outcome.is_ok and outcome.record.task == "retrieval":
             _write_runs(outcome, ids, folder)
 
 
-@dataclass(frozen=True)
-class Qrels:
-    """What counts in a direction by a layer of relevance."""
-
-    way: str
-    layer: str  # percent-encoded; "": a caption's own image
-    pairs: np.ndarray  # (P, 2), query and item, the right ones first
-    right: int  # how many are right; the others were judged to be wrong
-
-
-def _qrels(data: Prepared) -> Iterator[Qrels]:
-    split = data.split("test")
-    relevance = Relevance.of(split.group_of_image, split.image_of_caption)
-    own = relevance.own(T2I).right
-    for way in WAYS:
-        if way in data.card.get("ways", WAYS):
-            pairs_P2 = own if way == "t2i" else own[:, ::-1]
-            yield Qrels(way, "", pairs_P2, len(own))
-    for layer, directions in layers_of(data).items():
-        for way, pairs in directions.items():
-            wrong = np.transpose((pairs.said < 0).nonzero())
-            pairs_P2 = np.concatenate([pairs.right, wrong])
-            yield Qrels(way, _name(layer), pairs_P2, len(pairs.right))
+def _write_qrels(
+    path: str, ids: Mapping[str, np.ndarray], way: str, pairs_P2: np.ndarray, right: int
+) -> None:
+    """Pairs of query and item in a direction: so many that are right, then those that
+    were judged to be wrong."""
+    queries, items = ids[way][pairs_P2[:, 0]], ids[OTHER[way]][pairs_P2[:, 1]]
+    table = pd.DataFrame({"query": queries, "0": 0, "item": items})
+    table["1"] = (np.arange(len(table)) < right).astype(int)
+    _write(Path(path), table)
 
 
 def _write_runs(outcome: Outcome, ids: Mapping[str, np.ndarray], folder: Path) -> None:

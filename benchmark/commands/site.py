@@ -579,7 +579,7 @@ def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
     season = claim_entries.season_claims(params, boards, layers=lambda board: ())
     listed = []
     for board, data in zip(boards, season.datasets, strict=True):
-        tests = claims.claim_tests_on(board)
+        tests = claims.claim_tests(board)
         for test, finding in zip(tests, data.claims, strict=True):
             listed.append(claim_data(board, test, finding))
     return sorted(listed, key=lambda claim: claim["paper"] != OWN)
@@ -604,8 +604,8 @@ def plot_data(row: Row) -> dict:
     by score, of the first seed."""
     curves = []
     for outcome in row.played:
-        if outcome.history is not None:
-            values = outcome.history["val_rsum"].tolist()
+        if outcome.record.epochs is not None:
+            values = outcome.record.epochs["val_rsum"].tolist()
             curves.append({"seed": outcome.record.seed, "val_rsum": values})
     first = row.played[0]
     histograms = first.scores.histograms

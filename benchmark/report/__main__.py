@@ -84,7 +84,7 @@ def metrics(boards: list[Board]) -> dict:
             for name in INTERVAL_ENDS:
                 means.pop(name, None)
             of_dataset[row.preset] = means
-        of_dataset["claims"] = claims.counts(claims.claim_tests_on(board))
+        of_dataset["claims"] = claims.counts(claims.claim_tests(board))
         datasets[board.dataset] = of_dataset
     return datasets
 
@@ -97,9 +97,10 @@ def write_plots(boards: list[Board], folder: Path) -> None:
     for board in boards:
         for row in board.rows:
             for outcome in row.played:
-                if outcome.history is not None:
+                epochs = outcome.record.epochs
+                if epochs is not None:
                     cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
-                    curves.append(outcome.history[CURVES].round(5).assign(cell=cell))
+                    curves.append(epochs[CURVES].round(5).assign(cell=cell))
         for row in board.retrieval.ranked:
             rsum = number_for_programs(row.mean("rsum"))
             rows.append([board.dataset, row.preset, rsum])

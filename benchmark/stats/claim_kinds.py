@@ -18,7 +18,6 @@ A star marks what asserts a difference: its p must be at most ALPHA after Holm's
 adjustment, too (stats.verdicts). All else is undecided.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -86,7 +85,6 @@ class ClaimKind:
     from_zero: bool  # whether it asserts any difference; False: one beyond the margin
     above: Conclusion  # where the interval lies above the bound
     below: Conclusion  # where it lies below
-    margin: Callable[[Effect], float]
 
     @property
     def within(self) -> Conclusion:
@@ -96,9 +94,21 @@ class ClaimKind:
         is_one_sided = self.is_one_sided
         return Conclusion.NOT_BETTER if is_one_sided else Conclusion.NO_DIFFERENCE
 
-    def bound(self, margin: float) -> float:
-        """Beyond it lies what a conclusion with a star asserts."""
-        return 0.0 if self.from_zero else margin
+    def margin(self, effect: Effect) -> float:
+        """What is far behind lacks at least half of the printed share of the better
+        score. A difference that is claimed is one of at least half of what the paper
+        prints, but of no more than a point per recall: effects that the paper found
+        large are not "none" when they are half as large. One that is denied is one of
+        more than a point per recall or, where the paper prints more and calls it none,
+        of more than twice that; where only a gain of the first is denied, of a printed
+        gain."""
+        if self.needs_printed:
+            return effect.share / 2 * effect.level
+        if not self.denies:
+            half = abs(effect.difference) / 2 or effect.points
+            return min(half, effect.points or half, effect.most)
+        denied = effect.difference if self.is_one_sided else abs(effect.difference)
+        return min(max(effect.points, 2 * denied), effect.most)
 
     def in_words(self) -> list[Concluded]:
         """What is concluded, in the order in which it is looked for."""
@@ -140,32 +150,6 @@ class ClaimKind:
         return size < margin if self.denies else size > margin
 
 
-def _half_of_printed(effect: Effect) -> float:
-    """A difference that is claimed is one of at least half of what the paper prints,
-    but of no more than a point per recall: effects that the paper found large are not
-    "none" when they are half as large."""
-    half = abs(effect.difference) / 2 or effect.points
-    return min(half, effect.points or half, effect.most)
-
-
-def _half_of_printed_share(effect: Effect) -> float:
-    """What is far behind lacks at least half of the printed share of the better
-    score."""
-    return effect.share / 2 * effect.level
-
-
-def _twice_the_printed(effect: Effect) -> float:
-    """A difference that is denied is one of more than a point per recall or, where the
-    paper prints more and calls it none, of more than twice that."""
-    return min(max(effect.points, 2 * abs(effect.difference)), effect.most)
-
-
-def _twice_the_printed_gain(effect: Effect) -> float:
-    """The same, where only a gain of the first is denied."""
-    gain = max(0.0, effect.difference)
-    return min(max(effect.points, 2 * gain), effect.most)
-
-
 ORDERED = ClaimKind(
     name="ordered",
     verb="beats",
@@ -176,7 +160,6 @@ ORDERED = ClaimKind(
     from_zero=True,
     above=Conclusion.HOLDS,
     below=Conclusion.REVERSED,
-    margin=_half_of_printed,
 )
 FAR = ClaimKind(
     name="far",
@@ -188,7 +171,6 @@ FAR = ClaimKind(
     from_zero=False,
     above=Conclusion.HOLDS,
     below=Conclusion.HOLDS,
-    margin=_half_of_printed_share,
 )
 ALIKE = ClaimKind(
     name="alike",
@@ -200,7 +182,6 @@ ALIKE = ClaimKind(
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,
-    margin=_twice_the_printed,
 )
 NOT_BETTER = ClaimKind(
     name="not_better",
@@ -212,7 +193,6 @@ NOT_BETTER = ClaimKind(
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,
-    margin=_twice_the_printed_gain,
 )
 KINDS = {kind.name: kind for kind in (ORDERED, FAR, ALIKE, NOT_BETTER)}
 # the kinds that a user of `rematch judge` can claim, by their sign

@@ -12,7 +12,6 @@ degrees of freedom of the gap whose variance is known worst.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import combinations
 from math import sqrt
 
@@ -26,10 +25,13 @@ from benchmark.stats.significance import MOST_FREEDOM, Doubt
 def pool(set_ups: Sequence[Comparison]) -> Comparison:
     """The mean over one set-up or more, with the names of the first."""
     share = 1 / len(set_ups)
-    images = image_count = 0.0
-    for alike in _by_images(set_ups):
+    images, image_count = 0.0, 0
+    by_images: dict[str, list[Comparison]] = {}
+    for set_up in set_ups:
+        by_images.setdefault(set_up.images, []).append(set_up)
+    for alike in by_images.values():
         if _are_aligned(alike):
-            noise_G = reduce(np.add, [set_up.noise for set_up in alike])
+            noise_G = sum(set_up.noise for set_up in alike)
             images += float(noise_G @ noise_G)
         else:  # as if the same images were easy in all of them
             images += sum(sqrt(set_up.doubt.images) for set_up in alike) ** 2
@@ -43,13 +45,12 @@ def pool(set_ups: Sequence[Comparison]) -> Comparison:
     doubt = Doubt(
         images=share**2 * images,
         interaction=share**2 * min(interaction, images),
-        image_count=int(image_count),
+        image_count=image_count,
         seeds=tuple(seeds),
     )
-    differences = [set_up.difference for set_up in set_ups]
     return replace(
         set_ups[0],
-        difference=float(np.mean(differences)),
+        difference=float(np.mean([set_up.difference for set_up in set_ups])),
         doubt=doubt,
         noise=None,
         written=None,
@@ -79,11 +80,11 @@ def _covariance(set_ups: Sequence[Comparison]) -> np.ndarray:
     """Of the differences, (S, S): set-ups have the luck of shared images in common."""
     variances_S = [set_up.doubt.images + set_up.doubt.main for set_up in set_ups]
     covariance_SS = np.diag(variances_S)
-    for row, first in enumerate(set_ups):
-        for column, second in enumerate(set_ups[:row]):
-            if first.images == second.images and _are_aligned([first, second]):
-                covariance_SS[row, column] = float(first.noise @ second.noise)
-                covariance_SS[column, row] = covariance_SS[row, column]
+    for row, column in combinations(range(len(set_ups)), 2):
+        first, second = set_ups[row], set_ups[column]
+        if first.images == second.images and _are_aligned([first, second]):
+            shared = float(first.noise @ second.noise)
+            covariance_SS[row, column] = covariance_SS[column, row] = shared
     return covariance_SS
 
 
@@ -109,11 +110,3 @@ def _are_aligned(set_ups: Sequence[Comparison]) -> bool:
     """Whether it is known what each image does, of as many images in all."""
     lengths = {None if s.noise is None else len(s.noise) for s in set_ups}
     return len(lengths) == 1 and None not in lengths
-
-
-def _by_images(set_ups: Sequence[Comparison]) -> list[list[Comparison]]:
-    """The set-ups on the same images together."""
-    alike: dict[str, list[Comparison]] = {}
-    for set_up in set_ups:
-        alike.setdefault(set_up.images, []).append(set_up)
-    return list(alike.values())

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special  # stats takes a second to import
 
-from benchmark.stats import ALPHA, LEVEL
+from benchmark.stats import ALPHA, LEVEL, TAILS
 
 MOST_FREEDOM = 1e6  # as good as normal
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
@@ -296,7 +296,7 @@ def rank_intervals(apart_RR: np.ndarray) -> list[tuple[int, int]]:
 # Rank correlation ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RankCorrelation:
     """From -1, one falls as the other rises, to 1."""
 
@@ -324,24 +324,15 @@ def rank_correlation(
         drawn = rng.integers(len(names), size=len(names))
         rows = np.concatenate([rows_of[group] for group in drawn])
         values.append(spearman(x[rows], y[rows]))
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values, TAILS).tolist()
     value = spearman(x, y)
-    return RankCorrelation(
-        count=len(x), groups=len(names), value=value, low=float(low), high=float(high)
-    )
+    return RankCorrelation(len(x), groups=len(names), value=value, low=low, high=high)
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Spearman's rank correlation; 0 where one side does not vary."""
-    x, y = (ranks - ranks.mean() for ranks in map(_ranks, (first, second)))
+    from scipy.stats import rankdata  # takes a second to import
+
+    x, y = (ranks - ranks.mean() for ranks in map(rankdata, (first, second)))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else 0.0
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """From 1; equal values share the mean of their ranks. Each is compared with each:
-    of the rows of a board there are few."""
-    lower = (values < values[:, None]).sum(1)
-    equal = (values == values[:, None]).sum(1)
-    return lower + (equal + 1) / 2

@@ -97,7 +97,7 @@ class Rule:
     @property
     def bound(self) -> float:
         """Beyond it lies what the claim asserts, or what denies it."""
-        return self.kind.bound(self.margin)
+        return 0.0 if self.kind.from_zero else self.margin
 
     def p(self, estimate: Estimate) -> float:
         """Of the difference that the claim asserts or, of one that denies a difference,
@@ -120,25 +120,21 @@ class Rule:
     ) -> tuple[Conclusion, str]:
         """With the reason: a short sentence without its full stop."""
         margin = f"{self.margin:.3g}"
+        not_above = f"the interval does not reach above the margin of {margin}"
         if self.is_within(estimate.interval):
             if self.kind.is_one_sided:
-                reason = f"the interval does not reach above the margin of {margin}"
-            else:
-                reason = f"the interval lies within {margin} of zero"
-            return self.kind.within, reason
+                return self.kind.within, not_above
+            return self.kind.within, f"the interval lies within {margin} of zero"
         if adjusted_p > ALPHA:
             if self.kind.from_zero and estimate.interval[1] <= self.margin:
-                reason = f"the interval does not reach above the margin of {margin}"
-                return Conclusion.NOT_BETTER, reason
+                return Conclusion.NOT_BETTER, not_above
             if self.p(estimate) > ALPHA:
                 return Conclusion.UNDECIDED, f"the interval {self._covers()}"
             reason = f"p is {adjusted_p:.2g} after Holm's adjustment"
             return Conclusion.UNDECIDED, reason
-        bound = "zero" if self.kind.from_zero else margin
-        if estimate.value > 0:
-            where = f"above {bound}"
-        else:
-            where = f"below {bound if self.kind.from_zero else f'-{margin}'}"
+        is_of_zero = self.kind.from_zero
+        above, below = ("zero", "zero") if is_of_zero else (margin, f"-{margin}")
+        where = f"above {above}" if estimate.value > 0 else f"below {below}"
         return self.asserted(estimate.value), f"the interval lies {where}"
 
     def _covers(self) -> str:
@@ -188,10 +184,7 @@ class Rule:
 
 def _fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
     """The smallest number from 1 that is enough; None if not even `most` is."""
-    for number in range(1, most + 1):
-        if is_enough(number):
-            return number
-    return None
+    return next(filter(is_enough, range(1, most + 1)), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,12 +244,8 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     in_general = _adjusted(claims, "estimate")
     on_test_set = _adjusted(claims, "on_test_set")
     judged = []
-    for claim, general, fixed in zip(claims, in_general, on_test_set, strict=True):
-        verdicts = []
-        for place, verdict in enumerate(claim):
-            both = general.get(place), fixed.get(place)
-            verdicts.append(_concluded(verdict, *both))
-        judged.append(verdicts)
+    for of_claim in zip(claims, in_general, on_test_set, strict=True):
+        judged.append([_concluded(*of_part) for of_part in zip(*of_claim, strict=True)])
     return judged
 
 
@@ -355,26 +344,24 @@ class Evidence(NamedTuple):
 
 def _adjusted(
     claims: Sequence[Sequence[Verdict]], scope: str
-) -> list[dict[int, Adjusted]]:
+) -> list[list[Adjusted | None]]:
     """By an estimate of the comparisons, over the claims that have a part which can be
-    judged: of each claim those parts, by their places."""
-    known = [_evidence(claim, scope) for claim in claims]
-    keys = [tuple(parts.values()) for parts in known]
+    judged: of each claim its parts, None of those that cannot."""
+    known = []
+    for claim in claims:
+        known.append([_evidence(verdict, scope) for verdict in claim])
+    keys = [tuple(filter(None, parts)) for parts in known]
     p_of = {claim: claim_p(claim) for claim in keys if claim}
     adjusted = []
     for parts, claim in zip(known, keys, strict=True):
-        of_parts = {place: _by_holm(parts[place], claim, p_of) for place in parts}
-        adjusted.append(of_parts)
+        adjusted.append([part and _by_holm(part, claim, p_of) for part in parts])
     return adjusted
 
 
-def _evidence(claim: Sequence[Verdict], scope: str) -> dict[int, Evidence]:
-    evidence = {}
-    for place, verdict in enumerate(claim):
-        estimate = getattr(verdict.comparison, scope)
-        if estimate and not verdict.blocked:
-            evidence[place] = Evidence(verdict.rule, estimate)
-    return evidence
+def _evidence(verdict: Verdict, scope: str) -> Evidence | None:
+    estimate = getattr(verdict.comparison, scope)
+    is_known = estimate and not verdict.blocked
+    return Evidence(verdict.rule, estimate) if is_known else None
 
 
 def _by_holm(

@@ -37,7 +37,7 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
     row = board.row(INSTANCE)
     if row and {"correlation_before", "correlation_after"} <= row.samples.keys():
         yield _correlations(board.title, row)
-    history = row.played[0].history if row and row.played else None
+    history = row.played[0].record.epochs if row and row.played else None
     if history is not None and {*BRANCHES.values()} <= {*history}:
         yield _branches(board.title, row, history)
 

@@ -48,7 +48,7 @@ def training(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def history_of(row: Row) -> pd.DataFrame | None:
     """The epochs of the first seed with a result; None where nothing was trained for
     it."""
-    return row.played[0].history if row.played else None
+    return row.played[0].record.epochs if row.played else None
 
 
 def training_curves(board: Board) -> Figure:

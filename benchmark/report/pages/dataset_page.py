@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from math import isinf
+from operator import attrgetter
 
 from benchmark.boards import comparisons, flags, row_warnings
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.row_settings import captions_seen
-from benchmark.boards.row_warnings import (
-    choice_of,
-    is_corrected,
-    level_of,
-    validation_of,
-)
+from benchmark.boards.row_warnings import choice_of, is_corrected, validation_of
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import Page, SeasonInputs, filled, result_tables
 from benchmark.report.pages.dataset_tables import dataset_tables
@@ -71,7 +67,7 @@ def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> st
         features=_features(board),
         twins=_twins(board),
         choice=choice_of(retrieval) if len(retrieval.ranked) > 1 else None,
-        level_of=level_of,
+        level_of=attrgetter("level"),
         validation_of=validation_of,
         captions_seen=list(filter(None, seen)),
         figures=drawn,

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import RANKED_BY, TASKS, Board
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.season_boards import FoldLevel, levels, resampled_t
 from benchmark.core.names import folder_of_folds
 from benchmark.papers.printed_tables import quantity
@@ -65,11 +65,8 @@ def folds_page(official: Board, folds: Board) -> str:
 
 def board_of_all(official: Board, folds: Board) -> Board:
     """Of the rows that have a result on all folds, the official one as one more."""
-    rows = []
-    for row in folds.rows:
-        there = official.row(row.preset)
-        if there and there.played:
-            rows.append(row)
+    played = {row.preset for row in official.ranked}
+    rows = [row for row in folds.rows if row.preset in played]
     return replace(folds, rows=rows, fold_boards=(official, *folds.fold_boards))
 
 
@@ -106,10 +103,7 @@ def levels_table(levels: Sequence[FoldLevel]) -> Table:
     one."""
     lines = []
     for level in levels:
-        line = {
-            "preset": level.row.title,
-            "official": Number(value=level.official),
-        }
+        line = {"preset": level.row.title, "official": Number(value=level.official)}
         for number, value in enumerate(level.by_fold, start=1):
             line[f"fold {number}"] = Number(value=value)
         line[f"mean of 1 to {len(level.by_fold)}"] = Number(
@@ -157,7 +151,7 @@ def differences_over_folds(
     """Of every part of a claim that was run on the folds, and counts there; `every` is
     the board of all folds."""
     listed = []
-    for test in claim_tests_on(folds):
+    for test in claim_tests(folds):
         for verdict in test.verdicts if test.is_counted else ():
             over_all = _compared_on(every, verdict)
             if over_all is None:
@@ -211,6 +205,6 @@ def differences_table(
 
 def shrinkage(differences: Sequence[DifferenceOverFolds]) -> float | None:
     """The median of `narrowing`; None where no interval is known."""
-    known = [difference.narrowing for difference in differences]
-    shares = [narrowing for narrowing in known if narrowing is not None]
-    return median(shares) if shares else None
+    shares = [difference.narrowing for difference in differences]
+    known = [share for share in shares if share is not None]
+    return median(known) if known else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -33,15 +34,14 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
     intervals, and whether these can be compared; or why nothing was measured."""
     printed = paper.tables[number]
     lines = []
-    ids = []
-    for row in printed.rows:
-        if place not in row.numbers:
-            continue
+    rows = [row for row in printed.rows if place in row.numbers]
+    for row in rows:
         measured = board.row(row.preset) if row.preset else None
         comparable = None
         remark = row.note or row.unplayed
         if measured and measured.played:
-            comparable = _comparable(obstacles(paper, board, measured, place))
+            reasons = ", ".join(obstacles(paper, board, measured, place))
+            comparable = f"no: {reasons}" if reasons else "yes"
         elif measured:
             remark = f"{status(measured.record)}: {measured.record.reason}"
         elif row.preset:
@@ -60,9 +60,8 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
             line[metric.heading] = replace(cell, printed=reference)
         line |= {"comparable": comparable, "remark": remark or None}
         lines.append(line)
-        ids.append(row.preset or "")
     title = f"Table {number}: {printed.title}, {place} {ARROW} {board.title}"
-    return Table.of(title, lines, ids)
+    return Table.of(title, lines, [row.preset or "" for row in rows])
 
 
 def measured_cell(board: Board, row: Row, metric: str) -> Number:
@@ -98,10 +97,6 @@ def shown_tables(paper: Paper, board: Board) -> dict[str, list[Table]]:
     return shown
 
 
-def _comparable(reasons: Sequence[str]) -> str:
-    return f"no: {', '.join(reasons)}" if reasons else "yes"
-
-
 def _narrow(table: Table) -> Table:
     """A table that fits a page. A dagger that all of its numbers have stands once, in
     the title. Where rows differ in whether they are comparable, their labels say so."""
@@ -129,11 +124,8 @@ def _narrow(table: Table) -> Table:
 def _shown_heads(frame: pd.DataFrame) -> list[str]:
     """The metrics with a measured number, or all of them, up to MOST."""
     metrics = list(frame.columns[2:-2])  # between row, setting and comparable, remark
-    heads = []
-    for head in metrics:
-        if any(cell.value is not None for cell in frame[head]):
-            heads.append(head)
-    heads = heads or metrics
+    is_measured = frame[metrics].map(lambda cell: cell.value is not None).any()
+    heads = [head for head in metrics if is_measured[head]] or metrics
     if len(heads) > MOST:
         heads = [head for head in heads if head in SHOWN_RECALLS or "R@" not in head]
     return heads[:MOST]
@@ -154,9 +146,8 @@ def obstacles_of_rows(paper: Paper, board: Board) -> set[tuple[str, ...]]:
 
 def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
     """The numbers of the tables of which nothing was measured."""
-    played: set[str] = set()
-    for board in boards:
-        played.update(row.preset for row in board.ranked)
+    ranked = chain.from_iterable(board.ranked for board in boards)
+    played = {row.preset for row in ranked}
     numbers = []
     for number, table in paper.tables.items():
         if played.isdisjoint(row.preset for row in table.rows):
@@ -167,14 +158,13 @@ def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
 def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
     """Why the paper's numbers at `place` and the measured ones cannot be compared;
     empty if they can."""
-    is_random = flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER)
     is_dataset = claims.is_dataset(board, place)
     differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not claims.is_same(paper, board, place),
         "other features": bool(row.record.departures),
         "other budget": bool(row.record.scaled),
-        "random text encoder": is_random,
+        "random text encoder": flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER),
         "extra input": flags.has_flag(board, row, flags.EXTRA_INPUT),
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]

@@ -15,6 +15,7 @@ from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
     DAGGER,
+    WHOLE,
     Code,
     Number,
     Table,
@@ -54,46 +55,34 @@ def leaderboard(board: Board) -> Table:
     with its interval, two beside it, seeds, and the flags that not all rows have. A rank
     has its interval where rows can be compared."""
     task = board.rows[0].task if board.rows else "retrieval"
-    metrics = _leaderboard_metrics(board, task)
-    columns = metric_cells(board, board.ranked, metrics)
-    main = METRICS[metrics[0]].heading
+    metrics = [RANKED_BY[task]]
+    for way in board.directions(task):
+        metrics += leaderboard_metrics(way)
+    main, *beside = metric_cells(board, board.ranked, metrics).items()
     is_compared = comparisons.is_compared(board)
     of_all = shared_flags(board)
     lines = []
-    ids = []
     ranks = comparisons.rank_intervals(board)
-    for index, (row, ends) in enumerate(zip(board.ranked, ranks, strict=True)):
+    for index, (row, (low, high)) in enumerate(zip(board.ranked, ranks, strict=True)):
         own = [letter for letter in _letters(board, row) if letter not in of_all]
+        with_ends = Number(value=index + 1, low=low, high=high, form=WHOLE)
         line = {
-            "rank": rank_with_ends(index + 1, ends) if is_compared else index + 1,
+            "rank": with_ends if is_compared else index + 1,
             "preset": row.title,
-            main: columns[main][index],
+            main[0]: main[1][index],
             f"{PERCENT} interval": interval_of(board, row, metrics[0]),
         }
-        for heading, cells in columns.items():
+        for heading, cells in beside:
             line[heading] = cells[index]
         line["seeds"] = seeds(row)
         line["flags"] = Code("".join(own)) if own else None
         lines.append(line)
-        ids.append(row.preset)
-    for row in board.rows:
-        if not row.played:
-            level = Number(note=status(row.record))
-            lines.append({"preset": row.title, main: level, "seeds": seeds(row)})
-            ids.append(row.preset)
+    others = [row for row in board.rows if not row.played]
+    for row in others:
+        level = Number(note=status(row.record))
+        lines.append({"preset": row.title, main[0]: level, "seeds": seeds(row)})
+    ids = [row.preset for row in (*board.ranked, *others)]
     return Table.of(f"{board.title}: {task}", lines, ids)
-
-
-def rank_with_ends(rank: int, ends: tuple[int, int]) -> Number:
-    return Number(value=rank, low=ends[0], high=ends[1], form="d")
-
-
-def _leaderboard_metrics(board: Board, task: str) -> list[str]:
-    """That which ranks, then those beside it, of the directions of the board."""
-    names = [RANKED_BY[task]]
-    for way in board.directions(task):
-        names += leaderboard_metrics(way)
-    return names
 
 
 def _letters(board: Board, row: Row) -> str:
@@ -164,7 +153,8 @@ def folds(board: Board) -> Table:
         metric = name.removeprefix("fold_")
         cells = []
         for row in rows:
-            by_fold = zip(*row.by_fold(metric), strict=True)  # over the seeds
+            of_seeds = [values[metric] for values in row.values("fold_values")]
+            by_fold = zip(*of_seeds, strict=True)
             cells.append(mean(list(map(fmean, by_fold)), 1))
         columns[METRICS[metric].heading] = cells
     intervals = [interval_of(board, row, "fold_rsum") for row in rows]
@@ -178,14 +168,11 @@ def overlaps(board: Board) -> Table:
     range."""
     rows = [row for row in board.ranked if row.has_scores]
     columns = metric_cells(board, rows, OF_SCORES)
-    intervals = []
-    ranges = []
+    columns[f"{PERCENT} of S"] = [interval_of(board, row, S, 3) for row in rows]
+    columns["range"] = []
     for row in rows:
-        intervals.append(interval_of(board, row, S, decimals=3))
         lows, highs = zip(*row.values("overlap_range"), strict=True)
-        ranges.append(f"{min(lows):.3g} to {max(highs):.3g}")
-    columns[f"{PERCENT} of S"] = intervals
-    columns["range"] = ranges
+        columns["range"].append(f"{min(lows):.3g} to {max(highs):.3g}")
     return _table_of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
@@ -236,13 +223,10 @@ def _memory(row: Row) -> float:
 def _epochs(row: Row) -> str | None:
     """Of the shortest to those of the longest training; None where nothing was
     trained."""
-    histories = [outcome.history for outcome in row.played]
-    epochs = [len(history) for history in histories if history is not None]
-    if not epochs:
-        return None
-    shortest = min(epochs)
-    longest = max(epochs)
-    return f"{shortest} to {longest}" if shortest < longest else str(longest)
+    trained = [outcome for outcome in row.played if outcome.record.history]
+    epochs = [len(outcome.record.epochs) for outcome in trained]
+    ends = sorted({min(epochs), max(epochs)}) if epochs else ()
+    return " to ".join(map(str, ends)) or None
 
 
 def _median_time(row: Row, name: str, unit: float) -> Number | None:
@@ -269,11 +253,9 @@ def query_seconds(row: Row) -> float:
     caption among all images. Median over the seeds.
     """
     record = row.played[0].record
-    encoding = "per_caption"
-    items = record.images
+    encoding, items = "per_caption", record.images
     if "i2t_r1" in record.metrics:
-        encoding = "per_image"
-        items = record.captions
+        encoding, items = "per_image", record.captions
     times = []
     for outcome in row.played:
         seconds = outcome.scoring.seconds
@@ -309,7 +291,8 @@ def of_each_row(board: Board) -> Table:
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
         blocking = []
         warnings = []
-        for kind in map(flags.kind_of, flags.row_flags(board, row)):
+        for flag in flags.row_flags(board, row):
+            kind = flags.BY_LETTER[flag.letter]
             is_harmless = kind is flags.FEW_SEEDS and is_known
             if kind.no_verdict_against and not is_harmless:
                 blocking.append(kind.no_verdict_against)
@@ -396,7 +379,7 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
         given = record.options["given"]
         pairs.append(("external", f"{given}, not trained here: {', '.join(files)}"))
     for flag in flags.row_flags(board, row):
-        if flags.kind_of(flag) not in IN_OTHER_ROWS:
+        if flags.BY_LETTER[flag.letter] not in IN_OTHER_ROWS:
             pairs.append((flags.NAMES[flag.letter], flag.sentence))
     if declared.note:
         pairs.append(("note", declared.note))
@@ -440,9 +423,8 @@ def metric_cells(
 
 def _metric_cell(row: Row, metric: str, decimals: int) -> Number | None:
     values = row.values(metric)
-    first, *others = [outcome.record.metrics for outcome in row.played]
-    # nothing is drawn at random
-    if all(measured == first for measured in others):
+    measured = [outcome.record.metrics for outcome in row.played]
+    if measured.count(measured[0]) == len(measured):  # nothing is drawn at random
         values = values[:1]
     is_coarse = metric in BINNED and comparisons.is_coarse(row)
     return mean(values, decimals, COARSE if is_coarse else "")
@@ -453,17 +435,12 @@ def _best_marked(
 ) -> list[Number | None]:
     """Cells with the best marked, and all that print alike; those with a note are never
     the best."""
-    ranked = []
-    for cell in cells:
-        if cell is not None and not cell.note:
-            ranked.append(round(cell.value, decimals))
-    if not ranked:
-        return list(cells)
-    best = min(ranked) if less_is_better else max(ranked)
+    ranked = [cell for cell in cells if cell is not None and not cell.note]
+    shown = [round(cell.value, decimals) for cell in ranked]
+    best = min(shown, default=None) if less_is_better else max(shown, default=None)
     marked = []
     for cell in cells:
-        is_ranked = cell is not None and not cell.note
-        if is_ranked and round(cell.value, decimals) == best:
+        if cell in ranked and round(cell.value, decimals) == best:
             cell = replace(cell, is_best=True)
         marked.append(cell)
     return marked

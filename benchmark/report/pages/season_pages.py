@@ -7,13 +7,14 @@ Each is a template filled from boards. Imports no torch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import MIN_TEST_QUERIES, Board, Row
+from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claim_entries import leader
-from benchmark.boards.claims import ClaimTest, claim_tests_on
+from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import PageContents
-from benchmark.boards.row_warnings import choice_of, is_corrected, level_of
+from benchmark.boards.row_warnings import choice_of, is_corrected
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import (
@@ -84,9 +85,7 @@ def pages(inputs: SeasonInputs) -> Iterator[Page]:
         if len(paper_tables.unmeasured(paper, boards)) == len(paper.tables):
             continue
         of_boards = [paper_tables.shown_tables(paper, board) for board in boards]
-        shown: set[str] = set()
-        for of_board in of_boards:
-            shown.update(of_board)
+        shown = set(chain.from_iterable(of_boards))
         yield Page(
             path=f"papers/{name}.md",
             text=_paper(name, boards, of_boards, inputs.figures),
@@ -100,11 +99,7 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
     """The first page: for each dataset and task a figure, the leaders and a summary;
     the one with the most ranked rows first."""
     boards, figures = inputs.boards, inputs.figures
-    tasks = []
-    for board in boards:
-        for of_task in (board.retrieval, board.localisation):
-            if of_task.rows:
-                tasks.append(of_task)
+    tasks = list(chain.from_iterable(board.by_task for board in boards))
     tasks.sort(key=lambda board: -len(board.ranked))
     shown = []
     summed_up = set()
@@ -123,37 +118,32 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
             "legend": legend([table], result_tables.shared_flags(board)),
         }
         if board.dataset not in summed_up:
-            section["summary"] = summary(board.whole, claim_tests_on(board.whole))
+            section["summary"] = summary(board.whole, claim_tests(board.whole))
             summed_up.add(board.dataset)
         shown.append(section)
     links: dict[str, list[Page]] = {}
     for page in listed:
         links.setdefault(page.about, []).append(page)
-    with_overlap = [board for board in boards if _rows_with_overlap(board)]
     return filled(
         "season.md.j2",
         params=inputs.params,
         shown=shown,
         links=links,
-        overlaps=[_overlap(board, figures) for board in with_overlap],
+        overlaps=list(filter(None, (_overlap(board, figures) for board in boards))),
     )
 
 
-def _rows_with_overlap(board: Board) -> list[Row]:
-    """The rows whose S can be compared: none with corrected scores, and none whose S
-    depends on its bins."""
+def _overlap(board: Board, figures: FigureFolder) -> dict:
+    """S of the best row, and of all rows whose S can be compared: none with corrected
+    scores, and none whose S depends on its bins. And the figure of the densities, if
+    the page of the dataset shows it. Empty without such a row."""
     rows = []
     for row in board.retrieval.ranked:
         is_reliable = not comparisons.is_coarse(row) and not is_corrected(row)
         if row.values(result_tables.S) and is_reliable:
             rows.append(row)
-    return rows
-
-
-def _overlap(board: Board, figures: FigureFolder) -> dict:
-    """S of the best row that has it, and of all rows; and the figure of the densities,
-    if the page of the dataset shows it."""
-    rows = _rows_with_overlap(board)
+    if not rows:
+        return {}
     levels = [row.mean(result_tables.S) for row in rows]
     drawn = figures.folder / f"{board.dataset}-similarities.svg"
     return {
@@ -173,7 +163,7 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     shown = []
     tables = []
     for board in boards:
-        ordered = sorted(claim_tests_on(board), key=_order_of_claims)
+        ordered = sorted(claim_tests(board), key=_order_of_claims)
         inputs = FigureInputs(board=board, claim_tests=ordered)
         table = claim_tables.verdict_table(board.title, ordered)
         section = {
@@ -232,7 +222,7 @@ def _paper(
         name=name,
         headlines=[claim for claim in paper.claims if claim.headline],
         boards=boards,
-        claim_tests={board.dataset: claim_tests_on(board) for board in boards},
+        claim_tests={board.dataset: claim_tests(board) for board in boards},
         claim_tables=claim_tables,
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
@@ -241,26 +231,23 @@ def _paper(
 
 def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     """Who leads, which claims hold, what is missing: the most important first."""
-    tasks = {"retrieval": board.retrieval, "localisation": board.localisation}
-    leaders = []
-    for of_task in tasks.values():
-        if of_task.ranked and not board.is_small(of_task.ranked[0].task):
+    leaders, choices = [], {}
+    for of_task in board.by_task:
+        task = of_task.rows[0].task
+        if of_task.ranked and not board.is_small(task):
             leaders.append(leader(of_task))
+            choices[task] = choice_of(of_task)
     counted = [test for test in tests if test.is_counted]
     counted.sort(key=lambda test: not test.claim.headline)
-    claims: dict[str, list[str]] = {head: [] for head in HEADS}
+    claims = {}
     for head, conclusions in HEADS.items():
-        for test in counted:
-            if test.conclusion in conclusions:
-                claims[head].append(test.claim.statement.rstrip("."))
+        listed = [test.claim for test in counted if test.conclusion in conclusions]
+        claims[head] = [claim.statement.rstrip(".") for claim in listed]
     bounds = []
     if board.localisation.ranked:
         best = board.localisation.ranked[0]
         bounds = [f"{best.mean(limit):.1f}" for limit in result_tables.LIMITS]
     is_any_run = any(test.verdicts for test in tests)
-    choices = {}
-    for row in leaders:
-        choices[row.task] = choice_of(tasks[row.task])
     obstacles = set()
     for paper in papers().values():
         obstacles |= paper_tables.obstacles_of_rows(paper, board)
@@ -272,7 +259,7 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         leaders=leaders,
         level=claim_tables.level,
         choices=choices,
-        level_of=level_of,
+        level_of=attrgetter("level"),
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
