@@ -86,12 +86,18 @@ def of_trainings(difference: float, main: float, **facts: object) -> Comparison:
     return measured(difference=difference, doubt=doubt._replace(seeds=(part,)), **facts)
 
 
-def test_three_set_ups_are_compared_by_hotellings_t():
-    """Gaps 0 and 3 with variances 2 and covariance 1: T^2 is 6. A gap has 4 degrees of
-    freedom, so that 6 * 3 / (4 * 2) is of F with 2 and 3 of them, of which p of x is
-    (1 + 2 x / 3)^(-3 / 2)."""
-    set_ups = [of_trainings(difference, 1.0) for difference in (0.0, 0.0, 3.0)]
-    assert heterogeneity(set_ups) == pytest.approx(2.5**-1.5)
+def test_every_two_of_three_set_ups_are_compared():
+    # gaps of 0 and, twice, of the 5% of Student's t with 4 degrees of freedom
+    gap = 2.776445 * np.sqrt(2)
+    set_ups = [of_trainings(difference, 1.0) for difference in (0.0, 0.0, gap)]
+    assert heterogeneity(set_ups) == pytest.approx(3 * 0.05, abs=1e-6)
+    assert heterogeneity(set_ups[:2]) == 1.0
+
+
+def test_two_set_ups_far_apart_show_beside_others_in_the_middle():
+    middle = [of_trainings(0.0, 1.0), of_trainings(0.1, 1.0)]
+    set_ups = [of_trainings(-50.0, 1.0), *middle, of_trainings(50.0, 1.0)]
+    assert heterogeneity(set_ups) < 1e-4
 
 
 def test_what_images_share_is_not_in_the_degrees_of_freedom_of_a_gap():

@@ -15,6 +15,7 @@ from benchmark.boards.claims_file import (
     Measured,
     SeasonClaims,
     column,
+    feature_levels,
 )
 from benchmark.boards.grades import HOLDING, Finding, Grade, Graded, graded
 from benchmark.core.errors import UserError
@@ -47,15 +48,18 @@ class LedgerRow:
         season: SeasonClaims,
         data: Measured,
         evidence: pd.DataFrame,
+        level: float,
     ) -> None:
         """Add what a dataset of a season says; `evidence` is what each of its images
-        does to the differences. Raises UserError for a part that the claim no longer
-        has."""
+        does to the differences, and `level` how strong its features are. Raises
+        UserError for a part that the claim no longer has."""
         if any(part.part >= len(self.claim.parts) for part in entry.parts):
             where = f"reports/{season.season}/{FILE}: {self.paper}: {entry.id}"
             expected = f"{len(self.claim.parts)} parts, as the claim has"
             advice = f"run: rematch report --season {season.season}"
             raise UserError(where, expected, "others", advice)
+        if not entry.parts and data.is_of_folds:
+            return  # folds play a choice of the rows of their dataset
         if not entry.parts:
             lacking = self.lacks.setdefault(entry.reason, [])
             if season.season not in lacking:
@@ -75,7 +79,7 @@ class LedgerRow:
             verdicts=tuple(verdicts),
             place=f"{data.title} ({season.season})",
             is_drawn=data.is_drawn,
-            level=data.level,
+            level=level,
         )
         findings = self.alike if entry.is_elsewhere else self.findings
         findings.append(finding)
@@ -149,7 +153,7 @@ def ledger(
 ) -> list[LedgerRow]:
     """A row for every claim of every paper, by grade, then in the order of the papers;
     a season's own claims are left out. Tests on photographs come first, then those on
-    the strongest features: their strength is the level of the best row on them.
+    the strongest features (feature_levels).
 
     `evidence` is what images do to differences, by season: without it, set-ups on the
     same images are pooled as if each image did the same in all of them.
@@ -158,14 +162,16 @@ def ledger(
     for name, paper in papers().items():
         for claim in paper.claims:
             rows[name, claim.id] = LedgerRow(paper=name, claim=claim)
+    levels = _levels(seasons)
     for season in seasons:
         of_season = (evidence or {}).get(season.season, pd.DataFrame({"dataset": []}))
         for data in season.datasets:
             of_data = of_season[of_season["dataset"] == data.dataset]
+            level = levels.get((season.season, data.dataset), 0.0)
             for entry in data.claims:
                 row = rows.get((entry.paper, entry.id))
                 if row:
-                    row.add(entry, season, data, of_data)
+                    row.add(entry, season, data, of_data, level)
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
     for name in papers():
@@ -177,6 +183,21 @@ def ledger(
             row.graded = of_claim
     order = list(Grade)
     return sorted(rows.values(), key=lambda row: order.index(row.grade))
+
+
+def _levels(seasons: Sequence[SeasonClaims]) -> dict[tuple[str, str], float]:
+    """How strong features are, by season and dataset: photographs and drawings apart,
+    whose rows are not comparable."""
+    levels = {}
+    for is_drawn in (False, True):
+        leaders = {}
+        for season in seasons:
+            for data in season.datasets:
+                if data.of_retrieval and data.is_drawn == is_drawn:
+                    leaders[season.season, data.dataset] = data.of_retrieval
+        of_kind = feature_levels(list(leaders.values()))
+        levels |= dict(zip(leaders, of_kind, strict=True))
+    return levels
 
 
 def untested_for(claim: Claim) -> str:

@@ -7,7 +7,9 @@ Markdown, so that no season depends on another. Numbers have DIGITS significant 
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Self
 
 import pandas as pd
@@ -212,6 +214,18 @@ class Leader(Strict):
         return [self.places[rank - 1] for rank in place.rivals]
 
 
+def feature_levels(leaders: Sequence[Leader]) -> list[float]:
+    """How strong the features of each board are: the mean of the rows that all boards
+    have, or its best row if they have none in common."""
+    titles = [{place.title for place in leader.places} for leader in leaders]
+    shared = set.intersection(*titles) if titles else set()
+    levels = []
+    for leader in leaders:
+        means = [place.mean for place in leader.places if place.title in shared]
+        levels.append(fmean(means or [leader.best.mean]))
+    return levels
+
+
 class Made(Strict):
     """How the results on a dataset were made, as its records say."""
 
@@ -249,10 +263,8 @@ class Measured(Strict):
         return is_reserved(self.dataset)
 
     @property
-    def level(self) -> float:
-        """Of the best row in retrieval: how strong the features are; 0 without one."""
-        of_retrieval = [each for each in self.leaders if each.task == "retrieval"]
-        return max((each.best.mean for each in of_retrieval), default=0.0)
+    def of_retrieval(self) -> Leader | None:
+        return next((each for each in self.leaders if each.task == "retrieval"), None)
 
 
 class PageContents(Strict):

@@ -305,7 +305,7 @@ def _unequal_settings(compared: Compared) -> Bias | None:
     if not unequal:
         return None
     side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
-    return Bias(because=f"unequal settings: {', '.join(unequal)}", favours=side)
+    return Bias(because=f"the rows have {', '.join(unequal)}", favours=side)
 
 
 UNEQUAL_SETTINGS = FlagKind(

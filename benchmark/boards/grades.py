@@ -8,8 +8,8 @@ headline. Each set-up also has a verdict of its own, without the adjustment, sin
 repeats a test and chooses none. The first line that applies decides, whether the claim
 holds or fails:
 
-    depends on the set-up   the set-ups differ by more than chance, and do not all say
-                            the same
+    depends on the set-up   the set-ups of a part differ by more than chance and do not
+                            all say the same, and no other part denies the claim
     undecided               the pooled verdict is undecided, or a set-up contradicts it
     confirmed               at least two set-ups, each alone, agree with the pooled
                             verdict: on every part if it holds, else on the decisive one
@@ -76,7 +76,7 @@ class Finding:
     verdicts: tuple[Verdict, ...]  # on the parts that were run
     place: str  # the dataset with its season
     is_drawn: bool  # by the code, no photographs
-    level: float  # of the best row in retrieval
+    level: float  # how strong the features are
 
     @property
     def is_in_part(self) -> bool:
@@ -142,6 +142,11 @@ class PooledPart:
         part = self.verdict.part
         return [finding.alone[part].conclusion for finding in self.set_ups]
 
+    @property
+    def is_unanimous(self) -> bool:
+        """Whether its set-ups, each alone, all say the same."""
+        return len({_answer(conclusion) for conclusion in self.alone}) < 2
+
     def number_saying(self, *, holds: bool) -> int:
         """How many set-ups say, each alone, that the claim holds, or that it fails."""
         answers = [_answer(conclusion) for conclusion in self.alone]
@@ -162,16 +167,11 @@ class Graded:
 
     grade: Grade
     parts: tuple[PooledPart, ...]
+    # the one whose set-ups differ most if the grade depends on the set-up, else the one
+    # whose verdict is that of the claim
+    decisive: PooledPart
     agreeing: int = 0  # set-ups that say alone what the pooled verdict says
     contradicting: int = 0
-
-    @property
-    def decisive(self) -> PooledPart:
-        """The part that decides: the one whose set-ups differ most if the grade depends
-        on the set-up, else the one whose verdict is that of the claim."""
-        if self.grade == Grade.DEPENDS:
-            return most_heterogeneous(self.parts)
-        return decisive_of(self.parts)
 
     @property
     def is_smaller(self) -> bool:
@@ -191,10 +191,7 @@ def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
     photographs; p is adjusted over all of them."""
     pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
-    p_values = []
-    for parts in pooled:  # the least of its parts, with Bonferroni's correction
-        p = len(parts) * most_heterogeneous(parts).heterogeneity
-        p_values.append(min(1.0, p))
+    p_values = [_p_of_dependence(parts) for parts in pooled]
     adjusted = np.minimum(1.0, holm_products(p_values))
     grades = []
     for parts, verdicts, p in zip(pooled, judged, adjusted, strict=True):
@@ -261,18 +258,34 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
     return PooledPart(verdict=verdict, set_ups=tuple(findings), heterogeneity=p)
 
 
+def _p_of_dependence(parts: Sequence[PooledPart]) -> float:
+    """p that chance alone makes the set-ups of a part differ that do not all say the
+    same: the least of the parts, with Bonferroni's correction."""
+    mixed = [part.heterogeneity for part in parts if not part.is_unanimous]
+    return min(1.0, len(parts) * min(mixed, default=1.0))
+
+
 def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:
-    """The grade of a claim from its judged parts; `p` is that of its heterogeneity,
-    adjusted by Holm."""
-    answers = {_answer(conclusion) for conclusion in most_heterogeneous(parts).alone}
-    if p <= ALPHA and len(answers) > 1:
-        return Graded(grade=Grade.DEPENDS, parts=parts)
-    decisive = decisive_of(parts)
+    """The grade of a claim from its judged parts; `p` is that of its dependence on the
+    set-up, adjusted by Holm. A part that does not depend on it, and denies the claim,
+    decides whatever the others do."""
+    deciding: Sequence[PooledPart] = parts
+    if p <= ALPHA:
+        mixed = [part for part in parts if not part.is_unanimous]
+        deciding = []
+        for part in parts:
+            is_settled = part.is_unanimous or part.heterogeneity > ALPHA
+            if is_settled and part.verdict.conclusion in FAILED:
+                deciding.append(part)
+        if not deciding:
+            apart = min(mixed, key=lambda part: part.heterogeneity)
+            return Graded(grade=Grade.DEPENDS, parts=parts, decisive=apart)
+    decisive = decisive_of(deciding)
     conclusion = decisive.verdict.conclusion
     if conclusion == Conclusion.UNDECIDED:
         is_out_of_reach = any(part.verdict.is_out_of_reach for part in parts)
         grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
-        return Graded(grade=grade, parts=parts)
+        return Graded(grade=grade, parts=parts, decisive=decisive)
     if conclusion == Conclusion.HOLDS:
         agreeing = min(part.number_saying(holds=True) for part in parts)
         contradicting = max(part.number_saying(holds=False) for part in parts)
@@ -285,7 +298,11 @@ def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:
     if contradicting:
         grade = Grade.UNDECIDED
     return Graded(
-        grade=grade, parts=parts, agreeing=agreeing, contradicting=contradicting
+        grade=grade,
+        parts=parts,
+        decisive=decisive,
+        agreeing=agreeing,
+        contradicting=contradicting,
     )
 
 
@@ -293,11 +310,6 @@ def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:
     """The part whose pooled verdict is that of the claim."""
     verdict = rules.decisive([part.verdict for part in parts])
     return next(part for part in parts if part.verdict is verdict)
-
-
-def most_heterogeneous(parts: Sequence[PooledPart]) -> PooledPart:
-    """The part whose set-ups differ most, the first on ties."""
-    return min(parts, key=lambda part: part.heterogeneity)
 
 
 def _answer(conclusion: Conclusion) -> bool | None:

@@ -6,8 +6,8 @@ surest. On the same images the set-ups are averaged image by image, so that an i
 which is easy for the first thing in all of them counts once; trainings, and other
 images, are independent.
 
-Heterogeneity is tested by Hotelling's T^2 of the differences between set-ups, with the
-degrees of freedom of the gap whose variance is known worst.
+Heterogeneity is tested by Student's t of the gap between every two set-ups, with
+Bonferroni's correction over the pairs.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,9 @@ from itertools import combinations
 from math import sqrt
 
 import numpy as np
-from scipy import special
 
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import MOST_FREEDOM, Doubt
+from benchmark.stats.significance import Doubt, on_other_images
 
 
 def pool(set_ups: Sequence[Comparison]) -> Comparison:
@@ -59,51 +58,27 @@ def pool(set_ups: Sequence[Comparison]) -> Comparison:
 
 
 def heterogeneity(set_ups: Sequence[Comparison]) -> float:
-    """p that chance alone makes the set-ups differ as much; 1 of a single one, and where
-    nothing varies."""
-    count = len(set_ups)
-    if count < 2:
-        return 1.0
-    covariance_SS = _covariance(set_ups)
-    contrasts_CS = np.eye(count)[1:] - np.eye(count)[0]
-    gaps_C = contrasts_CS @ [set_up.difference for set_up in set_ups]
-    spread_CC = contrasts_CS @ covariance_SS @ contrasts_CS.T
-    if np.linalg.matrix_rank(spread_CC) < count - 1:
-        return 1.0
-    statistic = float(gaps_C @ np.linalg.solve(spread_CC, gaps_C))
-    gaps, freedom = count - 1, _least_freedom(set_ups, covariance_SS)
-    of_error = max(freedom - gaps + 1, 1.0)  # degrees of freedom
-    return float(special.fdtrc(gaps, of_error, statistic * of_error / (freedom * gaps)))
+    """p that chance alone makes any two of the set-ups differ as much; 1 of a single
+    one, and where nothing varies."""
+    pairs = list(combinations(set_ups, 2))
+    p_values = [_p_of_gap(first, second) for first, second in pairs]
+    return min([1.0, *(len(pairs) * p for p in p_values)])
 
 
-def _covariance(set_ups: Sequence[Comparison]) -> np.ndarray:
-    """Of the differences, (S, S): set-ups have the luck of shared images in common."""
-    variances_S = [set_up.doubt.images + set_up.doubt.main for set_up in set_ups]
-    covariance_SS = np.diag(variances_S)
-    for row, column in combinations(range(len(set_ups)), 2):
-        first, second = set_ups[row], set_ups[column]
-        if first.images == second.images and _are_aligned([first, second]):
-            shared = float(first.noise @ second.noise)
-            covariance_SS[row, column] = covariance_SS[column, row] = shared
-    return covariance_SS
-
-
-def _least_freedom(set_ups: Sequence[Comparison], covariance_SS: np.ndarray) -> float:
-    """Satterthwaite's degrees of freedom of the gap between two set-ups, of those two
-    for which it is least. What images share is not in a gap."""
-    freedoms = [MOST_FREEDOM]
-    for row, column in combinations(range(len(set_ups)), 2):
-        pair = [set_ups[row], set_ups[column]]
-        shared = float(covariance_SS[row, column])
-        images = sum(each.doubt.images for each in pair) - 2 * shared
-        count = min(each.doubt.image_count for each in pair)
-        variance, doubts = images, images**2 / max(count - 1, 1)
-        for part in (*pair[0].doubt.seeds, *pair[1].doubt.seeds):
-            variance += part.weight() * part.main
-            doubts += (part.weight() * part.main) ** 2 / part.freedom
-        if doubts:
-            freedoms.append(variance**2 / doubts)
-    return min(freedoms)
+def _p_of_gap(first: Comparison, second: Comparison) -> float:
+    """The luck of images that both share is not in the gap."""
+    images = first.doubt.images + second.doubt.images
+    if first.images == second.images and _are_aligned([first, second]):
+        gap_G = first.noise - second.noise
+        images = float(gap_G @ gap_G)
+    doubt = Doubt(
+        images=images,
+        interaction=0.0,
+        image_count=min(first.doubt.image_count, second.doubt.image_count),
+        seeds=(*first.doubt.seeds, *second.doubt.seeds),
+    )
+    gap = on_other_images(first.difference - second.difference, doubt)
+    return gap.p() if gap else 1.0
 
 
 def _are_aligned(set_ups: Sequence[Comparison]) -> bool:

@@ -14,6 +14,7 @@ from benchmark.boards.claims_file import (
     Measured,
     RowEntry,
     SeasonClaims,
+    feature_levels,
 )
 from benchmark.boards.grades import (
     FAILING,
@@ -337,12 +338,12 @@ def _most(limits: Sequence[Limit], what: str) -> int | None:
 
 
 def _cells(row: LedgerRow, findings: Iterable[Finding]) -> str:
-    """The mark of each test, whether parts are missing, and the effect by the part that
-    decides over all set-ups."""
+    """What each test says on the part that decides over all set-ups: its mark and the
+    effect, and whether parts of the claim are missing."""
     cells = []
     for finding in findings:
         verdict = row.deciding(finding)
-        cell = MARKS[finding.conclusion]
+        cell = MARKS[verdict.conclusion if verdict else finding.conclusion]
         if finding.is_in_part:
             cell += IN_PART
         if verdict:
@@ -362,14 +363,15 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
     boards: dict[str, list[Leader]] = {}  # title of a dataset -> its leaders
     for season in seasons:
         for data in season.datasets:
-            for leader in data.leaders:
-                if leader.task == "retrieval" and not data.is_drawn:
-                    boards.setdefault(data.title, []).append(leader)
+            if data.of_retrieval and not data.is_drawn:
+                boards.setdefault(data.title, []).append(data.of_retrieval)
     lines = []
     for of_dataset in boards.values():
         if len(of_dataset) < 2:
             continue
-        weaker, *_, stronger = sorted(of_dataset, key=lambda leader: leader.best.mean)
+        levels = feature_levels(of_dataset)
+        weaker = of_dataset[levels.index(min(levels))]
+        stronger = of_dataset[levels.index(max(levels))]
         means = {place.title: place.mean for place in weaker.places}
         for place in stronger.places:
             if place.title in means:

@@ -35,7 +35,8 @@ from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # start of a line of the summary -> conclusions of the claims that it names
     "Claims that hold": (Conclusion.HOLDS,),
-    "Claims that fail": FAILED,
+    "Claims without effect": (Conclusion.NO_DIFFERENCE,),
+    "Claims that fail": [each for each in FAILED if each != Conclusion.NO_DIFFERENCE],
 }
 
 
