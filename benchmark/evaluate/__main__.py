@@ -18,7 +18,7 @@ import torch
 
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
-from benchmark.core.devices import begin, now, provenance
+from benchmark.core.devices import Stopwatch, begin, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import (
     read_object,
@@ -355,9 +355,9 @@ def _evaluate_localisation(
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
-    started = now(device)
+    watch = Stopwatch(device)
     matrix = model_scores.score_proposals(trained.model(device), inputs)
-    seconds = {"per_pair": (now(device) - started) / matrix.numel()}
+    seconds = {"per_pair": watch.lap() / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
     scores_NP = matrix.numpy()
     ious_NP = inputs.ious.numpy()
@@ -420,9 +420,9 @@ def _distances(
     distances = fusion.distance(scores)
     inputs = phrase_inputs(data, local.cell, name, device)
     model = local.model(device)
-    started = now(device)
+    watch = Stopwatch(device)
     nearest = model_scores.nearest_regions(model, inputs)
-    spent = {"per_pair": (now(device) - started) / distances.size}
+    spent = {"per_pair": watch.lap() / distances.size}
     score_checks.check_nearest_regions(local.model(device), inputs, nearest)
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])

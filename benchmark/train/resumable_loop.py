@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from benchmark.contracts.methods import Batch, OptionError, Phase, RegionBatch
 from benchmark.core import files
 from benchmark.core.command_line import ProgressBar
-from benchmark.core.devices import now
+from benchmark.core.devices import Stopwatch
 from benchmark.core.errors import UserError
 from benchmark.scoring.checkpoints import DivergedError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
@@ -95,14 +95,14 @@ class Run:
         )
         with bar:
             for epoch in range(self.progress.epoch, len(self.schedule)):
-                started = now(self.train.device)
+                watch = Stopwatch(self.train.device)
                 planned = self.schedule[epoch]
                 is_first = epoch == 0
                 if is_first or self.schedule[epoch - 1].number != planned.number:
                     self.optimiser = optimiser_of(self.model, planned.phase)
                 losses = self._epoch(epoch, planned.phase, planned.rate, bar)
                 metrics = self._validate(self.model, epoch)
-                self.progress.seconds += now(self.train.device) - started
+                self.progress.seconds += watch.lap()
                 self._end_epoch(epoch, planned, losses, metrics)
 
     def check_reloaded(self, model: nn.Module) -> None:
