@@ -54,11 +54,20 @@ def write_card(folder: Path, card: dict) -> None:
     files.write_json(folder / "card.json", card | {"files": digests})
 
 
-def verified(folder: Path) -> str:
+def verified(folder: Path, tables: str | None = None) -> str:
     """The sha256 of a feature folder's card, after all of its files were compared with
-    it. Raises UserError where a file was changed, cut off or removed."""
+    it. Raises UserError where a file was changed, cut off or removed, and for features
+    of others than the `tables` with this digest, if it is given."""
     path = folder / "card.json"
-    for name, digest in files.read_object(path).get("files", {}).items():
+    card = files.read_object(path)
+    if tables is not None and card.get("prepared_sha256") != tables:
+        raise UserError(
+            path,
+            expected="features of the present data/prepared",
+            found="features of other tables",
+            do=ENCODE_AGAIN,
+        )
+    for name, digest in card.get("files", {}).items():
         file = folder / name
         if not file.is_file():
             raise UserError(

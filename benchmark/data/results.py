@@ -46,6 +46,7 @@ from benchmark.core.files import (
     remove,
     sha256,
     write_archive,
+    write_bytes,
     write_json,
     write_text,
 )
@@ -313,6 +314,21 @@ def read_cell(folder: Path, place: str) -> CellResult:
     paths = {name: folder / name for name in ARCHIVES}
     arrays = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
     return CellResult(place=place, record=read_record(folder), arrays=arrays)
+
+
+def write_cell_arrays(
+    folder: Path, place: str, paths: Mapping[str, Path], npz: Mapping[str, bytes]
+) -> None:
+    """Write RANKS, RETRIEVED and SAMPLES to these paths, each in the cell's own folder
+    or elsewhere. Those of an earlier evaluation in the other place, when git kept
+    others, would be taken for these, and are removed."""
+    elsewhere = ELSEWHERE / place
+    elsewhere.mkdir(parents=True, exist_ok=True)  # empty if git keeps all
+    for name, path in paths.items():
+        write_bytes(path, npz[name])
+        for other in (folder / name, elsewhere / Path(name).name):
+            if other != path:
+                remove(other)
 
 
 def has_record(folder: Path) -> bool:

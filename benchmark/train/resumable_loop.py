@@ -40,6 +40,18 @@ class Progress:
     seconds: float = 0.0  # of training and validation
     history: list[dict] = field(default_factory=list)  # one row per epoch
 
+    @property
+    def columns(self) -> dict[str, list]:
+        """The history by columns, one value an epoch; None where a phase lacks a
+        term."""
+        names: dict[str, None] = {}
+        for row in self.history:
+            names |= dict.fromkeys(row)
+        columns = {}
+        for name in names:
+            columns[name] = [row.get(name) for row in self.history]
+        return columns
+
 
 @dataclass(frozen=True)
 class _Epoch:
@@ -295,17 +307,6 @@ class LossLog:
                     f"the loss is not finite in epoch {self.epoch + 1}, "
                     f"step {self.checked}, learning rate {self.rate:g}: {values}"
                 )
-
-
-def columns_of(rows: list[dict]) -> dict[str, list]:
-    """A history by columns, one value an epoch; None where a phase lacks a term."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row)
-    columns = {}
-    for name in names:
-        columns[name] = [row.get(name) for row in rows]
-    return columns
 
 
 def seed_all(seed: int) -> None:
