@@ -56,6 +56,7 @@ from benchmark.core.records import (
     Costs,
     Provenance,
     Record,
+    read_all,
     read_record,
     text_of,
 )
@@ -343,7 +344,9 @@ def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     prefix = prefix_of(dataset)
     folder = committed(RESULTS / season / name)
     place = f"{season}/{name}"
-    kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
+    kept = {}
+    for source in (folder, folder / EXTERNAL):
+        kept |= read_folder(source, place)
     cells = {}
     for key, cell in kept.items():
         if key.startswith(prefix):
@@ -354,8 +357,8 @@ def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
 def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
     """The results in records.json and the files beside it; none where there are no
     files. `place` is SEASON/DATASET, by default the last parts of the path."""
-    records = read_records(folder)
-    costs = read_costs(folder)
+    records = read_all(Record, folder / RECORDS)
+    costs = read_all(Costs, folder / COSTS)
     files = {name: folder / archive for name, archive in ARCHIVES.items()}
     archives = {
         name: read_archive(path) for name, path in files.items() if path.is_file()
@@ -369,26 +372,6 @@ def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
             place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
         )
     return cells
-
-
-def read_records(folder: Path) -> dict[str, Record]:
-    """The records in a folder of results, by PRESET/SEED."""
-    path = folder / RECORDS
-    content = read_object(path) if path.is_file() else {}
-    return {
-        name: checked(Record, facts, f"{path}: {name}")
-        for name, facts in content.items()
-    }
-
-
-def read_costs(folder: Path) -> dict[str, Costs]:
-    """What the cells of a folder of results cost, by PRESET/SEED."""
-    path = folder / COSTS
-    content = read_object(path) if path.is_file() else {}
-    return {
-        name: checked(Costs, facts, f"{path}: {name}")
-        for name, facts in content.items()
-    }
 
 
 def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:
