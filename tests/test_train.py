@@ -144,6 +144,13 @@ def played_epochs(monkeypatch) -> list[int]:
     return epochs
 
 
+def test_validation_compares_no_items(monkeypatch):
+    # as a test does: in every epoch it would take as long as the scores
+    monkeypatch.setattr(model_scores, "first_equal", None)
+    train_cell(cell_of("scan"))
+    assert checkpoint_of().status == "ok"
+
+
 def test_validation_may_see_the_first_images_only():
     cell = cell_of("scan")
     whole = train_cell(cell)[1]

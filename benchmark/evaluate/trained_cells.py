@@ -56,7 +56,7 @@ class ModelOnSplit:
 
     trained: TrainedCell
     model: Matcher
-    split: Split
+    split: Split  # its rows of the tables
     inputs: SplitInputs
     # None: the method takes sentence vectors
     vocabulary: Vocabulary | Dictionary | None

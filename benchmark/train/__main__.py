@@ -194,17 +194,19 @@ def retrieval_data(
         vocabulary = inputs.vocabulary_from(takes, start.words)
     else:
         vocabulary = inputs.vocabulary_for(data, cell, takes)
+    pooled = None
+    if takes.clusters or takes.image == "pixels":
+        pooled = inputs.image_features(data, cell, "pooled")
     train = inputs.split_inputs(data, cell, takes, "train", vocabulary, device)
     classes = train.group_of_image
     if takes.clusters:  # k-means clusters of the images take the place of the groups
         count = round(takes.clusters * (int(classes.max()) + 1))
         rows = data.split("train").images
-        pooled = inputs.image_features(data, cell, "pooled")[rows]
-        clusters = cluster(pooled, count, cell.seed)
+        clusters = cluster(pooled[rows], count, cell.seed)
         classes = torch.from_numpy(clusters).to(device)
     image_size = train.images.shape[-1]
     if takes.image == "pixels":  # of what the image network makes of them
-        image_size = inputs.image_features(data, cell, "pooled").shape[1]
+        image_size = pooled.shape[1]
     if vocabulary:
         text_size = len(vocabulary)
     elif train.contexts is None:
