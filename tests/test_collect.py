@@ -8,9 +8,15 @@ from refusals import refused
 
 from benchmark.collect.__main__ import collect
 from benchmark.core.files import write_bytes
-from benchmark.core.records import RECORD, Costs, Record, write_record
+from benchmark.core.records import RECORD, Costs, Record, read_all, write_record
 from benchmark.data import results
-from benchmark.data.results import KEPT_FILES, RANKS, RETRIEVED, CellResult
+from benchmark.data.results import (
+    KEPT_FILES,
+    RANKS,
+    RECORDS,
+    RETRIEVED,
+    CellResult,
+)
 from benchmark.season.parameters import Fusion, Params
 from seasons import params_of
 
@@ -126,7 +132,8 @@ def test_costs_stay_where_an_older_record_names_fewer_files():
     evaluate(a, seconds=2.0, files={RANKS: "11", RETRIEVED: "22"})
     collect(season(a), "made")
     assert seconds_of("a/0") == 1.0
-    assert results.read_records(FOLDER)["a/0"].files == {RANKS: "11", RETRIEVED: "22"}
+    records = read_all(Record, FOLDER / RECORDS)
+    assert records["a/0"].files == {RANKS: "11", RETRIEVED: "22"}
     evaluate(a, seconds=3.0, files={RANKS: "99", RETRIEVED: "22"})
     collect(season(a), "made")
     assert seconds_of("a/0") == 3.0

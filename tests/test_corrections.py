@@ -215,11 +215,8 @@ def here(trained, tmp_path, monkeypatch):
 
 def bank_scores(cell, images: str, captions: str) -> np.ndarray:
     """(I, C) of the images of one split with the captions of another."""
-    data, cpu, trained = (
-        prepared_tables.read("tiny"),
-        torch.device("cpu"),
-        trained_cell(cell),
-    )
+    data, cpu = prepared_tables.read("tiny"), torch.device("cpu")
+    trained = trained_cell(cell, data.sha256)
     model = trained.model(cpu)
     encodings = []
     for name, encode in ((images, model_scores.encode_images), (captions, None)):

@@ -100,6 +100,14 @@ def test_a_changed_file_is_noticed(folder):
         verified(folder)
 
 
+def test_features_of_other_tables_are_refused(folder):
+    card = json.loads((folder / "card.json").read_text())
+    write_card(folder, card | {"prepared_sha256": "a"})
+    assert verified(folder, tables="a") == verified(folder)
+    with refused(folder / "card.json", "present data/prepared"):
+        verified(folder, tables="b")
+
+
 def test_words_without_a_vector_are_left_out_and_counted(tmp_path):
     words = Words(("a", "b"), np.array([[1, 2], [3, 4]], np.float32))
     words.save(tmp_path)

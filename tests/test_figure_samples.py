@@ -102,6 +102,7 @@ def on_split(
     trained = SimpleNamespace(takes=takes, parts=("",))
     facts = {
         "trained": trained,
+        "split": None,
         "inputs": inputs,
         "vocabulary": vocabulary,
         "texts": TEXTS,

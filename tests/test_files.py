@@ -26,6 +26,18 @@ def test_no_more_is_read_than_is_allowed():
     assert files.allowance(10) == files.ALWAYS + 10 * files.RATIO
 
 
+def test_one_state_of_a_file_is_read_once(monkeypatch):
+    path = Path("file")
+    path.write_bytes(b"one")
+    first = files.sha256_once(path)
+    assert first == files.sha256(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "sha256", None)
+        assert files.sha256_once(path) == first
+    path.write_bytes(b"other")
+    assert files.sha256_once(path) == files.sha256(path) != first
+
+
 def test_only_ordinary_files_are_opened():
     Path("folder").mkdir()
     with refused("folder", "an ordinary file", "a folder"), files.opened(PATH.parent):

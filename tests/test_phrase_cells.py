@@ -128,6 +128,10 @@ def phrase_cell(**changes: object) -> Cell:
     return cell_of("two_branch").model_copy(update=facts | changes)
 
 
+def model_of(cell: Cell) -> torch.nn.Module:
+    return trained_cell(cell, read("tiny").sha256).model(CPU)
+
+
 def test_validation_images_without_a_phrase_are_not_applicable(monkeypatch):
     original = train.inputs.phrase_inputs
 
@@ -329,7 +333,7 @@ def test_other_phrases_or_none_have_no_inputs():
 
 def products_of(cell: Cell) -> Callable[[int, str], np.ndarray]:
     """(P',) the score of a phrase with each proposal of an image."""
-    model, boxes = trained_cell(cell).model(CPU), np.load(PROPOSALS / "boxes.npy")
+    model, boxes = model_of(cell), np.load(PROPOSALS / "boxes.npy")
     proposals = np.load(PROPOSALS / "proposals.npy").astype(np.float32)
     vectors = np.load(PHRASES / "phrase.npy").astype(np.float32)
     distinct = list(dict.fromkeys(read("tiny").regions["phrase"]))
@@ -414,7 +418,7 @@ def test_localisation_that_hangs_on_the_batch_is_refused():
     cell = phrase_cell()
     train_cell(cell)
     inputs = phrase_inputs(read("tiny"), cell, "test", CPU)
-    model = trained_cell(cell).model(CPU)
+    model = model_of(cell)
     matrix = model_scores.score_proposals(model, inputs)
     score_checks.check_localisation(model, inputs, matrix)
     changed = matrix.clone()
@@ -459,7 +463,7 @@ def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.nd
     vectors = np.load(tiny_cells.VECTORS / "sentence.npy")[rows].astype(np.float32)
     lengths = torch.ones(len(rows), dtype=torch.int64)
     texts = Captions(values=torch.from_numpy(vectors), lengths=lengths)
-    model = trained_cell(whole).model(CPU)
+    model = model_of(whole)
     with torch.inference_mode():
         encoded = (
             model.encode_images(torch.from_numpy(pooled)),

@@ -10,11 +10,8 @@ from benchmark.data.prepared_tables import (
     TABLES,
     Prepared,
     Split,
-    area,
     has_sibling,
     images_of_queries,
-    iou,
-    union,
 )
 
 
@@ -57,38 +54,6 @@ def test_the_digest_is_of_each_table_and_of_the_raw_files(tmp_path):
 
 def test_siblings_share_an_image():
     assert has_sibling(np.array([0, 0, 1, 3, 3])).tolist() == [1, 1, 0, 1, 1]
-
-
-# Boxes --------------------------------------------------------------------------------
-
-
-def test_area_and_union_by_hand():
-    boxes = np.array([[0.0, 0, 2, 3], [1, 1, 5, 2], [4, 4, 1, 9]])
-    assert area(boxes).tolist() == [6, 4, 0]
-    assert union(boxes[:2]).tolist() == [0, 0, 5, 3]
-
-
-def test_iou_is_that_of_counted_pixels():
-    rng = np.random.default_rng(0)
-    a, b = (
-        np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7)
-    )
-    expected = np.zeros((9, 7))
-    for (i, first), (j, second) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
-        masks = np.zeros((2, 13, 13), bool)
-        for mask, (x0, y0, x1, y1) in zip(masks, (first, second), strict=True):
-            mask[y0:y1, x0:x1] = True
-        total = (masks[0] | masks[1]).sum()
-        expected[i, j] = (masks[0] & masks[1]).sum() / total if total else 0
-    ious = iou(a[:, None].astype(np.float32), b.astype(np.float32))
-    np.testing.assert_allclose(ious, expected, atol=1e-6)
-    assert ious.dtype == np.float32 and (expected > 0.2).any()
-
-
-def test_a_box_without_area_has_no_iou_not_even_with_itself():
-    nothing, box = np.zeros((1, 4)), np.array([[0.0, 0, 4, 4]])
-    assert iou(nothing, nothing).tolist() == iou(nothing, box).tolist() == [0]
-    assert iou(np.zeros((0, 4)), box).shape == (0,)
 
 
 def test_rows_of_a_split_are_a_slice():

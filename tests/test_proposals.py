@@ -1,5 +1,5 @@
-"""Boxes: selective search against a grouping written from its definition, and files by
-hand."""
+"""Boxes: their overlap, selective search against a grouping written from its
+definition, and files by hand."""
 
 from itertools import combinations
 from pathlib import Path
@@ -10,8 +10,13 @@ from PIL import Image
 from refusals import refused
 from scipy.io import savemat
 
-from benchmark.data.prepared_tables import iou
-from benchmark.features.proposals import _grouped, read_boxes, selective_search
+from benchmark.features.proposals import (
+    _grouped,
+    _union,
+    read_boxes,
+    selective_search,
+)
+from benchmark.scoring.ranking import area, iou
 
 SIZE = (40, 30)  # width and height
 
@@ -25,6 +30,38 @@ def picture_of(*things: tuple, size: tuple[int, int] = (96, 96)) -> Image.Image:
 
 
 RED, BLUE = (214, 32, 38), (36, 86, 214)
+
+
+# Boxes --------------------------------------------------------------------------------
+
+
+def test_area_and_union_by_hand():
+    boxes = np.array([[0.0, 0, 2, 3], [1, 1, 5, 2], [4, 4, 1, 9]])
+    assert area(boxes).tolist() == [6, 4, 0]
+    assert _union(boxes[:2]).tolist() == [0, 0, 5, 3]
+
+
+def test_iou_is_that_of_counted_pixels():
+    rng = np.random.default_rng(0)
+    a, b = (
+        np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7)
+    )
+    expected = np.zeros((9, 7))
+    for (i, first), (j, second) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
+        masks = np.zeros((2, 13, 13), bool)
+        for mask, (x0, y0, x1, y1) in zip(masks, (first, second), strict=True):
+            mask[y0:y1, x0:x1] = True
+        total = (masks[0] | masks[1]).sum()
+        expected[i, j] = (masks[0] & masks[1]).sum() / total if total else 0
+    ious = iou(a[:, None].astype(np.float32), b.astype(np.float32))
+    np.testing.assert_allclose(ious, expected, atol=1e-6)
+    assert ious.dtype == np.float32 and (expected > 0.2).any()
+
+
+def test_a_box_without_area_has_no_iou_not_even_with_itself():
+    nothing, box = np.zeros((1, 4)), np.array([[0.0, 0, 4, 4]])
+    assert iou(nothing, nothing).tolist() == iou(nothing, box).tolist() == [0]
+    assert iou(np.zeros((0, 4)), box).shape == (0,)
 
 
 # Selective search ---------------------------------------------------------------------

@@ -105,7 +105,8 @@ def scan(tmp_path, monkeypatch) -> Params:
 def scored(params: Params):
     """The trained cell, its model with the test split, and all scores (I, C)."""
     (cell,) = params.cells.values()
-    trained, data = trained_cell(cell), prepared_tables.read("tiny")
+    data = prepared_tables.read("tiny")
+    trained = trained_cell(cell, data.sha256)
     on_split = model_on_split(trained, data, "test", torch.device("cpu"))
     return trained, on_split, model_scores.score(on_split.model, on_split.inputs)
 

@@ -13,7 +13,7 @@ from benchmark.train import resumable_loop
 from benchmark.train.resumable_loop import (
     DivergedError,
     LossLog,
-    columns_of,
+    Progress,
     optimiser_of,
 )
 
@@ -164,10 +164,10 @@ def test_a_history_has_gaps_where_a_phase_lacks_a_term():
         {"epoch": 1, "loss_near": 0.1 + 0.2, "val_rsum": 28.000000000000004},
         {"epoch": 2, "loss_far": 1e300, "val_rsum": 600.0},
     ]
-    assert columns_of(rows) == {
+    assert Progress(history=rows).columns == {
         "epoch": [1, 2],
         "loss_near": [0.1 + 0.2, None],
         "val_rsum": [28.000000000000004, 600.0],
         "loss_far": [None, 1e300],
     }
-    assert columns_of([]) == {}
+    assert Progress().columns == {}

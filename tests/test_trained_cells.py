@@ -6,6 +6,7 @@ from refusals import refused
 from tiny_cells import cell_of, enter, evaluated, fusion_of, params_of, train_cell
 
 from benchmark.core.records import Aspect
+from benchmark.data.prepared_tables import read
 from benchmark.evaluate.trained_cells import trained_cells
 
 
@@ -37,7 +38,8 @@ def test_neighbouring_parts_of_a_training_are_one_member():
     fused = fusion_of(
         parted, parted, other, parted, parts=("first", "second", "", "first")
     )
-    members = trained_cells(params_of(cells=cells), fused)
+    tables = read("tiny").sha256
+    members = trained_cells(params_of(cells=cells), fused, tables)
     named = [(member.cell.folder, member.parts) for member in members]
     assert named == [
         (parted.folder, ("first", "second")),
@@ -49,6 +51,6 @@ def test_neighbouring_parts_of_a_training_are_one_member():
 def test_a_fusion_of_what_was_not_trained_is_refused():
     fused = fusion_of(cell_of("scan"))
     with refused("trained cell", found="no such key"):
-        trained_cells(params_of(cells={}), fused)
+        trained_cells(params_of(cells={}), fused, tables="")
     with refused("data/checkpoints/a.pt", "a checkpoint", "nothing"):
-        trained_cells(params_of(), cell_of("scan"))
+        trained_cells(params_of(), cell_of("scan"), tables="")

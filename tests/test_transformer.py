@@ -275,7 +275,7 @@ def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny_encoder):
     assert any(
         each.texts == "contextual" and each.here == "bert" for each in record.departures
     )
-    trained = trained_cell(cell)
+    trained = trained_cell(cell, data.sha256)
     on_split = model_on_split(trained, data, "test", torch.device("cpu"))
     params = params_of(cells={"a": cell}, feature_sets={"b": features})
     matrix = model_scores.score(on_split.model, on_split.inputs)

@@ -28,7 +28,7 @@ from benchmark.core.names import Fold, folder_of, folder_of_folds, folds_of
 from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
-from benchmark.papers.printed_tables import own_claims
+from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.season.parameters import (
     BROUGHT,
     Brought,
@@ -75,10 +75,12 @@ class SeasonResults:
     missing: Collection[str]  # keys of the cells without a record
     presets: Mapping[str, tuple[str, Preset]]
     trials: list[Trial]
+    own_claims: dict[str, Paper]
 
     @classmethod
     def read(cls, params: Declaration, datasets: Collection[str]) -> "SeasonResults":
         """Of some datasets or folds of the season."""
+        claims = own_claims(params)
         cells = {}
         for key, cell in (params.everything | params.brought).items():
             if cell.dataset in datasets:
@@ -94,6 +96,7 @@ class SeasonResults:
             missing=[key for key, cell in cells.items() if not _was_run(cell, kept)],
             presets=known,
             trials=read_trials(params.season),
+            own_claims=claims,
         )
 
     def tell_missing(self) -> None:
@@ -136,7 +139,7 @@ class SeasonResults:
             dataset=dataset,
             card=card,
             rows=[self._row(preset, outcomes[preset]) for preset in outcomes],
-            own_claims=own_claims(self.params),
+            own_claims=self.own_claims,
             trained_on=self.params.trained_on,
             tried=self._tried(dataset),
             missing=tuple(missing),

@@ -16,6 +16,7 @@ from benchmark.commands.judged_results import Question, of_season
 from benchmark.commands.verdict_facts import facts_of, shown
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
+from benchmark.core.names import preparing
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import RankKey
@@ -66,7 +67,7 @@ def main(arguments: argparse.Namespace) -> None:
     equal = len(queries) - won - lost
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
     if not arguments.out and not prepared_tables.is_here(dataset):
-        advice = prepared_tables.preparing(dataset)
+        advice = preparing(dataset)
         print(f"captions of {dataset} are not here, so no query is shown; {advice}")
         return
     data = prepared_tables.read(dataset)

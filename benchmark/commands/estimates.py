@@ -30,7 +30,7 @@ from benchmark.contracts.methods import Inputs, Phase
 from benchmark.core import numerics
 from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
-from benchmark.core.names import whole_of
+from benchmark.core.names import preparing, whole_of
 from benchmark.core.numerics import Numerics
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.vocabularies import tokenise
@@ -191,7 +191,7 @@ def plan_of(params: Params, cell: Cell, encoded: dict[str, EncodingTimes]) -> Pl
     counts = counts_of(params, cell.dataset)
     if counts is None:
         expected, dataset = "a known number of images", whole_of(cell.dataset)
-        raise UserError(dataset, expected, "none", prepared_tables.preparing(dataset))
+        raise UserError(dataset, expected, "none", preparing(dataset))
     method = ConfiguredMethod.of(cell)
     phases = method.module.recipe(method.config)
     fed = fed_of(params, cell, method.takes, counts, encoded)

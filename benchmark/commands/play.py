@@ -33,7 +33,8 @@ from benchmark.commands.tasks import Task
 from benchmark.core.command_line import add_season_first, alone
 from benchmark.core.errors import UserError
 from benchmark.core.names import folder_of
-from benchmark.data.results import RESULTS, read_records
+from benchmark.core.records import Record, read_all
+from benchmark.data.results import RECORDS, RESULTS
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline, stages
 from benchmark.season.parameters import Params
@@ -175,7 +176,7 @@ def tell_cells(params: Params, chosen: list[str], run: set[str]) -> bool:
         cell = params.everything[key]
         folder = RESULTS / params.season / folder_of(cell.dataset)
         if folder not in kept:
-            kept[folder] = read_records(folder)
+            kept[folder] = read_all(Record, folder / RECORDS)
         record = kept[folder].get(cell.kept_as)
         if record is None or record.status == "ok":
             continue

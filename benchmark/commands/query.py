@@ -64,7 +64,8 @@ def main(arguments: argparse.Namespace) -> None:
             found="none here",
             do=f"train it: rematch play {params.season} --only '{cell.key}'",
         )
-    trained = trained_cell(cell)
+    data = prepared_tables.read(cell.dataset)
+    trained = trained_cell(cell, data.sha256)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
         raise UserError(
             cell.key,
@@ -72,7 +73,6 @@ def main(arguments: argparse.Namespace) -> None:
             found=f"{trained.takes.task}, {trained.checkpoint.status}",
             do="choose another",
         )
-    data = prepared_tables.read(cell.dataset)
     on_split = model_on_split(trained, data, SPLIT, pick(params.device))
     split = data.split(SPLIT)
     images = data.images[["image_id", "file"]]

@@ -26,7 +26,8 @@ from tqdm import tqdm
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
-from benchmark.data.results import RESULTS, read_costs
+from benchmark.core.records import Costs, read_all
+from benchmark.data.results import COSTS, RESULTS
 from benchmark.season.parameters import Fusion, Params
 from benchmark.season.stages import Kind, Stage, program_of
 
@@ -89,7 +90,7 @@ def training_seconds(params: Params) -> dict[str, float]:
     cells."""
     seconds = {}
     for folder in params.folders:
-        costs = read_costs(RESULTS / params.season / folder)
+        costs = read_all(Costs, RESULTS / params.season / folder / COSTS)
         for cell in params.kept_in(folder):
             name = cell.kept_as
             if name in costs and (training := costs[name].training):

@@ -127,6 +127,19 @@ def now(device: torch.device) -> float:
     return perf_counter()
 
 
+class Stopwatch:
+    """Seconds of what a device was asked for, lap by lap."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.started = now(device)
+
+    def lap(self) -> float:
+        """Seconds since the last lap, or the start."""
+        before, self.started = self.started, now(self.device)
+        return self.started - before
+
+
 def provenance(
     device: torch.device,
     seconds: dict[str, float],

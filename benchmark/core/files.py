@@ -16,9 +16,10 @@ import shutil
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
+from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -130,6 +131,18 @@ def sha256(path: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_once(path: Path) -> str:
+    """The same, of which a process reads one state of a file once: that takes seconds
+    for large features."""
+    state = path.stat()
+    return _sha256_of_state(path, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _sha256_of_state(path: Path, _size: int, _mtime_ns: int) -> str:
+    return sha256(path)
 
 
 @contextmanager
@@ -316,6 +329,11 @@ def read_parquet(path: Path) -> "pd.DataFrame":
 
     with readable(path, "a parquet file", "run: dvc repro --force"):
         return pd.read_parquet(path)
+
+
+def read_tables(folder: Path, names: Sequence[str]) -> "dict[str, pd.DataFrame]":
+    """The tables of a folder by name, as `read_parquet`."""
+    return {name: read_parquet(folder / f"{name}.parquet") for name in names}
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

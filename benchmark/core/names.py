@@ -174,6 +174,13 @@ def prefix_of(name: str) -> str:
     return f"{fold.number}/" if fold else ""
 
 
+def preparing(name: str) -> str:
+    """What makes the tables of a dataset, or of a fold, as an advice."""
+    if fold := fold_of(name):
+        return f"run: python -m benchmark.prepare.folds {fold.dataset}"
+    return f"run: rematch fetch {name}, then rematch prepare {name}"
+
+
 def is_reserved(name: str) -> bool:
     """Whether a dataset of this name would be taken for a fold, or for their
     folder."""

@@ -11,7 +11,7 @@ words. Imports no torch.
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import field_serializer
 
@@ -21,6 +21,7 @@ from benchmark.core.files import json_text, read_object, write_text
 if TYPE_CHECKING:
     import pandas as pd
 
+M = TypeVar("M", bound=Strict)
 SCHEMA_VERSION = 3
 RECORD = "record.json"
 # a list of them, in JSON, where no text has a line break
@@ -161,6 +162,15 @@ class Record(Strict):
         import pandas as pd
 
         return pd.DataFrame(self.history) if self.history else None
+
+
+def read_all(kind: type[M], path: Path) -> dict[str, M]:
+    """The records, or the costs, of all cells in a file that git keeps, by PRESET/SEED;
+    none where there is no such file."""
+    content = read_object(path) if path.is_file() else {}
+    return {
+        name: checked(kind, facts, f"{path}: {name}") for name, facts in content.items()
+    }
 
 
 def text_of(content: object) -> str:

@@ -4,7 +4,7 @@ what they are features of. Imports no torch."""
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,20 @@ def write_card(folder: Path, card: dict) -> None:
     files.write_json(folder / "card.json", card | {"files": digests})
 
 
-def verified(folder: Path) -> str:
+def verified(folder: Path, tables: str | None = None) -> str:
     """The sha256 of a feature folder's card, after all of its files were compared with
-    it. Raises UserError where a file was changed, cut off or removed."""
+    it. Raises UserError where a file was changed, cut off or removed, and for features
+    of others than the `tables` with this digest, if it is given."""
     path = folder / "card.json"
-    for name, digest in files.read_object(path).get("files", {}).items():
+    card = files.read_object(path)
+    if tables is not None and card.get("prepared_sha256") != tables:
+        raise UserError(
+            path,
+            expected="features of the present data/prepared",
+            found="features of other tables",
+            do=ENCODE_AGAIN,
+        )
+    for name, digest in card.get("files", {}).items():
         file = folder / name
         if not file.is_file():
             raise UserError(
@@ -67,8 +76,7 @@ def verified(folder: Path) -> str:
                 found="nothing",
                 do=ENCODE_AGAIN,
             )
-        state = file.stat()
-        actual = _sha256(file, state.st_size, state.st_mtime_ns)
+        actual = files.sha256_once(file)
         if actual != digest:
             raise UserError(
                 file,
@@ -76,13 +84,6 @@ def verified(folder: Path) -> str:
                 found=actual,
                 do=ENCODE_AGAIN,
             )
-    return files.sha256(path)
-
-
-@cache
-def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
-    """Of one state of a file: a process reads it once, which for large features takes
-    seconds."""
     return files.sha256(path)
 
 
@@ -113,8 +114,9 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     Raises UserError when the folder holds features of another dataset, of another
     encoder or of other items, and when the file is not such an array.
     """
+    expected = _facts_of_items(folder, dataset, ids)
     card = files.read_object(folder / "card.json")
-    for key, value in _facts_of_items(folder, dataset, ids).items():
+    for key, value in expected.items():
         if card.get(key) != value:
             raise UserError(
                 f"{folder / 'card.json'}: {key}",

@@ -22,7 +22,14 @@ from benchmark.contracts import committed
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
 from benchmark.core.errors import UserError, entry
-from benchmark.core.names import Fold, fold_of, folder_of, folder_of_folds, prefix_of
+from benchmark.core.names import (
+    Fold,
+    fold_of,
+    folder_of,
+    folder_of_folds,
+    prefix_of,
+    preparing,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,17 +154,6 @@ def is_here(dataset: str) -> bool:
     return (ROOT / dataset / "captions.parquet").is_file()
 
 
-def preparing(dataset: str) -> str:
-    """What makes the tables of a dataset, as an advice."""
-    if fold := fold_of(dataset):
-        return f"run: python -m benchmark.prepare.folds {fold.dataset}"
-    return f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
-
-
-def _read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    return {name: files.read_parquet(folder / f"{name}.parquet") for name in TABLES}
-
-
 def write_card(dataset: str, card: dict) -> None:
     """What git keeps of the tables that lie in data/prepared, with their digests."""
     card, arrays = _kept_of(dataset, card)
@@ -183,7 +179,7 @@ def _kept_of(dataset: str, card: dict) -> tuple[dict, dict[str, np.ndarray]]:
     """The card with the digests of the tables, and the arrays of QUERIES."""
     source = ROOT / dataset
     digests = {path.name: files.sha256(path) for path in sorted(source.iterdir())}
-    data = Prepared(**_read_tables(source), card=card, folder=source)
+    data = Prepared(**files.read_tables(source, TABLES), card=card, folder=source)
     arrays = images_of_queries(data)
     arrays["group"] = data.split("test").group_of_image
     return card | {"files": digests}, arrays
@@ -237,7 +233,7 @@ def read(dataset: str) -> Prepared:
                 found=actual,
                 do="run: dvc repro --force",
             )
-    tables = _read_tables(folder)
+    tables = files.read_tables(folder, TABLES)
     if RELEVANCE in card.get("files", {}):
         tables["judged"] = files.read_parquet(folder / RELEVANCE)
     return Prepared(**tables, card=card, folder=folder)
@@ -271,25 +267,3 @@ def judged_table(layers: Sequence[Layer]) -> pd.DataFrame:
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
     table = pd.concat(tables, ignore_index=True)
     return table[list(JUDGED)]
-
-
-def area(boxes: np.ndarray) -> np.ndarray:
-    """Areas (...) in square pixels; 0 where a box ends before it starts."""
-    return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(-1)
-
-
-def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union (...), in [0, 1], of boxes that broadcast against each
-    other. It is 0 where neither box has an area. Inclusive pixel coordinates, as in the
-    two-branch paper's evaluation, give the same number: half-open boxes end one pixel
-    later."""
-    low = np.maximum(boxes[..., :2], others[..., :2])
-    high = np.minimum(boxes[..., 2:], others[..., 2:])
-    intersection = np.clip(high - low, 0, None).prod(-1)
-    total = area(boxes) + area(others) - intersection
-    return np.divide(intersection, total, out=np.zeros_like(total), where=total > 0)
-
-
-def union(boxes: np.ndarray) -> np.ndarray:
-    """The smallest box (4,) around all of `boxes` (n, 4), n >= 1."""
-    return np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)])

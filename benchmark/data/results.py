@@ -46,6 +46,7 @@ from benchmark.core.files import (
     remove,
     sha256,
     write_archive,
+    write_bytes,
     write_json,
     write_text,
 )
@@ -55,6 +56,7 @@ from benchmark.core.records import (
     Costs,
     Provenance,
     Record,
+    read_all,
     read_record,
     text_of,
 )
@@ -315,6 +317,21 @@ def read_cell(folder: Path, place: str) -> CellResult:
     return CellResult(place=place, record=read_record(folder), arrays=arrays)
 
 
+def write_cell_arrays(
+    folder: Path, place: str, paths: Mapping[str, Path], npz: Mapping[str, bytes]
+) -> None:
+    """Write RANKS, RETRIEVED and SAMPLES to these paths, each in the cell's own folder
+    or elsewhere. Those of an earlier evaluation in the other place, when git kept
+    others, would be taken for these, and are removed."""
+    elsewhere = ELSEWHERE / place
+    elsewhere.mkdir(parents=True, exist_ok=True)  # empty if git keeps all
+    for name, path in paths.items():
+        write_bytes(path, npz[name])
+        for other in (folder / name, elsewhere / Path(name).name):
+            if other != path:
+                remove(other)
+
+
 def has_record(folder: Path) -> bool:
     """Whether the evaluation of a cell left a result in its own folder."""
     return (folder / RECORD).is_file()
@@ -327,7 +344,9 @@ def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
     prefix = prefix_of(dataset)
     folder = committed(RESULTS / season / name)
     place = f"{season}/{name}"
-    kept = read_folder(folder, place) | read_folder(folder / EXTERNAL, place)
+    kept = {}
+    for source in (folder, folder / EXTERNAL):
+        kept |= read_folder(source, place)
     cells = {}
     for key, cell in kept.items():
         if key.startswith(prefix):
@@ -338,8 +357,8 @@ def read_kept(season: str, dataset: str) -> dict[str, CellResult]:
 def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
     """The results in records.json and the files beside it; none where there are no
     files. `place` is SEASON/DATASET, by default the last parts of the path."""
-    records = read_records(folder)
-    costs = read_costs(folder)
+    records = read_all(Record, folder / RECORDS)
+    costs = read_all(Costs, folder / COSTS)
     files = {name: folder / archive for name, archive in ARCHIVES.items()}
     archives = {
         name: read_archive(path) for name, path in files.items() if path.is_file()
@@ -353,26 +372,6 @@ def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
             place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
         )
     return cells
-
-
-def read_records(folder: Path) -> dict[str, Record]:
-    """The records in a folder of results, by PRESET/SEED."""
-    path = folder / RECORDS
-    content = read_object(path) if path.is_file() else {}
-    return {
-        name: checked(Record, facts, f"{path}: {name}")
-        for name, facts in content.items()
-    }
-
-
-def read_costs(folder: Path) -> dict[str, Costs]:
-    """What the cells of a folder of results cost, by PRESET/SEED."""
-    path = folder / COSTS
-    content = read_object(path) if path.is_file() else {}
-    return {
-        name: checked(Costs, facts, f"{path}: {name}")
-        for name, facts in content.items()
-    }
 
 
 def write_folder(folder: Path, cells: Mapping[str, CellResult]) -> None:

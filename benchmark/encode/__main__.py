@@ -22,7 +22,7 @@ from benchmark import features
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json, read_object, replaced
-from benchmark.core.names import fold_of
+from benchmark.core.names import fold_of, preparing
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import (
     ENCODE_AGAIN,
@@ -210,7 +210,7 @@ def _check_is_fold_of(whole: Prepared, data: Prepared, name: str) -> None:
             data.folder,
             expected=f"a fold of the present {whole.folder}",
             found="a fold of other tables",
-            do=prepared_tables.preparing(name),
+            do=preparing(name),
         )
 
 

@@ -18,20 +18,14 @@ import torch
 
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
-from benchmark.core.devices import begin, now, provenance
+from benchmark.core.devices import Stopwatch, begin, provenance
 from benchmark.core.errors import entry
-from benchmark.core.files import (
-    read_object,
-    remove,
-    sha256,
-    write_arrays,
-    write_bytes,
-)
+from benchmark.core.files import npz_of, read_object, sha256
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.prepared_tables import Prepared, has_sibling
+from benchmark.data.prepared_tables import Prepared, Split, has_sibling
 from benchmark.data.rank_keys import I2T, RankKey
-from benchmark.data.results import ELSEWHERE, RANKS, RETRIEVED, SAMPLES, Ranks
+from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
     SPLIT,
@@ -78,26 +72,37 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     and samples for figures to where the cell says, and elsewhere what it cost."""
     with alone(lock_of(cell.folder), f"evaluate {cell.folder}"):
         device = begin(params.device, cell.precision)
-        members = trained_cells(params, cell)
         data = prepared_tables.read(cell.dataset)
+        members = trained_cells(params, cell, data.sha256)
         half = torch.autocast(
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
         with half:
             result = _evaluate(cell, members, data, device)
+        sampled = figure_samples.sampled(result.samples)
+        facts = record_facts(params.season, cell, members, data)
         folder = Path(cell.folder)
-        files = _write_arrays_of(cell, result)
+        paths = {
+            RANKS: folder / RANKS,
+            RETRIEVED: Path(cell.place(Path(RETRIEVED).name)),
+            SAMPLES: Path(cell.place(Path(SAMPLES).name)),
+        }
+        npz = {
+            RANKS: results.scores_npz(result.scores),
+            RETRIEVED: results.retrieved_npz(result.retrieved),
+            SAMPLES: npz_of(result.samples),
+        }
+        results.write_cell_arrays(folder, cell.inside, paths, npz)
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
-        facts = record_facts(params.season, cell, members, data)
-        facts["starts_alike"] = training.get("starts_alike", False)
         record = Record(
             **facts,
+            starts_alike=training.get("starts_alike", False),
             status=result.status,
             reason=result.reason,
             metrics=result.metrics,
-            sampled=figure_samples.sampled(result.samples),
-            files={name: sha256(path) for name, path in files.items()},
+            sampled=sampled,
+            files={name: sha256(path) for name, path in paths.items()},
             history=training.get("history", {}),
         )
         write_record(folder, record)
@@ -109,26 +114,6 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         costs = Costs(training=of_training, scoring=scoring)
         results.write_cell_costs(costs_folder, folder / RECORD, costs)
         checkpoints.log_failure(cell.key, result.status, result.reason)
-
-
-def _write_arrays_of(cell: Cell | Fusion, result: Evaluation) -> dict[str, Path]:
-    """Write the ranks, first answers and samples of a cell; their files by name."""
-    ranks = Path(cell.folder) / RANKS
-    retrieved = Path(cell.place(Path(RETRIEVED).name))
-    samples = Path(cell.place(Path(SAMPLES).name))
-    write_bytes(ranks, results.scores_npz(result.scores))
-    # empty if git keeps both
-    elsewhere = Path(ELSEWHERE, cell.inside)
-    elsewhere.mkdir(parents=True, exist_ok=True)
-    write_bytes(retrieved, results.retrieved_npz(result.retrieved))
-    write_arrays(samples, result.samples)
-    written = {RANKS: ranks, RETRIEVED: retrieved, SAMPLES: samples}
-    # those of an earlier evaluation, when git kept others, would be taken for these
-    for name in (RETRIEVED, SAMPLES):
-        for path in (Path(cell.folder) / name, elsewhere / Path(name).name):
-            if path != written[name]:
-                remove(path)
-    return written
 
 
 def _evaluate(
@@ -202,11 +187,11 @@ def _evaluate_streamed(
         samples = curves.arrays(weights)
     if how_fused in corrections.GRIDS:
         corrected = _corrected(stream, models, cell, data)
-        result = _evaluate_tiles(corrected, data)
+        result = _evaluate_tiles(corrected, data, models[0].split)
         measured = result.metrics | {"correction": corrected.facts}
         result = replace(result, metrics=measured)
     else:
-        result = _evaluate_tiles(stream, data)
+        result = _evaluate_tiles(stream, data, models[0].split)
     _check_again(models, groups)
     seconds = Counter()
     for member in members:
@@ -230,11 +215,10 @@ def _encoded(on_split: ModelOnSplit) -> Encoded:
     return model_scores.encoded(on_split.model, on_split.inputs, parts)
 
 
-def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
+def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared, split: Split) -> Evaluation:
     """The evaluation of tiles on the test split, with the samples that every cell of
     retrieval keeps. S of the resamples is one of them, as in earlier versions, so that
     the bytes of the file stay the same."""
-    split = data.split(SPLIT)
     images = len(split.group_of_image)
     similarity = figure_samples.similarity(images, split.image_of_caption)
     result = evaluation.of_test_split(tiles, data, [similarity.add])
@@ -293,10 +277,12 @@ def _corrected(
     val = data.split("val")
     relevance = Relevance.of(val.group_of_image, val.image_of_caption)
     val_stream = ScoreStream(on_val, fusion.mean)
+    asked_of_val = _asked_by_way(ways, val_stream, banks)
+    asked_of_test = _asked_by_way(ways, stream, banks)
     parameters = {}
-    for way, (of_val, of_bank) in _asked_by_way(ways, val_stream, banks).items():
+    for way, (of_val, of_bank) in asked_of_val.items():
         parameters[way] = corrections.chosen(cell.how, of_val, of_bank, relevance)
-    return Corrected(cell.how, _asked_by_way(ways, stream, banks), parameters)
+    return Corrected(cell.how, asked_of_test, parameters)
 
 
 def _encoded_bank(on_train: ModelOnSplit, seed: int) -> Encoded:
@@ -355,9 +341,9 @@ def _evaluate_localisation(
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
-    started = now(device)
+    watch = Stopwatch(device)
     matrix = model_scores.score_proposals(trained.model(device), inputs)
-    seconds = {"per_pair": (now(device) - started) / matrix.numel()}
+    seconds = {"per_pair": watch.lap() / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
     scores_NP = matrix.numpy()
     ious_NP = inputs.ious.numpy()
@@ -376,6 +362,7 @@ def _evaluate_localisation(
 class Distances:
     """d and d_rp of Eq. 8 of the two-branch paper, of a split, and what they cost."""
 
+    split: Split
     whole: np.ndarray  # (I, C)
     regions: np.ndarray  # (I, C)
     seconds: dict[str, float]
@@ -391,8 +378,8 @@ def _evaluate_weighted(
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
     for validation."""
     of_val = _distances(members, data, "val", device)
-    split = data.split("val")
-    relevant_IC = Relevance.of(split.group_of_image, split.image_of_caption).matrix
+    val = of_val.split
+    relevant_IC = Relevance.of(val.group_of_image, val.image_of_caption).matrix
     rsums = {}
     for alpha in fusion.ALPHAS:
         scores_IC = of_val.scores(alpha)
@@ -403,7 +390,8 @@ def _evaluate_weighted(
         rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
     alpha = max(rsums, key=rsums.get)  # the smallest one on ties
     of_test = _distances(members, data, SPLIT, device)
-    result = _evaluate_tiles(Matrices(i2t=of_test.scores(alpha)), data)
+    tiles = Matrices(i2t=of_test.scores(alpha))
+    result = _evaluate_tiles(tiles, data, of_test.split)
     measured = result.metrics | {"alpha": alpha}
     # choosing costs nothing
     return replace(result, metrics=measured, seconds=of_test.seconds)
@@ -415,19 +403,19 @@ def _distances(
     """Those of split `name`."""
     whole, local = members
     on_split = model_on_split(whole, data, name, device)
+    split = on_split.split
+    captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
+    caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
+    owners = captions.get_indexer(caption_of_region)
     member = _encoded(on_split)
     scores = _checked_scores(on_split, member)
     distances = fusion.distance(scores)
     inputs = phrase_inputs(data, local.cell, name, device)
     model = local.model(device)
-    started = now(device)
+    watch = Stopwatch(device)
     nearest = model_scores.nearest_regions(model, inputs)
-    spent = {"per_pair": (now(device) - started) / distances.size}
+    spent = {"per_pair": watch.lap() / distances.size}
     score_checks.check_nearest_regions(local.model(device), inputs, nearest)
-    split = data.split(name)
-    captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
-    caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
-    owners = captions.get_indexer(caption_of_region)
     # the column of each phrase in `nearest`, which has distinct phrases
     _, inverse = inputs.vector_of_phrase.unique(return_inverse=True)
     phrases = inverse.numpy()
@@ -435,7 +423,7 @@ def _distances(
     of_regions = fusion.mean_of_phrases(of_phrases, owners, distances)
     first_C = _first_equal_captions(member, owners, phrases)
     seconds = Counter(member.seconds) + Counter(spent)
-    return Distances(distances, of_regions[:, first_C], dict(seconds))
+    return Distances(split, distances, of_regions[:, first_C], dict(seconds))
 
 
 def _checked_scores(on_split: ModelOnSplit, member: Encoded) -> np.ndarray:

@@ -15,7 +15,7 @@ from benchmark.contracts.methods import Encoding, Inputs, Matcher
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object
 from benchmark.core.records import Aspect, Departure
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import checkpoints
 from benchmark.scoring.inputs import SplitInputs, split_inputs, vocabulary_from
@@ -56,6 +56,7 @@ class ModelOnSplit:
 
     trained: TrainedCell
     model: Matcher
+    split: Split  # its rows of the tables
     inputs: SplitInputs
     # None: the method takes sentence vectors
     vocabulary: Vocabulary | Dictionary | None
@@ -74,25 +75,30 @@ class ModelOnSplit:
         return self.model.encode_images(self.inputs.images_at(slice(owner, owner + 1)))
 
 
-def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
+def trained_cells(
+    params: Params, cell: Cell | Fusion, tables: str
+) -> list[TrainedCell]:
     """The cell itself, or the trainings that a fusion takes scores of, in its order:
-    one with neighbouring parts is there once. Raises UserError without a checkpoint."""
+    one with neighbouring parts is there once. `tables` is the digest of the dataset's
+    tables. Raises UserError without a checkpoint."""
     if isinstance(cell, Cell):
-        return [trained_cell(cell)]
+        return [trained_cell(cell, tables)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}
     named = zip(cell.members, cell.parts, strict=True)
     cells = []
     for folder, group in groupby(named, key=itemgetter(0)):
         parts = tuple(part for _, part in group)
         member = entry(by_folder, folder, "trained cell")
-        cells.append(trained_cell(member, parts))
+        cells.append(trained_cell(member, tables, parts))
     return cells
 
 
-def trained_cell(cell: Cell, parts: tuple[str, ...] = ("",)) -> TrainedCell:
+def trained_cell(
+    cell: Cell, tables: str, parts: tuple[str, ...] = ("",)
+) -> TrainedCell:
     """A cell with its checkpoint. Raises UserError where that was trained otherwise."""
     checkpoint = checkpoints.load(Path(cell.checkpoint))
-    checkpoints.check_identity(checkpoint.identity, cell)
+    checkpoints.check_identity(checkpoint.identity, cell, tables)
     method = ConfiguredMethod.of(cell)
     return TrainedCell(cell=cell, parts=parts, method=method, checkpoint=checkpoint)
 
@@ -101,7 +107,9 @@ def model_on_split(
     trained: TrainedCell, data: Prepared, name: str, device: torch.device
 ) -> ModelOnSplit:
     """A model of retrieval with what it is fed of split `name`."""
-    vocabulary = vocabulary_from(trained.takes, trained.checkpoint.words)
+    takes = trained.takes
+    vocabulary = vocabulary_from(takes, trained.checkpoint.words)
+    inputs = split_inputs(data, trained.cell, takes, name, vocabulary, device)
     split = data.split(name)
     positions = None
     if has_grid(trained):
@@ -110,9 +118,8 @@ def model_on_split(
     return ModelOnSplit(
         trained=trained,
         model=trained.model(device),
-        inputs=split_inputs(
-            data, trained.cell, trained.takes, name, vocabulary, device
-        ),
+        split=split,
+        inputs=inputs,
         vocabulary=vocabulary,
         texts=data.captions["text"].iloc[split.caption_rows].tolist(),
         grid_positions=positions,

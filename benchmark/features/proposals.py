@@ -14,7 +14,6 @@ from skimage.segmentation import felzenszwalb
 from benchmark.core import names
 from benchmark.core.errors import UserError
 from benchmark.core.files import is_file, readable
-from benchmark.data.prepared_tables import union
 from benchmark.features import mat_files
 from benchmark.readers import archives
 
@@ -103,7 +102,7 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         nearest = np.unravel_index(similarity.argmax(), similarity.shape)
         kept, other = map(int, nearest)
         pair = [kept, other]
-        boxes[kept] = union(boxes[pair])
+        boxes[kept] = _union(boxes[pair])
         colours[kept] = np.average(colours[pair], axis=0, weights=sizes[pair])
         sizes[kept] = sizes[pair].sum()
         near[kept] |= near[other]
@@ -117,6 +116,11 @@ def _grouped(labels: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         similarity[kept, others] = to_others
         similarity[others, kept] = to_others
     return np.array(history)
+
+
+def _union(boxes: np.ndarray) -> np.ndarray:
+    """The smallest box (4,) around all of `boxes` (n, 4), n >= 1."""
+    return np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)])
 
 
 def _histograms(labels: np.ndarray, pixels: np.ndarray, count: int) -> np.ndarray:

@@ -48,24 +48,25 @@ def write_report(params: Declaration) -> Path:
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures, folds)
+    texts = pages.texts | plots(boards)
+    measured = metrics(boards)
+    season_claims = claim_entries.season_claims(params, boards, board_layers, folds)
+    of_season = season_claims.model_copy(update={"pages": pages.contents})
+    evidence = claim_entries.evidence([*boards, *folds])
     remove_others(figures.folder, figures.written)
-    kept = [folder / name for name in pages.texts]
+    kept = [folder / name for name in texts]
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, kept)
     # which DVC expects, empty ones, too
     for subfolder in ("datasets", "papers", "figures"):
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
-    for name, text in pages.texts.items():
+    for name, text in texts.items():
         write_text(folder / name, text)
-    write_plots(boards, folder / "plots")
-    write_json(folder / "metrics.json", metrics(boards))
-    season_claims = claim_entries.season_claims(params, boards, board_layers, folds)
-    evidence = claim_entries.evidence([*boards, *folds])
+    write_json(folder / "metrics.json", measured)
+    write_json(folder / claims_file.FILE, of_season.model_dump(mode="json"))
     if len(evidence):
         with atomic(folder / claims_file.EVIDENCE) as part:
             evidence.to_parquet(part, index=False)
-    of_season = season_claims.model_copy(update={"pages": pages.contents})
-    write_json(folder / claims_file.FILE, of_season.model_dump(mode="json"))
     return folder
 
 
@@ -89,9 +90,9 @@ def metrics(boards: list[Board]) -> dict:
     return datasets
 
 
-def write_plots(boards: list[Board], folder: Path) -> None:
-    """Write training.csv, one row per epoch, and leaderboard.csv, one row per
-    preset."""
+def plots(boards: list[Board]) -> dict[str, str]:
+    """The texts of training.csv, one row per epoch, and leaderboard.csv, one row per
+    preset, by their places in the folder."""
     curves = [pd.DataFrame(columns=[*CURVES, "cell"])]
     rows = []
     for board in boards:
@@ -104,13 +105,14 @@ def write_plots(boards: list[Board], folder: Path) -> None:
         for row in board.retrieval.ranked:
             rsum = number_for_programs(row.mean("rsum"))
             rows.append([board.dataset, row.preset, rsum])
-    plots = {
+    tables = {
         "training": pd.concat(curves[1:] or curves),
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
-    for name, table in plots.items():
-        text = table.to_csv(index=False, lineterminator="\n")
-        write_text(folder / f"{name}.csv", text)
+    texts = {}
+    for name, table in tables.items():
+        texts[f"plots/{name}.csv"] = table.to_csv(index=False, lineterminator="\n")
+    return texts
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ from benchmark.core import files, numerics
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import ENCODE_AGAIN, verified
+from benchmark.data.feature_folders import verified
 from benchmark.scoring.inputs import network_structure
 from benchmark.scoring.ranking import RefusedError
 from benchmark.season.parameters import Cell
@@ -99,24 +98,16 @@ def model_of(
     return model.to(device).eval()
 
 
-def identity_of(cell: Cell) -> dict:
+def identity_of(cell: Cell, tables: str) -> dict:
     """What decides the weights of a training: the resolved cell, digests of everything
-    that it reads and of its method's code, versions of the framework, and how the
-    process computes. Raises UserError for features of other tables or with changed
-    files."""
-    prepared = prepared_tables.read(cell.dataset).sha256
+    that it reads, as of its dataset's `tables`, and of its method's code, versions of
+    the framework, and how the process computes. Raises UserError for features of other
+    tables or with changed files."""
     start = Path(cell.start or "")
-    features = {}
-    for folder in cell.features:
-        card = Path(folder, "card.json")
-        if files.read_object(card).get("prepared_sha256") != prepared:
-            expected = "features of the present data/prepared"
-            raise UserError(card, expected, "features of other tables", ENCODE_AGAIN)
-        features[folder] = verified(Path(folder))
     return {
         "cell": cell.model_dump(mode="json", exclude=PATH_FIELDS),
-        "prepared": prepared,
-        "features": features,
+        "prepared": tables,
+        "features": {each: verified(Path(each), tables) for each in cell.features},
         "start": files.sha256(start) if start.is_file() else None,
         "method": method_digest(cell.method),
         "versions": {name: versions()[name] for name in ("prepare", "encode", "train")},
@@ -129,11 +120,11 @@ def process_numerics() -> dict:
     return vars(numerics.current()) | {"fingerprint": fingerprint()}
 
 
-def check_identity(trained: dict, cell: Cell) -> None:
+def check_identity(trained: dict, cell: Cell, tables: str) -> None:
     """Raises UserError where the weights of a cell were not trained as they would be
     now, apart from the machine."""
     before = _flat(trained)
-    after = _flat(identity_of(cell))
+    after = _flat(identity_of(cell, tables))
     for key in sorted(before.keys() | after.keys()):
         # as text, since NaN is not equal to itself
         old = repr(before.get(key))

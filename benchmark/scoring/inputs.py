@@ -31,8 +31,9 @@ from benchmark.contracts.methods import (
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_object
 from benchmark.data.feature_folders import Words, read_array, sha256_of_items
-from benchmark.data.prepared_tables import CORNERS, Prepared, area, iou
+from benchmark.data.prepared_tables import CORNERS, Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
+from benchmark.scoring.ranking import area, iou
 from benchmark.season.parameters import Cell
 
 SHARE = 0.5  # of a device's free memory that one array may take; networks need the rest
@@ -258,10 +259,11 @@ def split_inputs(
     the method takes, and UserError where the feature folders hold features of something
     else.
     """
+    features = image_features(data, cell, takes.image)
     split = data.split(name)
     if not len(split.caption_rows):
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
-    images = torch.from_numpy(image_features(data, cell, takes.image, name))
+    images = torch.from_numpy(features[split.images])
     contexts = None
     ids = data.captions["caption_id"].tolist()
     if vocabulary:
@@ -298,17 +300,16 @@ def split_inputs(
     )
 
 
-def image_features(data: Prepared, cell: Cell, kind: str, name: str) -> np.ndarray:
-    """Features of split `name`, memory-mapped: "pooled" (I, F), "regions" or
-    "pixels"."""
+def image_features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
+    """Features of the images of all used splits, memory-mapped: "pooled" (I, F),
+    "regions" or "pixels"."""
     if not Path(cell.images, f"{kind}.npy").is_file():
         hint = "; set image.pixels in the season" if kind == "pixels" else ""
         raise NotApplicableError(
             f"{cell.images}: expected {kind}.npy, found none{hint}"
         )
     ids = data.used_images["image_id"].tolist()
-    array = read_array(Path(cell.images), kind, cell.dataset, ids)
-    return array[data.split(name).images]
+    return read_array(Path(cell.images), kind, cell.dataset, ids)
 
 
 def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
@@ -472,11 +473,11 @@ def phrase_inputs(
     used = data.used_images["image_id"].tolist()
     boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[split.images]
     proposals = read_array(features, "proposals", cell.dataset, used)[split.images]
-    ious = proposal_ious(
-        boxes_IP4, split.image_of_region, regions[CORNERS].to_numpy(np.float32)
-    )
     truths = np.load(features / "truths.npy", mmap_mode="c", allow_pickle=False)
     vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
+    vectors = read_array(Path(cell.texts), "phrase", cell.dataset, distinct.tolist())
+    corners_N4 = regions[CORNERS].to_numpy(np.float32)
+    ious = proposal_ious(boxes_IP4, split.image_of_region, corners_N4)
     arrays = {
         "proposals": proposals,
         "truths": truths[split.region_rows],
@@ -484,9 +485,7 @@ def phrase_inputs(
         "ious": ious,
         "image_of_phrase": split.image_of_region,
         "chain_of_phrase": pd.factorize(regions["chain"])[0].astype(np.int64),
-        "vectors": read_array(
-            Path(cell.texts), "phrase", cell.dataset, distinct.tolist()
-        ),
+        "vectors": vectors,
         "vector_of_phrase": vector_of_phrase[split.region_rows].astype(np.int64),
     }
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from benchmark.contracts.methods import Encoding, Matcher
-from benchmark.core.devices import now
+from benchmark.core.devices import Stopwatch
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import check_finite, spans
 from benchmark.scoring.score_stream import first_equal
@@ -57,15 +57,12 @@ def encoded(
     model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)
 ) -> Encoded:
     """A split as the model encodes it, its items in an order drawn at random."""
-    sizes = len(inputs.images), len(inputs.image_of_caption)
-    image_order, caption_order = orders(*sizes)
-    mixed = inputs.chosen(image_order, caption_order)
-    started = now(inputs.device)
+    image_order, caption_order, mixed = shuffled(inputs)
+    watch = Stopwatch(inputs.device)
     images = encode_images(model, mixed)
-    imaged = now(inputs.device)
+    seconds = {"per_image": watch.lap() / len(image_order)}
     captions = encode_captions(model, mixed)
-    seconds = {"per_image": (imaged - started) / len(image_order)}
-    seconds["per_caption"] = (now(inputs.device) - imaged) / len(caption_order)
+    seconds["per_caption"] = watch.lap() / len(caption_order)
     return Encoded(
         model=model,
         images=images,
@@ -83,10 +80,11 @@ def encoded(
 def score(model: Matcher, inputs: SplitInputs) -> Tensor:
     """Scores (I, C) float32 of every image of a split with every caption, on the
     model's device."""
-    split = encoded(model, inputs)
-    matrix = score_pairs(model.similarity, split.images, split.captions)
+    image_order, caption_order, mixed = shuffled(inputs)
+    images, captions = encode_images(model, mixed), encode_captions(model, mixed)
+    matrix = score_pairs(model.similarity, images, captions)
     restored = torch.empty_like(matrix)
-    restored[split.image_order[:, None], split.caption_order] = matrix
+    restored[image_order[:, None], caption_order] = matrix
     return restored
 
 
@@ -143,8 +141,7 @@ def sentence_scores(
     """Scores (Q, C) of captions with all captions, one block of queries at a time:
     the rows of the queries, (Q,) on the host in an order drawn at random, and their
     scores."""
-    image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
-    mixed = inputs.chosen(image_order, order)
+    _, order, mixed = shuffled(inputs)
     first = torch.from_numpy(first_equal(mixed.caption_rows()))
     with torch.inference_mode():
         captions = encode_captions(model, mixed)
@@ -168,6 +165,12 @@ def scores_of(
     for part in parts:
         scores.append(named[part] if part else model.similarity(images, captions))
     return scores
+
+
+def shuffled(inputs: SplitInputs) -> tuple[Tensor, Tensor, SplitInputs]:
+    """Random orders of the images and of the captions, and the inputs in them."""
+    image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
+    return image_order, order, inputs.chosen(image_order, order)
 
 
 def orders(first: int, second: int) -> tuple[Tensor, Tensor]:

@@ -310,6 +310,23 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     return Ranks(values, counts_N)
 
 
+def area(boxes: np.ndarray) -> np.ndarray:
+    """Areas (...) in square pixels; 0 where a box ends before it starts."""
+    return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(-1)
+
+
+def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Intersection over union (...), in [0, 1], of boxes that broadcast against each
+    other. It is 0 where neither box has an area. Inclusive pixel coordinates, as in the
+    two-branch paper's evaluation, give the same number: half-open boxes end one pixel
+    later."""
+    low = np.maximum(boxes[..., :2], others[..., :2])
+    high = np.minimum(boxes[..., 2:], others[..., 2:])
+    intersection = np.clip(high - low, 0, None).prod(-1)
+    total = area(boxes) + area(others) - intersection
+    return np.divide(intersection, total, out=np.zeros_like(total), where=total > 0)
+
+
 class BestItems:
     """The best K items of every query of a direction, best first. Among equal scores
     the items that are not relevant come first, so that the order agrees with the

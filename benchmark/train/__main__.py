@@ -26,6 +26,7 @@ from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
 from benchmark.data import prepared_tables, results
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
@@ -33,7 +34,7 @@ from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train import selection
-from benchmark.train.resumable_loop import Progress, Run, columns_of, seeded_model
+from benchmark.train.resumable_loop import Progress, Run, seeded_model
 from benchmark.train.sampling import cluster
 
 
@@ -57,18 +58,19 @@ def train_cell(params: Params, cell: Cell) -> None:
     """
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
+        data = prepared_tables.read(cell.dataset)
         # now: a change during the training is noticed
-        identity = checkpoints.identity_of(cell)
+        identity = checkpoints.identity_of(cell, data.sha256)
         scratch = _scratch(cell, identity, device)
         try:
             with chdir("."):  # back, wherever the method went
-                training = _trained(cell, identity, scratch, device)
+                training = _trained(cell, data, identity, scratch, device)
         except OF_A_METHOD as error:
             reason = checkpoints.failure_of(error, cell.folder)
             training = Training(Checkpoint(identity=identity, **reason))
         checkpoint = training.checkpoint
         checkpoints.save(Path(cell.checkpoint), checkpoint)
-        history = {"history": columns_of(training.progress.history)}
+        history = {"history": training.progress.columns}
         if training.starts_alike:
             history["starts_alike"] = True
         write_json(Path(cell.history), history)
@@ -103,7 +105,7 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 
 def _trained(
-    cell: Cell, identity: dict, scratch: Path, device: torch.device
+    cell: Cell, data: Prepared, identity: dict, scratch: Path, device: torch.device
 ) -> Training:
     """Raises NotApplicableError where the dataset or the start cannot give what is
     needed."""
@@ -112,31 +114,31 @@ def _trained(
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
     if method.takes.task == "localisation":
-        data = phrase_data(cell, device)
+        fed = phrase_data(data, cell, device)
     else:
-        data = retrieval_data(cell, method.takes, start, device)
+        fed = retrieval_data(data, cell, method.takes, start, device)
     phases = method.module.recipe(method.config)
-    check_batches(cell, phases, data.train.owners)
+    check_batches(cell, phases, fed.train.owners)
 
     def build() -> nn.Module:
         parts = {}
         if method.takes.word_vectors:
-            parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)
+            parts["word_vectors"] = inputs.word_vectors(cell, fed.vocabulary)
         if method.takes.image == "pixels":
             parts["image_network"] = inputs.image_network(cell)
-        return method.module.Model(method.config, data.sizes, **parts)
+        return method.module.Model(method.config, fed.sizes, **parts)
 
     model, starts_alike = seeded_model(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
     if method.takes.fit:
-        model.fit(data.train.pairs())
+        model.fit(fed.train.pairs())
     run = Run(
         model=model,
         phases=phases,
-        train=data.train,
-        validate=data.validate,
+        train=fed.train,
+        validate=fed.validate,
         seed=cell.seed,
         autocast=cell.precision == "bfloat16",
         scratch=scratch,
@@ -146,7 +148,7 @@ def _trained(
     try:
         with chdir("."):
             run.play()
-        reached = Checkpoint(sizes=data.sizes, state=run.best_state)
+        reached = Checkpoint(sizes=fed.sizes, state=run.best_state)
         model = checkpoints.model_of(reached, cell, method, device)
         with chdir("."):
             run.check_reloaded(model)
@@ -156,8 +158,8 @@ def _trained(
         failure = checkpoints.failure_of(error, cell.folder)
     checkpoint = Checkpoint(
         identity=identity,
-        words=data.vocabulary.words if data.vocabulary else None,
-        sizes=data.sizes,
+        words=fed.vocabulary.words if fed.vocabulary else None,
+        sizes=fed.sizes,
         parameters=sum(x.numel() for x in run.model.parameters()),
         state=run.best_state,
         epoch=run.selected(),
@@ -178,34 +180,32 @@ class TrainingData:
 
 
 def retrieval_data(
-    cell: Cell, takes: Inputs, start: Checkpoint | None, device: torch.device
+    data: Prepared,
+    cell: Cell,
+    takes: Inputs,
+    start: Checkpoint | None,
+    device: torch.device,
 ) -> TrainingData:
     """Images and captions, in the form the cell's method takes. A training that goes on
     from another one keeps its vocabulary. Raises NotApplicableError where something is
     lacking."""
-    data = prepared_tables.read(cell.dataset)
     if start:
         _check_words(cell, takes, start.words)
         vocabulary = inputs.vocabulary_from(takes, start.words)
     else:
         vocabulary = inputs.vocabulary_for(data, cell, takes)
+    pooled = None
+    if takes.clusters or takes.image == "pixels":
+        pooled = inputs.image_features(data, cell, "pooled")
     train = inputs.split_inputs(data, cell, takes, "train", vocabulary, device)
-    validation = inputs.split_inputs(data, cell, takes, "val", vocabulary, device)
-    validation = validation.first_images(cell.validation_images)
-
-    def validate(model: nn.Module) -> dict[str, float]:
-        scores = model_scores.score(model, validation)
-        ways = data.card["ways"]
-        return selection.retrieval_recalls(scores, validation.relevant, ways)
-
-    classes = data.split("train").group_of_image
+    classes = train.group_of_image
     if takes.clusters:  # k-means clusters of the images take the place of the groups
         count = round(takes.clusters * (int(classes.max()) + 1))
-        pooled = inputs.image_features(data, cell, "pooled", "train")
-        classes = cluster(pooled, count, cell.seed)
+        rows = data.split("train").images
+        clusters = cluster(pooled[rows], count, cell.seed)
+        classes = torch.from_numpy(clusters).to(device)
     image_size = train.images.shape[-1]
     if takes.image == "pixels":  # of what the image network makes of them
-        pooled = inputs.image_features(data, cell, "pooled", "train")
         image_size = pooled.shape[1]
     if vocabulary:
         text_size = len(vocabulary)
@@ -214,18 +214,24 @@ def retrieval_data(
     else:
         text_size = train.contexts.shape[1]
     class_count = int(classes.max()) + 1
-    class_of_image = torch.from_numpy(classes).to(device)
+    validation = inputs.split_inputs(data, cell, takes, "val", vocabulary, device)
+    validation = validation.first_images(cell.validation_images)
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        scores = model_scores.score(model, validation)
+        ways = data.card["ways"]
+        return selection.retrieval_recalls(scores, validation.relevant, ways)
+
     return TrainingData(
-        train=replace(train, class_of_image=class_of_image),
+        train=replace(train, class_of_image=classes),
         validate=validate,
         sizes=Sizes(image=image_size, text=text_size, classes=class_count),
         vocabulary=vocabulary,
     )
 
 
-def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
+def phrase_data(data: Prepared, cell: Cell, device: torch.device) -> TrainingData:
     """Phrases and the proposals of their images. Raises as `retrieval_data`."""
-    data = prepared_tables.read(cell.dataset)
     train = inputs.phrase_inputs(data, cell, "train", device)
     validation = inputs.phrase_inputs(data, cell, "val", device)
     validation = validation.first_images(cell.validation_images)

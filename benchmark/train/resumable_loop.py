@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from benchmark.contracts.methods import Batch, OptionError, Phase, RegionBatch
 from benchmark.core import files
 from benchmark.core.command_line import ProgressBar
-from benchmark.core.devices import now
+from benchmark.core.devices import Stopwatch
 from benchmark.core.errors import UserError
 from benchmark.scoring.checkpoints import DivergedError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
@@ -39,6 +39,18 @@ class Progress:
     epoch: int = 0  # epochs done
     seconds: float = 0.0  # of training and validation
     history: list[dict] = field(default_factory=list)  # one row per epoch
+
+    @property
+    def columns(self) -> dict[str, list]:
+        """The history by columns, one value an epoch; None where a phase lacks a
+        term."""
+        names: dict[str, None] = {}
+        for row in self.history:
+            names |= dict.fromkeys(row)
+        columns = {}
+        for name in names:
+            columns[name] = [row.get(name) for row in self.history]
+        return columns
 
 
 @dataclass(frozen=True)
@@ -95,14 +107,14 @@ class Run:
         )
         with bar:
             for epoch in range(self.progress.epoch, len(self.schedule)):
-                started = now(self.train.device)
+                watch = Stopwatch(self.train.device)
                 planned = self.schedule[epoch]
                 is_first = epoch == 0
                 if is_first or self.schedule[epoch - 1].number != planned.number:
                     self.optimiser = optimiser_of(self.model, planned.phase)
                 losses = self._epoch(epoch, planned.phase, planned.rate, bar)
                 metrics = self._validate(self.model, epoch)
-                self.progress.seconds += now(self.train.device) - started
+                self.progress.seconds += watch.lap()
                 self._end_epoch(epoch, planned, losses, metrics)
 
     def check_reloaded(self, model: nn.Module) -> None:
@@ -295,17 +307,6 @@ class LossLog:
                     f"the loss is not finite in epoch {self.epoch + 1}, "
                     f"step {self.checked}, learning rate {self.rate:g}: {values}"
                 )
-
-
-def columns_of(rows: list[dict]) -> dict[str, list]:
-    """A history by columns, one value an epoch; None where a phase lacks a term."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row)
-    columns = {}
-    for name in names:
-        columns[name] = [row.get(name) for row in rows]
-    return columns
 
 
 def seed_all(seed: int) -> None:

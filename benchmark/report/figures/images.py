@@ -15,12 +15,13 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from benchmark.boards.boards import Row
-from benchmark.data.prepared_tables import CORNERS, iou
+from benchmark.data.prepared_tables import CORNERS
 from benchmark.data.vocabularies import tokenise
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.pages.examples import evenly
 from benchmark.scoring import CORRECT_IOU
+from benchmark.scoring.ranking import iou
 
 WORD, AROUND = 0.19, 0.9  # inches; of a word, and of a panel's title and axis
 ATTENDED = 3  # captions whose attention is drawn
