@@ -359,7 +359,6 @@ class Board:
         return tuple(self.card.get("ways", ("i2t", "t2i")))
 
     def directions(self, task: str) -> tuple[str, ...]:
-        """The directions of a task."""
         return ("p2r",) if task == "localisation" else self.ways
 
     @property

@@ -62,7 +62,6 @@ class Compared:
         return [] if self.is_of_times else self.rows
 
     def with_flag(self, kind: "FlagKind") -> list[Row]:
-        """Its trained rows with a flag."""
         return [row for row in self.trained if has_flag(self.board, row, kind)]
 
 
@@ -212,7 +211,6 @@ def _spread_unknown(compared: Compared) -> str:
 
 
 def _have_several(comparison: Comparison) -> bool:
-    """Whether each side has several trainings."""
     return min(count for count in comparison.trainings if count) > 1
 
 
@@ -711,7 +709,6 @@ FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
 
 
 def said(flag: Flag) -> str:
-    """A flag as text: its name and its sentence."""
     return f"{NAMES[flag.letter]}: {flag.sentence}"
 
 
@@ -728,7 +725,6 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
 
 
 def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
-    """Whether a row has a flag of this kind."""
     return _flag_of(board, row, kind) is not None
 
 

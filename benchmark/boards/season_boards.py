@@ -144,7 +144,6 @@ class SeasonResults:
         return Row(preset=preset, declared=declared, outcomes=outcomes)
 
     def _tried(self, dataset: str) -> dict[str, list[Trial]]:
-        """The trials on a dataset, by preset."""
         trials: dict[str, list[Trial]] = {}
         for trial in self.trials:
             if trial.dataset == dataset:
