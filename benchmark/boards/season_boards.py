@@ -29,9 +29,14 @@ from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
 from benchmark.papers.printed_tables import own_claims
-from benchmark.season import plugins
 from benchmark.season.parameters import BROUGHT, Brought, Declaration, Declared, Fused
-from benchmark.season.plugins import Preset
+from benchmark.season.plugins import (
+    Preset,
+    corrected_presets,
+    own_presets,
+    presets,
+    versions,
+)
 from benchmark.season.tuning import Trial, read_trials
 from benchmark.stats.significance import Estimate
 
@@ -72,8 +77,8 @@ class SeasonResults:
                 cells[key] = cell
         with corrected_by(f"rematch play {params.season}"):
             kept = {name: results.read_kept(params.season, name) for name in datasets}
-        known = plugins.presets() | plugins.own_presets(params.methods)
-        known |= plugins.corrected_presets(params.corrections, known)
+        known = presets() | own_presets(params.methods)
+        known |= corrected_presets(params.corrections, known)
         missing = []
         for key, cell in cells.items():
             if not {cell.name, *_members(cell)} <= kept[cell.dataset].keys():
@@ -198,7 +203,7 @@ def _check_record(
         raise UserError(where, wanted, f"{found}numbers")
     counts = card["counts"]["test"]
     expected = {
-        "protocol_version": plugins.versions()["protocol"],
+        "protocol_version": versions()["protocol"],
         "season": params.season,
         "dataset": cell.dataset,
         "preset": cell.preset,
