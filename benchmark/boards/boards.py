@@ -55,7 +55,6 @@ class Outcome:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the cell has a result."""
         return self.record.status == "ok"
 
     @property
@@ -98,7 +97,8 @@ class Outcome:
         known: Sequence[str] = ()  # metrics; empty: all of retrieval
         for way, pairs in layer.items():
             kept = self.scores.ranks.get(RankKey(way, kept_as))
-            if kept is None or not _are_of(pairs, kept):
+            counts = pairs.counts[pairs.queries]  # others: of other judgements
+            if kept is None or not np.array_equal(kept.counts, counts):
                 if way not in self.retrieved:
                     return None
                 kept = pairs.first_right(self.retrieved[way])
@@ -126,11 +126,6 @@ class Outcome:
         record = self.record.model_copy(update={"metrics": metrics})
         by_key = {RankKey(way): ranks[way] for way in ranks}
         return replace(self, record=record, of_layer=Scores(ranks=by_key))
-
-
-def _are_of(pairs: LayerPairs, ranks: Ranks) -> bool:
-    """Whether kept ranks are of these judgements, not of others of the same name."""
-    return np.array_equal(ranks.counts, pairs.counts[pairs.queries])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -364,7 +359,6 @@ class Board:
         return tuple(self.card.get("ways", ("i2t", "t2i")))
 
     def directions(self, task: str) -> tuple[str, ...]:
-        """The directions of a task."""
         return ("p2r",) if task == "localisation" else self.ways
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import RANKED_BY, Board, Row
+from benchmark.boards.boards import RANKED_BY, Board
 from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.claims_file import (
     DRAWN,
@@ -158,32 +158,26 @@ def leader(board: Board) -> Leader:
     heading = quantity(metric).heading
     if metric == "rsum" and len(board.ways) == 1:
         heading = f"rsum of {board.ways[0]} alone"
-    places = [
-        _row_entry(board, row, metric, of_row, ends)
-        for row, of_row, ends in zip(ranked, rivals, ranks, strict=True)
-    ]
+    places = []
+    for row, of_row, ends in zip(ranked, rivals, ranks, strict=True):
+        of_both = comparisons.interval(board, row, metric)
+        of_images = comparisons.interval_over_images(board, row, metric)
+        low, high = of_both or of_images or (None, None)
+        row_flags = flags.row_flags(board, row)
+        place = RowEntry(
+            title=row.title,
+            mean=row.mean(metric),
+            rivals=of_row,
+            ranks=ends,
+            low=low,
+            high=high,
+            is_of_these_trainings=of_both is None and low is not None,
+            flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
+        )
+        places.append(place)
     return Leader(
         task=ranked[0].task,
         metric=heading,
         is_compared=comparisons.is_compared(board),
         places=places,
-    )
-
-
-def _row_entry(
-    board: Board, row: Row, metric: str, rivals: list[int], ranks: tuple[int, int]
-) -> RowEntry:
-    ends = comparisons.interval(board, row, metric)
-    of_images = comparisons.interval_over_images(board, row, metric)
-    low, high = ends or of_images or (None, None)
-    row_flags = flags.row_flags(board, row)
-    return RowEntry(
-        title=row.title,
-        mean=row.mean(metric),
-        rivals=rivals,
-        ranks=ranks,
-        low=low,
-        high=high,
-        is_of_these_trainings=ends is None and low is not None,
-        flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
     )

@@ -201,23 +201,19 @@ def _unjudged_verdict(
     else:
         known = of_paper if kind.needs_printed else printed
         margin = margin_of(part, known, is_half, level)
+    blocked = flags.obstacle(board, comparison)
+    if claim.out_of_reach:
+        reason = claim.out_of_reach.removesuffix(".")
+        blocked = flags.BEYOND_REACH.flag(reason, blocks=True)
     return Verdict(
         comparison=comparison,
         rule=Rule(kind=kind, margin=margin),
         part=index,
         printed=difference,
-        blocked=_beyond_reach(claim) or flags.obstacle(board, comparison),
+        blocked=blocked,
         biases=flags.biases(board, comparison, claim.bias),
         slopes=slopes,
     )
-
-
-def _beyond_reach(claim: Claim) -> Flag | None:
-    """That no test here can decide a claim, as its entry says."""
-    if not claim.out_of_reach:
-        return None
-    reason = claim.out_of_reach.removesuffix(".")
-    return flags.BEYOND_REACH.flag(reason, blocks=True)
 
 
 def _slopes(

@@ -276,7 +276,6 @@ class PageContents(Strict):
     figures: list[str] = []
 
     def has(self, paper: str, number: str) -> bool:
-        """Whether it has a table of a paper."""
         return number in self.tables.get(paper, ())
 
     def draws(self, pattern: str) -> bool:

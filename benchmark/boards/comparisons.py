@@ -12,7 +12,6 @@ times, mean scores and correlations, which differs between rows, from the row it
 """
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -136,26 +135,20 @@ def compare(
     if not all(sample.values for sample in samples):
         return None
     shown = quantity(metric)
+    trainings = [trainings_of(board, row) for row in rows]
     return comparisons.compare(
         [row.preset for row in rows],
         samples,
         spread_of(board, first.task, metric),
         varies_as=[_varies_as(board, row, metric) for row in rows],
-        is_shared=_are_paired(board, rows),
+        # of folds the images are shared
+        is_shared=bool(board.fold_boards or frozenset.intersection(*trainings)),
         less_is_better=shown.less_is_better,
         metric=metric,
         titles=(first.title, second.title if second else ""),
         heading=shown.heading,
         decimals=shown.decimals,
     )
-
-
-def _are_paired(board: Board, rows: Sequence[Row]) -> bool:
-    """Whether runs of two rows belong together: trainings that they share, or folds,
-    whose images they share."""
-    if board.fold_boards:
-        return True
-    return bool(frozenset.intersection(*(trainings_of(board, row) for row in rows)))
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ Source: https://github.com/evaleval/every_eval_ever.
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -82,14 +82,33 @@ def _write_samples(
     queries: Mapping[RankKey, pd.DataFrame],
     path: Path,
 ) -> dict:
-    """Write the single queries of a row; returns what the aggregate file says of
-    them."""
-    of_evaluation = {
-        "evaluation_id": log["evaluation_id"],
-        "model_id": log["model_info"]["id"],
-        "evaluation_name": f"{board.dataset}.{row.task}",
-    }
-    lines = list(lines_of(row, board.dataset, of_evaluation, queries))
+    """Write the single queries of a row, with `queries` as of write_eee; returns what
+    the aggregate file says of them."""
+    lines = []
+    for outcome in row.played:
+        for key, ranks in outcome.scores.ranks.items():
+            metric = f"{key.direction}_{R1}"
+            if key.layer != OWN or key.is_of_folds or metric not in METRICS:
+                continue
+            shared = {
+                "schema_version": SCHEMA,
+                "evaluation_id": log["evaluation_id"],
+                "evaluation_name": f"{board.dataset}.{row.task}",
+                "evaluation_result_id": f"{board.dataset}.{metric}",
+                "model_id": log["model_info"]["id"],
+                "interaction_type": "single_turn",
+            }
+            table = queries[key]
+            facts = zip(table["query"], table["cluster"], ranks.best, strict=True)
+            for query, cluster, rank in facts:
+                metadata = {
+                    f"{PREFIX}seed": str(outcome.record.seed),
+                    f"{PREFIX}direction": key.direction,
+                    f"{PREFIX}cluster": str(cluster),
+                }
+                sample = _sample(str(query), str(cluster), int(rank))
+                line = shared | sample | {"metadata": metadata}
+                lines.append(json.dumps(line, sort_keys=True, ensure_ascii=False))
     content = "".join(f"{line}\n" for line in lines).encode()
     write_bytes(path, content)
     return {
@@ -218,39 +237,6 @@ def _score(board: Board, row: Row, metric: str) -> dict:
 
 
 # Single queries ------------------------------------------------------------------------
-
-
-def lines_of(
-    row: Row,
-    dataset: str,
-    of_evaluation: Mapping[str, str],
-    queries: Mapping[RankKey, pd.DataFrame],
-) -> Iterator[str]:
-    """`of_evaluation` has what all lines share: evaluation_id, model_id and
-    evaluation_name. `queries` has the columns query and cluster, (Q,) in the order of
-    the ranks."""
-    for outcome in row.played:
-        for key, ranks in outcome.scores.ranks.items():
-            metric = f"{key.direction}_{R1}"
-            if key.layer != OWN or key.is_of_folds or metric not in METRICS:
-                continue
-            shared = {
-                "schema_version": SCHEMA,
-                "evaluation_result_id": f"{dataset}.{metric}",
-                "interaction_type": "single_turn",
-                **of_evaluation,
-            }
-            table = queries[key]
-            facts = zip(table["query"], table["cluster"], ranks.best, strict=True)
-            for query, cluster, rank in facts:
-                metadata = {
-                    f"{PREFIX}seed": str(outcome.record.seed),
-                    f"{PREFIX}direction": key.direction,
-                    f"{PREFIX}cluster": str(cluster),
-                }
-                sample = _sample(str(query), str(cluster), int(rank))
-                line = shared | sample | {"metadata": metadata}
-                yield json.dumps(line, sort_keys=True, ensure_ascii=False)
 
 
 def _sample(query: str, cluster: str, rank: int) -> dict:

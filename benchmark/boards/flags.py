@@ -13,24 +13,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
-from benchmark.boards import comparisons
+from benchmark.boards import comparisons, row_settings, row_warnings
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.row_settings import (
-    captions_seen,
-    is_of_features,
-    other_encoder,
-    settings_of_pair,
-    time_settings,
-)
-from benchmark.boards.row_warnings import (
-    TIMES,
-    choices_of,
-    is_early,
-    is_near_chance,
-    is_rising,
-    near_chance,
-    twins_in_all,
-)
 from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
@@ -62,7 +46,6 @@ class Compared:
         return [] if self.is_of_times else self.rows
 
     def with_flag(self, kind: "FlagKind") -> list[Row]:
-        """Its trained rows with a flag."""
         return [row for row in self.trained if has_flag(self.board, row, kind)]
 
 
@@ -121,13 +104,13 @@ def _near_chance(board: Board, row: Row) -> str:
         images = pairs.said.shape[1]  # captions, if images are the queries
         images *= len(pairs.queries) / int(pairs.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
-        images = choices_of(board.groups.of_image)
-    if text := near_chance(rsum, ways, images):
+        images = row_warnings.choices_of(board.groups.of_image)
+    if text := row_warnings.near_chance(rsum, ways, images):
         return text
     ends = comparisons.interval(board, row, "rsum")
-    if not ends or not is_near_chance(ends[0], ways, images):
+    if not ends or not row_warnings.is_near_chance(ends[0], ways, images):
         return ""
-    below = f"reaches below {TIMES} times random scores"
+    below = f"reaches below {row_warnings.TIMES} times random scores"
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
@@ -212,7 +195,6 @@ def _spread_unknown(compared: Compared) -> str:
 
 
 def _have_several(comparison: Comparison) -> bool:
-    """Whether each side has several trainings."""
     return min(count for count in comparison.trainings if count) > 1
 
 
@@ -233,7 +215,7 @@ def _other_text_encoder(board: Board, row: Row) -> str:
     for departure in row.record.departures:
         if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
             text = f"{sentence(departure)}, fixed: the paper trains their encoder"
-    if other := other_encoder(row):
+    if other := row_settings.other_encoder(row):
         text = f"sentence vectors: {other}, in the paper {row.declared.sentence}"
     return text
 
@@ -293,7 +275,7 @@ def _unequal_settings(compared: Compared) -> Bias | None:
     if len(compared.rows) < 2:
         return None
     unequal, favoured = [], set()
-    for setting in settings_of_pair(*compared.rows).unequal:
+    for setting in row_settings.settings_of_pair(*compared.rows).unequal:
         untried = []
         for row in compared.rows:
             trials = compared.board.tried.get(row.preset, ())
@@ -369,7 +351,7 @@ UNLIKE_TRIALS = FlagKind(
 
 def _unlike_machines(compared: Compared) -> str:
     timed = compared.rows if compared.is_of_times else ()
-    settings = {*chain.from_iterable(map(time_settings, timed))}
+    settings = {*chain.from_iterable(map(row_settings.time_settings, timed))}
     if any(setting.stages_at_once > 1 for setting in settings):
         return "timed beside other stages"
     if len(settings) > 1:
@@ -461,7 +443,7 @@ EXTRA_INPUT = FlagKind(
 
 def _captions_seen(board: Board, row: Row) -> str:
     """Such an encoder has seen no image, but which captions belong to the same one."""
-    seen = captions_seen(board, row)
+    seen = row_settings.captions_seen(board, row)
     if seen is None:
         return ""
     encoder, corpus = seen.encoder, seen.corpus
@@ -521,7 +503,9 @@ def _most_trainings(
 
 
 def _not_converged(board: Board, row: Row) -> str:
-    return _most_trainings(board, row, is_rising, "still improved at the end")
+    return _most_trainings(
+        board, row, row_warnings.is_rising, "still improved at the end"
+    )
 
 
 NOT_CONVERGED = FlagKind(
@@ -559,7 +543,7 @@ def _other_features(board: Board, row: Row) -> str:
     sentences = []
     for aspects in OF_FEATURES:
         for departure in row.record.departures:
-            if departure.aspect in aspects and is_of_features(departure):
+            if departure.aspect in aspects and row_settings.is_of_features(departure):
                 sentences.append(sentence(departure))
     return "; ".join(sentences)
 
@@ -568,7 +552,7 @@ OTHER_FEATURES = FlagKind("F", "other features", of_row=_other_features)
 
 
 def _twin_images(board: Board, row: Row) -> str:
-    count = twins_in_all(board.card)
+    count = row_warnings.twins_in_all(board.card)
     return f"{count} test images have a twin in another split" if count else ""
 
 
@@ -595,7 +579,7 @@ UNKNOWN_COMMIT = FlagKind("K", "unknown commit", of_row=_unknown_commit)
 
 def _best_early(board: Board, row: Row) -> str:
     what = "were best in the first quarter of their epochs, and fell"
-    return _most_trainings(board, row, is_early, what)
+    return _most_trainings(board, row, row_warnings.is_early, what)
 
 
 BEST_EARLY = FlagKind(
@@ -641,7 +625,7 @@ UNLIKE_SEEDS = FlagKind("1", "unlike seeds", caution=_unlike_seeds)
 def _evened_settings(compared: Compared) -> str:
     if len(compared.rows) < 2:
         return ""
-    return ", ".join(settings_of_pair(*compared.rows).evened)
+    return ", ".join(row_settings.settings_of_pair(*compared.rows).evened)
 
 
 EVENED_SETTINGS = FlagKind("Q", "evened settings", caution=_evened_settings)
@@ -711,7 +695,6 @@ FLATTERING = [kind.name for kind in FLAGS if kind.flatters]
 
 
 def said(flag: Flag) -> str:
-    """A flag as text: its name and its sentence."""
     return f"{NAMES[flag.letter]}: {flag.sentence}"
 
 
@@ -728,7 +711,6 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
 
 
 def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
-    """Whether a row has a flag of this kind."""
     return _flag_of(board, row, kind) is not None
 
 

@@ -29,13 +29,7 @@ from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
 from benchmark.papers.printed_tables import Paper, own_claims
-from benchmark.season.parameters import (
-    BROUGHT,
-    Brought,
-    Declaration,
-    Declared,
-    Fused,
-)
+from benchmark.season.parameters import BROUGHT, Brought, Declaration, Declared, Fused
 from benchmark.season.plugins import (
     Preset,
     corrected_presets,
@@ -56,12 +50,9 @@ def read_boards(params: Declaration) -> list[Board]:
     Raises UserError where none was run, and for one that was run with other data or
     another protocol."""
     season = SeasonResults.read(params, params.datasets)
-    if season.missing:
-        season.tell_missing()
-    boards = []
-    for dataset in params.datasets:
-        if season.was_run(dataset):
-            boards.append(season.board(dataset))
+    season.tell_missing()
+    run = {season.cells[key].dataset for key in season.cells.keys() - season.missing}
+    boards = [season.board(dataset) for dataset in params.datasets if dataset in run]
     return _with_titles_of_their_own(boards)
 
 
@@ -72,7 +63,8 @@ class SeasonResults:
     params: Declaration
     cells: Mapping[str, AnyCell]  # those that are declared, by key
     kept: Mapping[str, Mapping[str, CellResult]]  # by dataset and name of the cell
-    missing: Collection[str]  # keys of the cells without a record
+    # keys of the cells without a record of theirs, or of what they are a fusion of
+    missing: Collection[str]
     presets: Mapping[str, tuple[str, Preset]]
     trials: list[Trial]
     own_claims: dict[str, Paper]
@@ -89,11 +81,15 @@ class SeasonResults:
             kept = {name: results.read_kept(params.season, name) for name in datasets}
         known = presets() | own_presets(params.methods)
         known |= corrected_presets(params.corrections, known)
+        missing = []
+        for key, cell in cells.items():
+            if not {cell.name, *_members(cell)} <= kept[cell.dataset].keys():
+                missing.append(key)
         return cls(
             params=params,
             cells=cells,
             kept=kept,
-            missing=[key for key, cell in cells.items() if not _was_run(cell, kept)],
+            missing=missing,
             presets=known,
             trials=read_trials(params.season),
             own_claims=claims,
@@ -101,6 +97,8 @@ class SeasonResults:
 
     def tell_missing(self) -> None:
         """Name cells without a record on stderr. Raises UserError if all lack one."""
+        if not self.missing:
+            return
         season = self.params.season
         play = f"run: rematch play {season}"
         if len(self.missing) == len(self.cells):
@@ -115,11 +113,6 @@ class SeasonResults:
         count = f"{len(self.missing)} of {len(self.cells)} cells"
         message = f"{count} were not run, and are left out: {some}"
         print(f"rematch: season {season}: {message}; {play}", file=sys.stderr)
-
-    def was_run(self, dataset: str) -> bool:
-        """Whether any of its cells has a record."""
-        run = [cell for key, cell in self.cells.items() if key not in self.missing]
-        return any(cell.dataset == dataset for cell in run)
 
     def board(self, dataset: str) -> Board:
         card = prepared_tables.read_card(dataset)
@@ -154,7 +147,6 @@ class SeasonResults:
         return Row(preset=preset, declared=declared, outcomes=outcomes)
 
     def _tried(self, dataset: str) -> dict[str, list[Trial]]:
-        """The trials on a dataset, by preset."""
         trials: dict[str, list[Trial]] = {}
         for trial in self.trials:
             if trial.dataset == dataset:
@@ -172,11 +164,6 @@ def _with_titles_of_their_own(boards: list[Board]) -> list[Board]:
             board = replace(board, card=board.card | {"title": title})
         titled.append(board)
     return titled
-
-
-def _was_run(cell: AnyCell, kept: Mapping[str, Mapping[str, CellResult]]) -> bool:
-    """Whether the cell, and what it is a fusion of, have records."""
-    return {cell.name, *_members(cell)} <= kept[cell.dataset].keys()
 
 
 def _members(cell: AnyCell) -> list[str]:
@@ -249,8 +236,7 @@ def read_fold_boards(params: Declaration) -> list[Board]:
         season = SeasonResults.read(params, [fold.name for fold in folds])
         if len(season.missing) == len(season.cells):
             continue
-        if season.missing:
-            season.tell_missing()
+        season.tell_missing()
         boards.append(
             _board_of_folds(dataset, [_of_fold(season, fold) for fold in folds])
         )

@@ -1,21 +1,9 @@
 """The kinds of claims. An entry of KINDS is all that there is to say of a kind.
 
-The difference d is positive where the first thing is better; the margin m is what a
-claim counts as no difference. With the interval of d at LEVEL:
-
-    kind         conclusion                        if the interval
-    ordered      no difference beyond the margin   lies within -m and m
-                 holds, reversed                   else lies above zero, below zero *
-                 not better by the margin          else does not reach above m
-    far          not better by the margin          does not reach above m
-                 holds                             lies above m *
-    alike        holds                             lies within -m and m
-                 does not hold: better, worse      lies above m, below -m *
-    not_better   holds                             does not reach above m
-                 does not hold: better             lies above m *
-
-A star marks what asserts a difference: its p must be at most ALPHA after Holm's
-adjustment, too (stats.verdicts). All else is undecided.
+Its difference is positive where the first thing is better; its margin is what a claim
+counts as no difference. docs/statistics.md has the table of what is concluded, as
+in_words has it of a kind. What asserts a difference needs a small p as well, at most
+ALPHA after Holm's adjustment (stats.verdicts); all else is undecided.
 """
 
 from dataclasses import dataclass

@@ -68,9 +68,9 @@ def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
             "on other images": claim_test.conclusion,
             "on this test set": claim_test.on_test_set,
         }
-        parts = [_numbers(verdict) for verdict in claim_test.verdicts]
-        for part, verdict in zip(parts, claim_test.verdicts, strict=True):
-            part["remark"] = remark(claim_test, verdict)
+        parts = []
+        for verdict in claim_test.verdicts:
+            parts.append(_numbers(verdict) | {"remark": remark(claim_test, verdict)})
         tail = {"where": claim_test.claim.where, "note": claim_test.claim.note}
         for part in parts or [_not_run(claim_test)]:
             lines.append(head | part | tail)
@@ -92,7 +92,6 @@ def _not_run(claim_test: ClaimTest) -> dict:
 
 
 def _numbers(verdict: Verdict) -> dict:
-    """A comparison for export."""
     comparison, decimals = verdict.comparison, verdict.comparison.decimals
     trainings = dict.fromkeys(count for count in comparison.trainings if count)
     line = {
@@ -120,16 +119,15 @@ def against_papers(
     that speak for the implementation, since a wrong implementation is likelier than a
     wrong paper."""
     listed = []
-    for claim_test in claim_tests:
-        rows = list(filter(None, map(board.row, claim_test.claim.presets)))
-        is_against = claim_test.conclusion in FAILED and claim_test.is_counted
-        if rows and is_against and claim_test.paper != OWN:
-            names = [row.method for row in rows if not row.is_own]
+    for test in claim_tests:
+        rows = list(filter(None, map(board.row, test.claim.presets)))
+        is_against = test.conclusion in FAILED and test.is_counted
+        if rows and is_against and test.paper != OWN:
+            names = dict.fromkeys(row.method for row in rows if not row.is_own)
             if any(row.declared.fuse for row in rows):
-                names.append("fusion")
-            names = dict.fromkeys(names)
+                names["fusion"] = None
             links = [f"[{name}]({TESTS}/test_{name}.py)" for name in names]
-            listed.append((claim_test, ", ".join(links)))
+            listed.append((test, ", ".join(links)))
     return listed
 
 
@@ -152,18 +150,17 @@ def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
 def tally(claim_tests: Sequence[ClaimTest]) -> str:
     """What became of all claims, those of the season file first; without its full
     stop."""
-    own = [claim_test for claim_test in claim_tests if claim_test.paper == OWN]
-    others = [claim_test for claim_test in claim_tests if claim_test.paper != OWN]
+    own = [test for test in claim_tests if test.paper == OWN]
+    others = [test for test in claim_tests if test.paper != OWN]
     sentences = []
     if own:
         sentences.append(f"The season's own claims: {conclusion_counts(own)}")
     if others:
-        count = sum(claim_test.is_counted for claim_test in others)
+        count = sum(test.is_counted for test in others)
+        concluded = conclusion_counts(others)
+        sentence = f"Of the papers' claims {count} count here: {concluded}"
         if counts(others)[Conclusion.NOT_RUN] == count:
             sentence = f"None of the {count} claims of papers that count was run"
-        else:
-            concluded = conclusion_counts(others)
-            sentence = f"Of the papers' claims {count} count here: {concluded}"
         sentences.append(sentence)
     return ". ".join(sentences)
 
