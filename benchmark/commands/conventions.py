@@ -11,10 +11,10 @@ import pandas as pd
 
 from benchmark.commands.result_files import (
     SAME,
-    ZERO_FOR_NOTHING,
     Kind,
     Result,
     respelled,
+    zero_for_nothing,
 )
 from benchmark.core.errors import UserError
 from benchmark.scoring.rank_conventions import end_together, largest_may_mean_lost
@@ -203,12 +203,7 @@ def _check_ends(first: Result, second: Result) -> None:
             lists.append(ranks.to_numpy())
     if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
         evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
-        raise UserError(
-            f"{_names(first, second)}: rank",
-            expected="ranks from 0 of all queries",
-            found=evidence,
-            do=ZERO_FOR_NOTHING,
-        )
+        raise zero_for_nothing(_names(first, second), evidence)
 
 
 def _check_scale(first: Result, second: Result) -> None:

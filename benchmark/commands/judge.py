@@ -61,9 +61,9 @@ from benchmark.commands.judged_results import (
     BoardAndRow,
     Question,
     check_margin,
-    is_trained,
     of_files,
     of_season,
+    trains,
 )
 from benchmark.commands.result_files import (
     OWN,
@@ -204,7 +204,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
     question = question_of_claim(claim, arguments.metric, arguments.margin)
     readings = readings_of(names, arguments)
     source = replace(Source.of(arguments), metric=question.metric)
-    pairs, others = read_all(names, readings, source)
+    known, others = read_each(readings, source)
+    pairs = [(known[first], known[second]) for first, second in names]
     return judge_pairs(pairs, others, question)
 
 
@@ -363,15 +364,6 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
 # Reading ------------------------------------------------------------------------------
 
 
-def read_all(
-    pairs: Sequence[Sequence[str]], readings: Mapping[str, Reading], source: Source
-) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
-    """The results of all pairs of names, and the other presets of their files. Raises
-    UserError as `read_each`."""
-    given, others = read_each(readings, source)
-    return [[given[name] for name in names] for names in pairs], others
-
-
 def read_each(
     readings: Mapping[str, Reading], source: Source
 ) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
@@ -520,7 +512,7 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
         table = table_of(Path(parts_of(file)[0][0]))
         for preset in table["preset"].unique() if "preset" in table else ():
             name = f"{file}:{preset}"
-            if name not in readings and is_trained(name):
+            if name not in readings and trains(str(preset)):
                 others[name] = reading
     return others
 

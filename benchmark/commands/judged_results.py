@@ -21,7 +21,6 @@ from benchmark.commands.result_files import (
     VALUE,
     Kind,
     Result,
-    parts_of,
 )
 from benchmark.core.errors import UserError, suggested
 from benchmark.data.rank_keys import RankKey
@@ -168,13 +167,8 @@ def no_metric(name: str, ways: Sequence[str]) -> UserError:
     )
 
 
-def is_trained(name: str) -> bool:
-    """Whether a result has trainings of its own, as far as its name tells."""
-    return trains(parts_of(name)[1])
-
-
 def trains(preset: str) -> bool:
-    """The same by its preset; "" where none is known."""
+    """Whether a preset has trainings of its own; "" where none is known."""
     if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
         return False
     _, declared = presets().get(preset, (None, None))
