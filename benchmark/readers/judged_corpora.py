@@ -322,7 +322,7 @@ def read_qrels(text: str, name: str) -> Qrels:
     than the first, for a score that is no number, and for two scores of one pair.
     """
     lines = lines_of(text)
-    first = _cells(lines[0]) if lines else []
+    first = cells_of(lines[0]) if lines else []
     has_names = bool(first) and not NUMBER.fullmatch(first[-1])
     places_of = _places if has_names else _usual_places
     places = places_of(first, f"{name}:1")
@@ -331,7 +331,7 @@ def read_qrels(text: str, name: str) -> Qrels:
         if (number == 1 and has_names) or not line.strip():
             continue
         where = f"{name}:{number}"
-        cells = _cells(line)
+        cells = cells_of(line)
         is_like_first = len(cells) == len(first)
         if not is_like_first or not NUMBER.fullmatch(cells[places["score"]]):
             raise UserError(
@@ -354,19 +354,26 @@ def read_qrels(text: str, name: str) -> Qrels:
     return Qrels(list(judgements.values()), has_names or len(first) == 4)
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
+    """What the tabs of a line separate, or its words if it has none."""
     cells = line.split("\t") if "\t" in line else line.split()
     return [cell.strip() for cell in cells]
+
+
+def role_of(column: str) -> str | None:
+    """What a column of this name has, a key of COLUMN_NAMES; None: nothing known."""
+    plain = re.sub(r"[\s_-]", "", column.casefold())
+    for role, names in COLUMN_NAMES.items():
+        if plain in names:
+            return role
+    return None
 
 
 def _places(heads: list[str], where: str) -> dict[str, int]:
     """The place of each column by its name."""
     places: dict[str, int] = {}
     for place, head in enumerate(heads):
-        plain = re.sub(r"[\s_-]", "", head.casefold())
-        role = next(
-            (role for role, names in COLUMN_NAMES.items() if plain in names), None
-        )
+        role = role_of(head)
         if role is None or role in places:
             break
         places[role] = place
