@@ -19,7 +19,7 @@ from pydantic import BaseModel, FiniteFloat
 from benchmark.boards.eee_export import PREFIX
 from benchmark.core import files
 from benchmark.core.errors import UserError, checked
-from benchmark.features.embedding_files import MOST_TEXT
+from benchmark.features.embedding_files import MOST_TEXT, json_lines
 
 ENDING = ".jsonl"
 KEYS = {"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
@@ -63,7 +63,7 @@ def as_results(path: Path) -> pd.DataFrame:
     metric, and what `metadata` has of OF_QUERY. Raises UserError for a line that is no
     sample, for samples of several evaluations, and for such a key that only some
     have."""
-    samples = _read(path)
+    samples = [checked(Sample, row, where) for where, row in json_lines(path)]
     _check_one_evaluation(path, samples)
     known = [name for name in OF_QUERY if _is_known(path, samples, name)]
     rows = []
@@ -76,17 +76,6 @@ def as_results(path: Path) -> pd.DataFrame:
     columns = ["query", "metric", *known]
     table = pd.DataFrame(rows)
     return table.groupby(columns, sort=False, as_index=False)["value"].mean()
-
-
-def _read(path: Path) -> list[Sample]:
-    samples = []
-    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            where = f"{path}: row {number}"
-            row = files.parse_json(line, where, CORRECT)
-            samples.append(checked(Sample, row, where))
-    return samples
 
 
 def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.commands.external_scores import (
+    AS_IT_IS,
     SPLIT,
     External,
     Given,
@@ -31,7 +32,13 @@ from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
-from benchmark.features.embedding_files import Rows, ids_beside, places, read_embeddings
+from benchmark.features.embedding_files import (
+    Rows,
+    ids_beside,
+    places,
+    read_embeddings,
+    texts_of,
+)
 from benchmark.readers import archives
 from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.embedding_scores import (
@@ -45,7 +52,6 @@ from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
 PAIR = "--images, --captions"
-AS_IT_IS = ReadingOptions()
 TOKENS, LENGTHS = "tokens", "lengths"
 SAVE = "numpy.savez(file, tokens=numpy.concatenate(x), lengths=[len(m) for m in x])"
 
@@ -94,7 +100,9 @@ def of_embeddings(
         vectors.append(_vectors(rows, role, names[role], split, reading, notes))
     del rows
     image_vectors, caption_vectors = vectors
-    _check_pair(image_vectors, caption_vectors, captions)
+    _check_sizes(image_vectors, caption_vectors, captions)
+    if np.array_equal(image_vectors, caption_vectors):
+        raise _same_twice("vectors of images and of captions", captions)
     notes += notes_on_equal_captions(data, caption_vectors, captions)
     stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
@@ -188,18 +196,18 @@ def _vectors(
     return units(rows.values[order], rows.path, names[0])
 
 
-def _check_pair(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
-    """Raise UserError for vectors of two sizes, and for the same ones twice. `path` is
-    that of the captions."""
+def _check_sizes(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
+    """Raise UserError for vectors of two sizes. `path` is that of the captions."""
     size = images.shape[1]
     if captions.shape[1] != size:
         expected = f"vectors of {size} numbers, as of the images"
         advice = "take both from the same model"
         raise UserError(path, expected, captions.shape[1], advice)
-    if np.array_equal(images, captions):
-        expected = "vectors of images and of captions"
-        advice = f"name the file of the captions, not {path}"
-        raise UserError(PAIR, expected, "the same numbers twice", advice)
+
+
+def _same_twice(expected: str, path: Path) -> UserError:
+    advice = f"name the file of the captions, not {path}"
+    return UserError(PAIR, expected, "the same numbers twice", advice)
 
 
 def _corrected(
@@ -257,8 +265,7 @@ def of_tokens(
             raise UserError(PAIR, expected, f"other rows in {path}", SAVE)
     stored = [read_tokens(images), read_tokens(captions)]
     if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
-        advice = f"name the file of the captions, not {captions}"
-        raise UserError(PAIR, expected, "the same numbers twice", advice)
+        raise _same_twice(expected, captions)
     names, repeats = names_of(data), data.split(SPLIT).image_of_caption
     refuse_swapped([each.rows for each in stored], names)
     matrices = []
@@ -266,11 +273,7 @@ def of_tokens(
         order = places(each.rows, names[role], role, repeats=repeats, do=reading.order)
         matrices.append(each.matrices.chosen(order))
     of_images, of_captions = matrices
-    size = of_images.tokens.shape[1]
-    if of_captions.tokens.shape[1] != size:
-        expected = f"vectors of {size} numbers, as of the images"
-        found = of_captions.tokens.shape[1]
-        raise UserError(captions, expected, found, "take both from the same model")
+    _check_sizes(of_images.tokens, of_captions.tokens, captions)
     notes = ["token matrices: MaxSim, of dot products as they are"]
     notes += notes_on_equal_captions(data, of_captions.means, captions)
     stream = max_sim_stream(of_images, of_captions)
@@ -328,8 +331,7 @@ def read_tokens(path: Path) -> StoredTokens:
             expected = f"{TOKENS}, {LENGTHS} and ids ({len(lengths)},)"
             found = f"{name!r}, {array.dtype} {array.shape}"
             raise UserError(path, expected, found, "leave it out")
-        texts = np.strings.decode(array) if array.dtype.kind == "S" else array
-        ids[name] = texts.astype(str).tolist()
+        ids[name] = texts_of(array)
     for name, names in ids.items():
         if len(names) != len(lengths):
             expected = f"an id for each of {len(lengths)} items"

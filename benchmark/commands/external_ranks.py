@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.commands.external_scores import (
+    AS_IT_IS,
     QUERIES,
     External,
     Given,
@@ -38,7 +39,6 @@ from benchmark.scoring.rank_conventions import (
 HEADS = ["direction", "query", "rank"]
 ID_OF = {"i2t": "image_id", "t2i": "caption_id"}  # what the ids of queries are
 NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the gallery's size
-AS_IT_IS = ReadingOptions()
 
 
 @dataclass(frozen=True, eq=False)

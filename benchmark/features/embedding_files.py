@@ -21,7 +21,7 @@ import csv
 import glob
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
 from pathlib import Path, PurePosixPath
@@ -363,42 +363,22 @@ def _first_of_each(
     do: str,
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
-    UserError where they are not equal."""
-    _, first = np.unique(repeats, return_index=True)
+    UserError where they are not equal; `do` tells how to get their ids."""
+    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     if (values == values[first[repeats]]).all():
         return first
-    expected = f"the {len(first)} {wanted}"
-    raise _not_repeated(path, values, repeats, expected, do)
-
-
-def _not_repeated(
-    path: Path,
-    values: np.ndarray,
-    repeats: np.ndarray,
-    expected: str,
-    do: str,
-) -> UserError:
-    """The error for rows of images that are as many as the captions, but not equal for
-    each image. `do` tells how to get their ids."""
-    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     apart = np.abs(values - values[first[repeats]]).max()
-    count = f"{len(values)}, the number of captions"
-    actual = f"{count}; rows of one image differ by up to {apart:.2g}"
+    advice = "keep the first row of each image"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        return UserError(
-            path,
-            expected=expected,
-            found=actual,
-            do=f"name the file of the images; {do}",
-        )
-    keep = "keep the first row of each image"
-    if counts.min() == counts.max():
-        keep += f", x[::{counts[0]}]"
-    return UserError(
+        advice = f"name the file of the images; {do}"
+    elif counts.min() == counts.max():
+        advice += f", x[::{counts[0]}]"
+    count = f"{len(values)}, the number of captions"
+    raise UserError(
         path,
-        expected=expected,
-        found=actual,
-        do=keep,
+        expected=f"the {len(first)} {wanted}",
+        found=f"{count}; rows of one image differ by up to {apart:.2g}",
+        do=advice,
     )
 
 
@@ -539,8 +519,7 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     for name, array in arrays.items():
         kind = array.dtype.kind
         if array.ndim == 1 and kind in "USiu":
-            texts = np.strings.decode(array) if kind == "S" else array
-            ids[name] = texts.astype(str).tolist()
+            ids[name] = texts_of(array)
         elif array.ndim in (2, 3) and kind in NUMBERS:
             values[name] = array
         else:
@@ -564,6 +543,12 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
             do="save it in a file of its own",
         )
     return Rows(path=path, values=values[names[0]], ids=ids)
+
+
+def texts_of(array: np.ndarray) -> list[str]:
+    """Texts, bytes or whole numbers as texts."""
+    texts = np.strings.decode(array) if array.dtype.kind == "S" else array
+    return texts.astype(str).tolist()
 
 
 def parquet_table(path: Path) -> pa.Table:
@@ -598,16 +583,21 @@ def table_of(path: Path) -> pd.DataFrame:
 
 def _json_rows(path: Path) -> list[dict]:
     """The objects of the lines of a file."""
-    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
     rows: list[dict] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        row = files.parse_json(line, f"{path}: row {number}", "correct the file")
+    for _, row in json_lines(path):
         if not isinstance(row, dict) or (rows and row.keys() != rows[0].keys()):
             raise ValueError("rows that are not objects with the same keys")
         rows.append(row)
     return rows
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, object]]:
+    """The place of each line of a file that is not blank, and what it has."""
+    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path}: row {number}"
+            yield where, files.parse_json(line, where, "correct the file")
 
 
 def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
