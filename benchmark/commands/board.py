@@ -171,7 +171,11 @@ def board_of(
     """The board of results by name, each by dataset. Raises UserError for results that
     cannot be compared, or that lack a dataset."""
     names = list(given)
-    _check_datasets(given)
+    for one, other in pairwise(given):
+        if set(given[one]) != set(given[other]):
+            expected = f"the datasets of {one}: {', '.join(sorted(given[one]))}"
+            others = ", ".join(sorted(given[other]))
+            raise UserError(other, expected, others, "leave one out, or add its rows")
     by_dataset = {}
     for dataset in given[names[0]]:
         results = {name: given[name][dataset] for name in names}
@@ -212,14 +216,6 @@ def board_of(
         is_of_these_trainings=any(part.is_of_these_trainings for part in parts),
         notes=_notes(parts, is_enough),
     )
-
-
-def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
-    for first, second in pairwise(given):
-        if set(given[first]) != set(given[second]):
-            expected = f"the datasets of {first}: {', '.join(sorted(given[first]))}"
-            others = ", ".join(sorted(given[second]))
-            raise UserError(second, expected, others, "leave one out, or add its rows")
 
 
 def _on_dataset(results: Mapping[str, Result], metric: str | None) -> OnDataset:

@@ -31,7 +31,6 @@ from benchmark.commands.trials import (
     VECTORS,
     WORDS,
     BrokenError,
-    Pairing,
     Promise,
     Training,
     Trial,
@@ -73,7 +72,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started = perf_counter()
-    method = _name_or_path(arguments.method)
+    method = arguments.method
+    path = Path(method)
+    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
+        method = path.stem  # one of this project
     name = checked_name(Path(method).stem, "check")
     before = _state()
     module = method_of(method)
@@ -99,14 +101,6 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{arguments.method}: {verdict}")
     print(f"presets tried: {len(trials)}, in {spent:.0f} s")
     return int(broken > 0)
-
-
-def _name_or_path(method: str) -> str:
-    """The name of a method of this project where the path of its file is given."""
-    path = Path(method)
-    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
-        return path.stem
-    return method
 
 
 def trials_of(method: str, name: str, module: ModuleType) -> dict[str, Trial]:
@@ -276,7 +270,8 @@ def _try_training(trial: Trial) -> None:
     if not phases:
         if trial.takes.fit:
             with trial.promise("pairs that it was fitted to score higher than others"):
-                _check_learned(pairing_of(trial, trial.model().eval()))
+                pairing = pairing_of(trial, trial.model().eval())
+                _check(pairing.is_learned, pairing.mistake)
         return
     terms = None
     with trial.promise(
@@ -302,7 +297,14 @@ def _try_training(trial: Trial) -> None:
     with trial.promise(
         "a loss leaves modes, seeds, frozen parameters and its batch as they were"
     ):
-        _check_loss_leaves(trial, phases)
+        model = trial.model()
+        frozen = _frozen(model)
+        for mode in (True, False, True):
+            model.train(mode)
+            _check_frozen(f"train({mode})", frozen, model)
+        batch = trial.batch(list(range(PAIRS)), phases)
+        _called(model, "loss", batch)
+        _check_no_seed("loss", lambda: model.loss(batch))
     with trial.promise("a batch of one image's captions alone does no harm"):
         model = trial.model()
         _check_gradients(model, model.loss(trial.batch([0, 0, 0], phases)))
@@ -366,11 +368,7 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
         _check_sides(trial, phases, training, moved | training.moved())
     if training.has_fallen:  # else nothing was learned
         with trial.promise("the pairs that it learned score higher than others"):
-            _check_learned(pairing)
-
-
-def _check_learned(pairing: Pairing) -> None:
-    _check(pairing.is_learned, pairing.mistake)
+            _check(pairing.is_learned, pairing.mistake)
 
 
 def _check_sides(
@@ -402,18 +400,6 @@ def _check_sides(
             f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
         )
         _check(not names or names & moved, message)
-
-
-def _check_loss_leaves(trial: Trial, phases: list[Phase]) -> None:
-    """Raises BrokenError for a loss that changes more than gradients and buffers."""
-    model = trial.model()
-    frozen = _frozen(model)
-    for mode in (True, False, True):
-        model.train(mode)
-        _check_frozen(f"train({mode})", frozen, model)
-    batch = trial.batch(list(range(PAIRS)), phases)
-    _called(model, "loss", batch)
-    _check_no_seed("loss", lambda: model.loss(batch))
 
 
 def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) -> Tensor:

@@ -42,7 +42,16 @@ def check(first: Result, second: Result) -> None:
     two ways. They are A and B of the command line, in this order."""
     kind = common_kind(first, second)
     if kind is None:
-        raise _unlike_kinds(first, second)
+        advice = CHOOSE
+        if Kind.RANKS not in (first.kind, second.kind):
+            advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is "
+            advice += "in per cent and A is not"
+        raise UserError(
+            _names(first, second),
+            expected="the same kind",
+            found=f"{_kind(first)} and {_kind(second)}",
+            do=advice,
+        )
     _check_facts(first, second)
     if first.is_first_rank_open and second.is_first_rank_open:
         _check_ends(first, second)
@@ -88,19 +97,6 @@ def is_whole(result: Result) -> bool:
     table = result.table
     whole = ((table % 1 == 0) & (table >= 0)).all(axis=None)
     return bool(whole and table.stack().nunique() > 2)
-
-
-def _unlike_kinds(first: Result, second: Result) -> UserError:
-    advice = CHOOSE
-    if Kind.RANKS not in (first.kind, second.kind):
-        advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is in "
-        advice += "per cent and A is not"
-    return UserError(
-        _names(first, second),
-        expected="the same kind",
-        found=f"{_kind(first)} and {_kind(second)}",
-        do=advice,
-    )
 
 
 def _kind(result: Result) -> str:

@@ -64,7 +64,15 @@ def as_results(path: Path) -> pd.DataFrame:
     sample, for samples of several evaluations, and for such a key that only some
     have."""
     samples = [checked(Sample, row, where) for where, row in json_lines(path)]
-    _check_one_evaluation(path, samples)
+    for key in ("evaluation_id", "model_id"):
+        named = dict.fromkeys(getattr(sample, key) for sample in samples)
+        if len(named) > 1:
+            raise UserError(
+                f"{path}: {key}",
+                expected="samples of one evaluation of one model",
+                found=", ".join(named),
+                do="write each into a file of its own",
+            )
     known = [name for name in OF_QUERY if _is_known(path, samples, name)]
     rows = []
     for sample in samples:
@@ -76,19 +84,6 @@ def as_results(path: Path) -> pd.DataFrame:
     columns = ["query", "metric", *known]
     table = pd.DataFrame(rows)
     return table.groupby(columns, sort=False, as_index=False)["value"].mean()
-
-
-def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:
-    """Raise UserError for samples of several evaluations, or of several models."""
-    for key in ("evaluation_id", "model_id"):
-        named = dict.fromkeys(getattr(sample, key) for sample in samples)
-        if len(named) > 1:
-            raise UserError(
-                f"{path}: {key}",
-                expected="samples of one evaluation of one model",
-                found=", ".join(named),
-                do="write each into a file of its own",
-            )
 
 
 def _is_known(path: Path, samples: Sequence[Sample], name: str) -> bool:
