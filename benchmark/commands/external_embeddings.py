@@ -145,31 +145,6 @@ def _fits(rows: Rows, names: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-def _one_vector_each(
-    rows: Rows,
-    role: str,
-    names: Sequence[Sequence[str]],
-    split: Split,
-    reading: ReadingOptions,
-    notes: list[str],
-) -> Rows:
-    """Rows (N, F); of an array (I, K, F) of the captions of each image, (C, F)."""
-    count, shape = len(names[0]), rows.values.shape
-    if len(shape) == 3 and role == "captions" and _are_several(rows, split):
-        each = f"the {shape[1]} captions of each image, in their order"
-        notes.append(f"{rows.path}: {shape} are {each}")
-        return replace(rows, values=rows.values.reshape(count, shape[2]))
-    if len(shape) != 2:
-        advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
-        advice += f"order: {reading.order}; of several vectors per item, save "
-        advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
-        raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
-    if not rows.ids and shape[0] != count and shape[1] == count:
-        expected = f"one row for each of {count} items"
-        raise UserError(rows.path, expected, "one column for each", "transpose it")
-    return rows
-
-
 def _are_several(rows: Rows, split: Split) -> bool:
     """Whether an array (I, K, F) without ids has the K captions of every image, in
     their order."""
@@ -187,8 +162,21 @@ def _vectors(
     reading: ReadingOptions,
     notes: list[str],
 ) -> np.ndarray:
-    """(n, F) unit vectors of the items, in the order of the split."""
-    rows = _one_vector_each(rows, role, names, split, reading, notes)
+    """(n, F) unit vectors of the items, in the order of the split, of rows (N, F); or
+    of an array (I, K, F) of the captions of each image."""
+    count, shape = len(names[0]), rows.values.shape
+    if len(shape) == 3 and role == "captions" and _are_several(rows, split):
+        each = f"the {shape[1]} captions of each image, in their order"
+        notes.append(f"{rows.path}: {shape} are {each}")
+        rows = replace(rows, values=rows.values.reshape(count, shape[2]))
+    elif len(shape) != 2:
+        advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
+        advice += f"order: {reading.order}; of several vectors per item, save "
+        advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
+        raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
+    elif not rows.ids and shape[0] != count and shape[1] == count:
+        expected = f"one row for each of {count} items"
+        raise UserError(rows.path, expected, "one column for each", "transpose it")
     order = places(rows, names, role, repeats=split.image_of_caption, do=reading.order)
     if not rows.ids and len(order) < len(rows.values):
         repeated = "one row per caption; the equal ones of an image count once"

@@ -68,7 +68,14 @@ def of_ranks(
     """
     table = _rank_table(path)
     ways = data.card["ways"]
-    notes = _notes_on_directions(path, table, ways)
+    notes = []
+    for way, count in table["direction"].value_counts().items():
+        if way not in QUERIES:
+            rows = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
+        if way not in ways:
+            unused = f"{count} ranks {way}, which this dataset does not ask"
+            notes.append(f"{path}: not used: {unused}")
     names = names_of(data)
     items = {"i2t": len(names["captions"][0]), "t2i": len(names["images"][0])}
     lists = {}
@@ -97,21 +104,6 @@ def _rank_table(path: Path) -> pd.DataFrame:
             expected = f"the columns {', '.join(HEADS)}"
             raise UserError(path, expected, ", ".join(table.columns), "name them so")
         return table[HEADS].astype(object).map(embedding_files.text_of)
-
-
-def _notes_on_directions(
-    path: Path, table: pd.DataFrame, ways: Sequence[str]
-) -> list[str]:
-    """Notes on rows of directions that are not asked. Raises UserError for others."""
-    notes = []
-    for way, count in table["direction"].value_counts().items():
-        if way not in QUERIES:
-            rows = f"{way!r} in {count} rows"
-            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
-        if way not in ways:
-            unused = f"{count} ranks {way}, which this dataset does not ask"
-            notes.append(f"{path}: not used: {unused}")
-    return notes
 
 
 def _in_order(
@@ -211,7 +203,13 @@ def _refuse_other_conventions(
         return
     for way, ranks in known.items():
         if largest_may_mean_lost(ranks):
-            raise _doubtful_largest(f"{path}: {way}", ranks, reading.first_rank or 0)
+            largest = int(ranks.max())
+            value = largest + (reading.first_rank or 0)
+            count = int((ranks == largest).sum())
+            actual = f"{value} in {count} of {len(ranks)} rows"
+            advice = f"add --not-found {value} if it means that, else --not-found "
+            advice += NO_VALUE
+            raise UserError(f"{path}: {way}", "ranks that fall off", actual, advice)
     sizes = {way: of_way.items for way, of_way in lists.items()}
     if is_open and zero_may_mean_lost(known, sizes):
         largest = int(max(ranks.max() for ranks in known.values()))
@@ -220,15 +218,6 @@ def _refuse_other_conventions(
         advice += "the best rank"
         actual = f"0 to {largest}, which may be {other}"
         raise UserError(path, "ranks from 0", actual, advice)
-
-
-def _doubtful_largest(where: str, ranks: np.ndarray, first_rank: int) -> UserError:
-    """The error for a largest rank that may stand for what was not found."""
-    largest = int(ranks.max())
-    count, value = int((ranks == largest).sum()), largest + first_rank
-    actual = f"{value} in {count} of {len(ranks)} rows"
-    advice = f"add --not-found {value} if it means that, else --not-found {NO_VALUE}"
-    return UserError(where, "ranks that fall off", actual, advice)
 
 
 def of_lists(
@@ -244,9 +233,20 @@ def of_lists(
     for way, of_way in lists.items():
         best = np.where(of_way.is_lost, of_way.items - 1, of_way.ranks)
         ranks[way] = Ranks.of_best(best)
-        if of_way.is_lost.any():
-            unknown |= _unknown_metrics(way, of_way)
-            notes.append(_note_on_lost(way, of_way, given))
+        lost = int(of_way.is_lost.sum())
+        if not lost:
+            continue
+        unknown |= {f"{way}_r{k}" for k in RECALLED_K if k > of_way.depth}
+        unknown.add(f"{way}_meanr")
+        # of an even number of queries the median is the mean of the two in the middle
+        if 2 * lost >= len(of_way.is_lost):
+            unknown.add(f"{way}_medr")
+        query = of_way.queries[of_way.is_lost.argmax()]
+        few = f"{lost} of {len(of_way.queries)} not found, as {query!r}"
+        note = f"{way}: {few}; ranks are known below {of_way.depth}"
+        if given == Given.RANKS:
+            note += " (--depth, if more were listed)"
+        notes.append(note)
     metrics = retrieval_metrics(ranks)
     terms = rsum_terms(ranks)
     if not unknown.isdisjoint(terms):
@@ -263,22 +263,3 @@ def of_lists(
         lost={way: of_way.is_lost for way, of_way in lists.items()},
         depths=depths,
     )
-
-
-def _unknown_metrics(way: str, of_way: BestOfLists) -> set[str]:
-    """The metrics that depend on the ranks of items that were not found."""
-    unknown = {f"{way}_r{k}" for k in RECALLED_K if k > of_way.depth}
-    unknown.add(f"{way}_meanr")
-    # of an even number of queries the median is the mean of the two in the middle
-    if 2 * of_way.is_lost.sum() >= len(of_way.is_lost):
-        unknown.add(f"{way}_medr")
-    return unknown
-
-
-def _note_on_lost(way: str, of_way: BestOfLists, given: Given) -> str:
-    query = of_way.queries[of_way.is_lost.argmax()]
-    few = f"{of_way.is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
-    note = f"{way}: {few}; ranks are known below {of_way.depth}"
-    if given == Given.RANKS:
-        note += " (--depth, if more were listed)"
-    return note

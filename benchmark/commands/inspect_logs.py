@@ -88,7 +88,8 @@ def as_results(path: Path) -> pd.DataFrame:
     stays as a text, since another scorer may be asked for. Raises UserError for a file
     that is no log, a log that is not finished, and a sample without scores."""
     log = read_log(path)
-    _check_finished(path, log.header)
+    if log.header.status != FINISHED:
+        raise _unfinished(path, log.header.status)
     _check_epochs(path, log)
     values: dict[tuple[str, str], list[float | str]] = {}
     metrics: dict[str, None] = {}
@@ -140,8 +141,7 @@ def _of_archive(path: Path) -> tuple[Any, Any]:
             where = f"{path}: {member}"
             text = _member(file, zipped, member, where).decode()
             parts.append(files.parse_json(text, where, CONVERT, with_nan=True))
-    header, samples = parts
-    return header, samples
+    return tuple(parts)
 
 
 def _member(file: BinaryIO, zipped: ZipFile, name: str, where: str) -> bytes:
@@ -193,11 +193,6 @@ def _of_object(path: Path) -> dict:
 
 
 # Checks -------------------------------------------------------------------------------
-
-
-def _check_finished(path: Path, header: Header) -> None:
-    if header.status != FINISHED:
-        raise _unfinished(path, header.status)
 
 
 def _unfinished(path: Path, found: str) -> UserError:

@@ -458,7 +458,13 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
     if is_table(name):
         return read_table(name, source.layer, source.metric, reading)
     if is_file(name):
-        raise unreadable(name)
+        ending = Path(name).suffix.lower()
+        expected = f"a row per query ({', '.join(TABLES)}), a log of Inspect "
+        expected += f"({', '.join(inspect_logs.ENDINGS)}), or a TREC run with --qrels"
+        advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
+        advice += "add --qrels to a TREC run"
+        found = f"a {ending} file" if ending else "no ending"
+        raise UserError(name, expected, found, advice)
     reading.refuse_all_but(name)
     return row_of_preset(name, source)
 
@@ -485,18 +491,6 @@ def row_of_preset(name: str, source: Source) -> BoardAndRow:
         several = f"{preset} on {len(found)}"
         raise UserError("--dataset", "one dataset", several, "name it")
     return found[0]
-
-
-def unreadable(name: str) -> UserError:
-    """Why a file is none that can be judged, by its ending."""
-    ending = Path(name).suffix.lower()
-    expected = f"a row per query ({', '.join(TABLES)}), a log of Inspect "
-    expected += f"({', '.join(inspect_logs.ENDINGS)}), or a TREC run with --qrels"
-    advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
-    advice += "add --qrels to a TREC run"
-    return UserError(
-        name, expected, f"a {ending} file" if ending else "no ending", advice
-    )
 
 
 def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
