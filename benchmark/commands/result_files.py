@@ -227,7 +227,12 @@ def of_frame(
 ) -> Result:
     """The same of a table in memory."""
     columns = list(table)
-    number = _number_column(name, columns)
+    numbers = [column for column in (VALUE, RANK) if column in columns]
+    is_once = len(set(columns)) == len(columns)
+    if "query" not in columns or len(numbers) != 1 or not is_once:
+        expected = "the columns query and value, or query and rank, each once"
+        raise UserError(name, expected, ", ".join(columns), "name them so")
+    (number,) = numbers
     with readable(name, "columns of numbers and texts", "correct them"):
         if preset:
             table = rows_chosen(name, table, preset)
@@ -287,16 +292,6 @@ def _table_of_seeds(name: str, files: Sequence[str]) -> pd.DataFrame:
         return pd.concat(tables)
 
 
-def _number_column(name: str, columns: Sequence[str]) -> str:
-    """The column that has the numbers: value or rank."""
-    numbers = [column for column in (VALUE, RANK) if column in columns]
-    is_once = len(set(columns)) == len(columns)
-    if "query" not in columns or len(numbers) != 1 or not is_once:
-        expected = "the columns query and value, or query and rank, each once"
-        raise UserError(name, expected, ", ".join(columns), "name them so")
-    return numbers[0]
-
-
 def rows_chosen(name: str, table: pd.DataFrame, chosen: str) -> pd.DataFrame:
     """The rows of the preset, or of the metric, of FILE:NAME. Raises UserError where
     there is none."""
@@ -349,9 +344,10 @@ def result_of(
         kind = Kind.RANKS
     else:
         rows = _valued(name, rows, reading, notes)
-        kind = Kind.VALUES
-        if reading.scale is None and _are_hits(rows):
-            kind = Kind.HITS
+        # Each seed has no other values than 0 and 1, or 0 and 100.
+        seeds = [numbers for _, numbers in rows.groupby("seed")["number"]]
+        are_hits = all(x.isin([0, 1]).all() or x.isin([0, 100]).all() for x in seeds)
+        kind = Kind.HITS if are_hits and reading.scale is None else Kind.VALUES
     rows = rows.assign(seed=rows["seed"].astype(int))
     _check_seeds(name, rows)
     return Result(
@@ -462,12 +458,6 @@ def _check_stand_in(name: str, number: pd.Series) -> None:
         do=f"if {stand_in:g} means 'no value', leave these queries out on both sides; "
         "else add --scale 1",
     )
-
-
-def _are_hits(rows: pd.DataFrame) -> bool:
-    """Whether each seed has no other values than 0 and 1, or 0 and 100."""
-    of_seeds = [numbers for _, numbers in rows.groupby("seed")["number"]]
-    return all(x.isin([0, 1]).all() or x.isin([0, 100]).all() for x in of_seeds)
 
 
 def _ranked(

@@ -83,7 +83,7 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
     lines = content(path, MOST_TEXT).decode("utf-8-sig").splitlines()
     rows = [row for row in map(cells_of, lines) if row]
     first = rows[0] if rows else []
-    if first and not _is_number(first[-1]):
+    if first and not np.isfinite(pd.to_numeric(first[-1], errors="coerce")):
         return _by_name(path, embedding_files.framed(first, rows[1:]))
     columns = [*ROLES]
     if len(first) == 4:
@@ -106,10 +106,6 @@ def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         columns[named[0]] = role
     others = [column for column in table if role_of(column) is None and column != "0"]
     return table[list(columns)].rename(columns=columns), others
-
-
-def _is_number(text: str) -> bool:
-    return bool(np.isfinite(pd.to_numeric(text, errors="coerce")))
 
 
 def _numbers(table: pd.DataFrame, column: str) -> pd.Series:

@@ -33,7 +33,7 @@ from benchmark.core.names import whole_of
 from benchmark.core.records import Record
 from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import CellResult, Ranks
+from benchmark.data.results import CellResult
 from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
@@ -190,7 +190,7 @@ def comparison(
         if getattr(before, name) != getattr(after, name):
             different.append(name)
     are_ok = before.status == after.status == "ok"
-    if are_ok and not _same_ranks_everywhere(old, new):
+    if are_ok and not same_ranks(old, new):
         different.append("ranks")
     committed_on = str(before.numerics.get("fingerprint"))
     return Compared(*scores, different=tuple(different), fingerprint=committed_on)
@@ -206,21 +206,20 @@ def _rsum_or_status(result: CellResult | None) -> str:
     return f"{record.metrics['rsum']:.2f}"
 
 
-def _same_ranks_everywhere(old: CellResult, new: CellResult) -> bool:
-    """In every direction."""
-    first = old.scores.ranks
-    second = new.scores.ranks
-    if first.keys() != second.keys():
+def same_ranks(old: CellResult, new: CellResult) -> bool:
+    """In every direction of all relevant items; of the best ones where one side knows
+    no others."""
+    if old.scores.ranks.keys() != new.scores.ranks.keys():
         return False
-    return all(same_ranks(first[way], second[way]) for way in first)
-
-
-def same_ranks(first: Ranks, second: Ranks) -> bool:
-    """Of all relevant items; of the best ones where one side knows no others."""
-    if not (first.knows_all and second.knows_all):
-        return np.array_equal(first.best, second.best)
-    have_same_counts = np.array_equal(first.counts, second.counts)
-    return have_same_counts and np.array_equal(first.values, second.values)
+    for way, first in old.scores.ranks.items():
+        second = new.scores.ranks[way]
+        if not np.array_equal(first.best, second.best):
+            return False
+        if first.knows_all and second.knows_all:
+            have_same_counts = np.array_equal(first.counts, second.counts)
+            if not have_same_counts or not np.array_equal(first.values, second.values):
+                return False
+    return True
 
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
