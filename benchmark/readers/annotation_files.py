@@ -123,7 +123,10 @@ def _rows(text: str, name: str) -> Iterator[Record]:
     """The rows of a table, or the lines of Flickr's token files."""
     separator = _separator(text)
     if separator is None and TOKEN_LINE.match(text):
-        yield from _token_lines(text, name)
+        for where, match in token_lines(lines_of(text), name):
+            number = match["caption_id"].rpartition("#")[2]
+            facts = {"image": match["file"], "caption": match["text"], "#": number}
+            yield Record(where, facts)
         return
     if separator is None:
         names = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
@@ -142,13 +145,6 @@ def _rows(text: str, name: str) -> Iterator[Record]:
         for key in captions:
             facts[key] = [facts[key]]
         yield Record(f"{name}:{row.line}", facts)
-
-
-def _token_lines(text: str, name: str) -> Iterator[Record]:
-    for where, match in token_lines(lines_of(text), name):
-        number = match["caption_id"].rpartition("#")[2]
-        facts = {"image": match["file"], "caption": match["text"], "#": number}
-        yield Record(where, facts)
 
 
 def _separator(text: str) -> str | None:

@@ -239,7 +239,11 @@ def _dealt(
 def _side(raw: Path, name: str, seen: Annotations) -> Side:
     """The corpus or the queries. An item without text is an image: the file that it
     names, else the only one of its id, which may lack the folder and the ending."""
-    files_of = _images_by_short_names(raw)
+    files_of: dict[str, list[str]] = {}
+    for file in filter(folder_files.is_image, folder_files.below(raw)):
+        path = PurePosixPath(file)
+        for short in {file, path.name, path.stem, str(path.with_suffix(""))}:
+            files_of.setdefault(short, []).append(file)
     text = text_of(raw / name, name, LARGEST)
     items = {}
     is_json = name.endswith(".jsonl")
@@ -292,16 +296,6 @@ def _item(
     if len(captions) == 1:
         captions = [replace(captions[0], own_id=item_id)]
     return replace(entry, captions=captions, image_id=item_id)
-
-
-def _images_by_short_names(raw: Path) -> dict[str, list[str]]:
-    """The images of each name that may lack the folder and the ending."""
-    files_of: dict[str, list[str]] = {}
-    for file in filter(folder_files.is_image, folder_files.below(raw)):
-        path = PurePosixPath(file)
-        for name in {file, path.name, path.stem, str(path.with_suffix(""))}:
-            files_of.setdefault(name, []).append(file)
-    return files_of
 
 
 def _tabbed(text: str, name: str) -> Iterator[Record]:

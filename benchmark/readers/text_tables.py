@@ -244,7 +244,8 @@ def _set_fault_of_enclosed_rows(
             known.update(row.cells[key].strip() for key in layout.keys)
     names = Names(known)
     for row in multiline_rows:
-        own = _line_of_key(row, layout)
+        # the line that has the name of what the row is about
+        own = row.line + _breaks(row.cells[: min(layout.keys, default=0)])
         last = row.line + _breaks(row.cells)
         for number in range(row.line, last + 1):
             line = lines[number - 1].strip()
@@ -257,19 +258,14 @@ def _set_fault_of_enclosed_rows(
                 return
 
 
-def _line_of_key(row: Row, layout: Layout) -> int:
-    """The line that has the name of what the row is about."""
-    first_key = min(layout.keys, default=0)
-    return row.line + _breaks(row.cells[:first_key])
-
-
 def _breaks(cells: Iterable[str]) -> int:
     """How many line breaks there are."""
     return sum(len(LINE_BREAK.findall(cell)) for cell in cells)
 
 
 def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
-    cells = [_bare(cell) for cell in line.split(layout.separator)]
+    # without blanks, and without a quotation mark that opens or closes a field
+    cells = [cell.strip().strip('"').strip() for cell in line.split(layout.separator)]
     if len(cells) < columns:
         return False
     # a key counts from either end: a caption may hold separators
@@ -277,11 +273,6 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
         if cells[key] in names or cells[key - columns] in names:
             return True
     return False
-
-
-def _bare(cell: str) -> str:
-    """Without blanks, and without a quotation mark that opens or closes a field."""
-    return cell.strip().strip('"').strip()
 
 
 class Names:
