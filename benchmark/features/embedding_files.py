@@ -139,21 +139,6 @@ def _stored_rows(path: Path, what: str) -> Rows:
         rows = READERS[ending](path, what)
         ids = rows.ids | ids_beside(path)
     values = rows.values
-    _check_numbers(path, values)
-    lengths = values.shape if what in WAYS else values.shape[:1]
-    for name, names in ids.items():
-        if len(names) not in lengths:
-            raise UserError(
-                f"{path}: {name}",
-                expected=f"an id for each of {len(values)} rows",
-                found=len(names),
-                do="correct the ids",
-            )
-    return replace(rows, ids=ids)
-
-
-def _check_numbers(path: Path, values: np.ndarray) -> None:
-    """Raise UserError for what are no rows of numbers."""
     expected = "numbers (N, F)"
     kind = values.dtype
     if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
@@ -171,6 +156,16 @@ def _check_numbers(path: Path, values: np.ndarray) -> None:
             found=f"{kind} {values.shape}",
             do="save one row per item",
         )
+    lengths = values.shape if what in WAYS else values.shape[:1]
+    for name, names in ids.items():
+        if len(names) not in lengths:
+            raise UserError(
+                f"{path}: {name}",
+                expected=f"an id for each of {len(values)} rows",
+                found=len(names),
+                do="correct the ids",
+            )
+    return replace(rows, ids=ids)
 
 
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
@@ -571,7 +566,11 @@ def table_of(path: Path) -> pd.DataFrame:
     if ending == ".parquet":
         table = parquet_table(path).to_pandas(ignore_metadata=True)
     elif ending == ".jsonl":
-        table = pd.DataFrame.from_records(_json_rows(path))
+        rows = [row for _, row in json_lines(path)]
+        for row in rows:
+            if not isinstance(row, dict) or row.keys() != rows[0].keys():
+                raise ValueError("rows that are not objects with the same keys")
+        table = pd.DataFrame.from_records(rows)
     else:
         text = files.content(path, MOST_TEXT).decode("utf-8-sig")
         separator = "\t" if ending == ".tsv" else separator_of(text)
@@ -579,16 +578,6 @@ def table_of(path: Path) -> pd.DataFrame:
         table = framed(next(rows, []), rows)
     heads = [str(head).strip().casefold() for head in table]
     return table.set_axis(heads, axis=1)
-
-
-def _json_rows(path: Path) -> list[dict]:
-    """The objects of the lines of a file."""
-    rows: list[dict] = []
-    for _, row in json_lines(path):
-        if not isinstance(row, dict) or (rows and row.keys() != rows[0].keys()):
-            raise ValueError("rows that are not objects with the same keys")
-        rows.append(row)
-    return rows
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, object]]:
@@ -677,7 +666,10 @@ def _csv(path: Path, what: str) -> Rows:
     if _are_numbers(table.iloc[:FIRST_LINES], what):
         columns = _without_names(path, table)
     else:
-        columns = _with_names(path, table.iloc[1:], names)
+        _refuse_one_name_twice(path, names)
+        columns = {name: table[n].iloc[1:] for n, name in enumerate(names)}
+        texts = {name: column for name, column in columns.items() if not is_id(name)}
+        columns |= _parsed(path, texts)
     rows = _table(path, columns, what)
     return replace(rows, values=number_formats.narrowed(rows.values))
 
@@ -706,18 +698,6 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
     return _first_irregular(whole) is not None
 
 
-def _with_names(
-    path: Path,
-    table: pd.DataFrame,
-    names: Sequence[str],
-) -> dict[str, np.ndarray | pd.Series]:
-    """The columns, as numbers where all of them are some."""
-    _refuse_one_name_twice(path, names)
-    columns = {name: table[n] for n, name in enumerate(names)}
-    numbers = {name: column for name, column in columns.items() if not is_id(name)}
-    return columns | _parsed(path, numbers)
-
-
 def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
     """Raise UserError for columns of one name."""
     if len(set(names)) < len(names):
@@ -730,11 +710,8 @@ def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
         )
 
 
-def _without_names(
-    path: Path,
-    table: pd.DataFrame,
-) -> dict[str, np.ndarray | pd.Series]:
-    """The same of a table without names: the first column of text is the ids."""
+def _without_names(path: Path, table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The columns of a table without names: the first one of text is the ids."""
     columns = {f"column {n}": table[n] for n in table}
     numbers = _parsed(path, columns)
     _refuse_counter(path, numbers)

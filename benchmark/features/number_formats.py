@@ -169,16 +169,11 @@ def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> No
     if len(given) < len(files):
         raise _unlike(f"{first.path}, and a file of floating-point numbers")
     for whole in given[1:]:
-        if not _are_packed_alike(first, whole):
+        is_signed = {first.low < 0, whole.low < 0}
+        fills_upper_half = max(first.high, whole.high) >= 1 << (first.bits - 1)
+        differ_by_sign = first.bits > 1 and len(is_signed) > 1 and fills_upper_half
+        if first.bits != whole.bits or differ_by_sign:
             raise _unlike(f"{first} in {first.path}, {whole} in {whole.path}")
-
-
-def _are_packed_alike(first: WholeNumbers, second: WholeNumbers) -> bool:
-    if first.bits != second.bits:
-        return False
-    is_signed = {first.low < 0, second.low < 0}
-    fills_upper_half = max(first.high, second.high) >= 1 << (first.bits - 1)
-    return first.bits == 1 or len(is_signed) == 1 or not fills_upper_half
 
 
 def _unlike(actual: str) -> UserError:
