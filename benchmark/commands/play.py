@@ -63,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
     files.check_project()
     params = files.resolved(arguments.season)
     files.check_kept(params.season)
-    chosen = files.cells_like(params, arguments.only, "--only")
+    chosen = files.cells_like(params, arguments.only)
     last = [pipeline.evaluation_of(params, key) for key in chosen]
     is_whole = arguments.only == EVERYTHING
     if is_whole:

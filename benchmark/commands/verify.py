@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
     params = files.read_params(arguments.season)
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
-    chosen = files.cells_like(params, arguments.only, "--only")
+    chosen = files.cells_like(params, arguments.only)
     cells = [params.everything[key] for key in chosen]
     committed = committed_results(params, cells)
     records = [result.record for result in committed.values() if result]

@@ -44,14 +44,11 @@ CellName = tuple[str, str, int]  # dataset, preset and seed
 
 
 def declare(
-    name: str,
-    season: Season,
-    known: Known | None = None,
-    brought: Mapping[str, Brought] | None = None,
+    name: str, season: Season, brought: Mapping[str, Brought] | None = None
 ) -> Declaration:
-    """The season with the name of every cell. Takes what `resolve` takes, and raises
-    UserError for the first name that fits nothing."""
-    names = SeasonNames.of(name, season, known, brought)
+    """The season with the name of every cell. `brought` are rows that `score` added.
+    Raises UserError for the first name that fits nothing."""
+    names = SeasonNames.of(name, season, brought=brought)
     cells: dict[str, Declared] = {}
     fusions: dict[str, Fused] = {}
     for dataset, preset, seed in names.cells():
