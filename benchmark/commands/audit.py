@@ -87,7 +87,18 @@ def main(arguments: argparse.Namespace) -> int:
             do="name a table, or add --papers",
         )
     if arguments.papers:
-        refuse_counts(arguments)
+        is_asked = {
+            "--queries": arguments.queries is not None,
+            "--folds": arguments.folds != 1,
+        }
+        for option, is_given in is_asked.items():
+            if is_given:
+                raise UserError(
+                    option,
+                    expected="a table of your own",
+                    found="--papers, whose tables have numbers of their own",
+                    do=f"leave {option} out",
+                )
         rows = list(rows_of_papers())
     else:
         frame = read_printed(arguments.table)
@@ -100,22 +111,6 @@ def main(arguments: argparse.Namespace) -> int:
         print(shown(suspicious, rows, "" if arguments.papers else " (--queries)"))
     is_wrong = any(finding.is_impossible for finding in suspicious)
     return int(arguments.check and is_wrong)
-
-
-def refuse_counts(arguments: argparse.Namespace) -> None:
-    """Raise UserError for numbers of queries or folds beside the papers' tables."""
-    is_asked = {
-        "--queries": arguments.queries is not None,
-        "--folds": arguments.folds != 1,
-    }
-    for option, is_given in is_asked.items():
-        if is_given:
-            raise UserError(
-                option,
-                expected="a table of your own",
-                found="--papers, whose tables have numbers of their own",
-                do=f"leave {option} out",
-            )
 
 
 def facts_of(finding: Finding) -> dict:

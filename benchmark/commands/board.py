@@ -189,14 +189,17 @@ def board_of(
     ordered = sorted(names, key=lambda name: sign * levels[name].mean)
     p_values = []
     for pair in map(frozenset, combinations(ordered, 2)):
-        of_each = {
+        of_pair = {
             dataset: part.differences[pair] for dataset, part in by_dataset.items()
         }
-        estimate = _mean_difference(of_each)
+        estimate = _mean_difference(of_pair)
         p_values.append(estimate.p() if estimate and is_enough else 1.0)
     apart_RR = significance.apart(p_values, len(ordered))
     ranks, ties, rows = significance.rank_intervals(apart_RR), ties_of(apart_RR), []
     for index, name in enumerate(ordered):
+        of_each = {}
+        if list(by_dataset) != [WHOLE]:
+            of_each = {d: part.levels[name].mean for d, part in by_dataset.items()}
         row = BoardRow(
             name=name,
             level=levels[name].mean,
@@ -206,7 +209,7 @@ def board_of(
             ranks=ranks[index],
             ties=ties[index],
             seeds=min(result.table.shape[1] for result in given[name].values()),
-            levels=_levels(by_dataset, name),
+            levels=of_each,
         )
         rows.append(row)
     return ResultBoard(
@@ -258,13 +261,6 @@ def _mean_difference(
     units = min(set_up.units for set_up in set_ups)
     reach = max(set_up.reach for set_up in set_ups)
     return replace(pooling.pool(set_ups), units=units, reach=reach).estimate
-
-
-def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:
-    """Of a result on each dataset; empty where it is not split."""
-    if list(by_dataset) == [WHOLE]:
-        return {}
-    return {d: part.levels[name].mean for d, part in by_dataset.items()}
 
 
 def _notes(parts: Sequence[OnDataset], is_enough: bool) -> list[str]:

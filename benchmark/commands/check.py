@@ -136,8 +136,23 @@ def _try_parts(trial: Trial) -> None:
     with trial.promise(
         "the options are of Config, and inputs says what it takes"
     ) as notes:
-        _check_options(trial)
+        config = trial.config
+        is_frozen = type(config).__dataclass_params__.frozen
+        _check(is_frozen, "Config is not frozen: add frozen=True")
+        # defaults are in their ranges, too
+        configured(trial.module, asdict(config), "Config")
         takes = trial.takes
+        try:
+            TypeAdapter(Inputs).validate_python(vars(takes))
+        except ValidationError as error:
+            raise unfit(error, "inputs", []) from error
+        if trial.row and trial.row.sentence:
+            encoder, known = trial.row.sentence, text_encoders()
+            message = (
+                f"the preset's sentence: expected one of {', '.join(known)}, "
+                f"found {suggested(encoder, known)}"
+            )
+            _check(encoder in known, message)
         notes.append(f"{takes.image} and {takes.text} for {takes.task}")
     with trial.promise(
         "the recipe is a list of phases with one learning rate per epoch"
@@ -168,26 +183,6 @@ def _try_parts(trial: Trial) -> None:
         notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
-def _check_options(trial: Trial) -> None:
-    config = trial.config
-    is_frozen = type(config).__dataclass_params__.frozen
-    _check(is_frozen, "Config is not frozen: add frozen=True")
-    # defaults are in their ranges, too
-    configured(trial.module, asdict(config), "Config")
-    try:
-        TypeAdapter(Inputs).validate_python(vars(trial.takes))
-    except ValidationError as error:
-        raise unfit(error, "inputs", []) from error
-    if trial.row and trial.row.sentence:
-        encoder = trial.row.sentence
-        known = text_encoders()
-        message = (
-            f"the preset's sentence: expected one of {', '.join(known)}, "
-            f"found {suggested(encoder, known)}"
-        )
-        _check(encoder in known, message)
-
-
 def _checked_phases(trial: Trial) -> list[Phase]:
     phases = trial.module.recipe(trial.config)
     for number, phase in enumerate(phases, 1):
@@ -215,20 +210,17 @@ def _try_scores(trial: Trial) -> None:
         with trial.promise(
             "padding changes no score, and captions without words do no harm"
         ):
-            _check_padding(trial, model)
+            captions = trial.captions(CAPTIONS)
+            whole = _scored(trial, model)
+            # nine more words behind those of each caption
+            added = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
+            wider = torch.nn.functional.pad(captions.values, added)
+            padded = Captions(values=wider, lengths=captions.lengths)
+            again = _scored(trial, model, padded)
+            _check_equal(again, whole, "scores of wider captions")
             _check_no_words(trial, model)
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
         _check_declared(trial, model)
-
-
-def _check_padding(trial: Trial, model: nn.Module) -> None:
-    captions = trial.captions(CAPTIONS)
-    whole = _scored(trial, model)
-    # nine more words behind those of each caption
-    added = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
-    wider = torch.nn.functional.pad(captions.values, added)
-    again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
-    _check_equal(again, whole, "scores of wider captions")
 
 
 def _check_no_words(trial: Trial, model: nn.Module) -> None:

@@ -83,8 +83,20 @@ def of_ranks(
         where = f"{path}: {way}"
         rows = table[table["direction"] == way]
         query_names = names[QUERIES[way]]
-        texts = _in_order(where, rows, way, query_names, reading.order)
-        lists[way] = _best_of(where, texts, query_names[0], items[way], reading)
+        queries, given = query_names[0], rows["query"]
+        places = embedding_files.rows_of_items(given.tolist(), ID_OF[way], query_names)
+        is_missing = places < 0
+        if is_missing.any() or len(rows) != len(queries):
+            actual = f"{len(rows)} rows"
+            if is_missing.any():
+                actual += f", none for {queries[is_missing.argmax()]!r}"
+            is_twice = given.duplicated()
+            if is_twice.any():
+                actual += f", {given[is_twice].iloc[0]!r} twice"
+            expected = f"one row for each of the {len(queries)} test queries"
+            raise UserError(where, expected, actual, reading.order)
+        texts = rows["rank"].iloc[places]
+        lists[way] = _best_of(where, texts, queries, items[way], reading)
     _refuse_other_conventions(path, lists, reading)
     if reading.first_rank is None:
         notes.append(f"{path}: ranks are read from 0, the best item first")
@@ -104,32 +116,6 @@ def _rank_table(path: Path) -> pd.DataFrame:
             expected = f"the columns {', '.join(HEADS)}"
             raise UserError(path, expected, ", ".join(table.columns), "name them so")
         return table[HEADS].astype(object).map(embedding_files.text_of)
-
-
-def _in_order(
-    where: str,
-    rows: pd.DataFrame,
-    way: str,
-    query_names: Sequence[Sequence[str]],
-    order: str,
-) -> pd.Series:
-    """The ranks as text, in the order of the test queries. Raises UserError unless each
-    has one row."""
-    queries = query_names[0]
-    places = embedding_files.rows_of_items(
-        rows["query"].tolist(), ID_OF[way], query_names
-    )
-    is_missing = places < 0
-    if is_missing.any() or len(rows) != len(queries):
-        actual = f"{len(rows)} rows"
-        if is_missing.any():
-            actual += f", none for {queries[is_missing.argmax()]!r}"
-        is_twice = rows["query"].duplicated()
-        if is_twice.any():
-            actual += f", {rows['query'][is_twice].iloc[0]!r} twice"
-        expected = f"one row for each of the {len(queries)} test queries"
-        raise UserError(where, expected, actual, order)
-    return rows["rank"].iloc[places]
 
 
 def _best_of(
