@@ -114,10 +114,18 @@ def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.
     Raises UserError without a format where several readings are possible, and for a
     format that the numbers cannot have.
     """
-    if numbers is None:
-        _refuse_doubtful(values, whole)
+    if numbers is not None:
+        return _as_format(values, whole, numbers)
+    if whole.has_both_signs and max(-whole.low, whole.high) == 1:
         return values
-    return _as_format(values, whole, numbers)
+    if whole.is_zero_or_one:
+        raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
+    if not whole.has_both_signs or not whole.may_be_int8:
+        raise _unclear(COORDINATES, whole, str(whole), whole.choices)
+    if not _spread_as_coordinates(values):
+        actual = f"{whole}, spread as packed bits or numbers with a zero point are"
+        raise _unclear(COORDINATES, whole, actual, whole.choices)
+    return values
 
 
 def decoded_scores(
@@ -183,18 +191,6 @@ def _unlike(actual: str) -> UserError:
         found=actual,
         do="pack all files in one way",
     )
-
-
-def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:
-    if whole.has_both_signs and max(-whole.low, whole.high) == 1:
-        return
-    if whole.is_zero_or_one:
-        raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
-    if not whole.has_both_signs or not whole.may_be_int8:
-        raise _unclear(COORDINATES, whole, str(whole), whole.choices)
-    if not _spread_as_coordinates(values):
-        actual = f"{whole}, spread as packed bits or numbers with a zero point are"
-        raise _unclear(COORDINATES, whole, actual, whole.choices)
 
 
 def _spread_as_coordinates(values: np.ndarray) -> bool:

@@ -12,13 +12,13 @@ thread with the plain attention. So no text is padded, and its vector does not d
 the texts beside it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
@@ -147,7 +147,13 @@ def _loaded(folder: Path) -> tuple:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(min(LONGEST, model.config.max_position_embeddings))
-        _check_loaded(model, loading["missing_keys"])
+        missing = loading["missing_keys"]
+        needed = {name for name in missing if not name.startswith("pooler.")}
+        if needed:
+            first = min(needed)
+            raise ValueError(f"{len(needed)} tensors are missing, first {first!r}")
+        if not all(value.isfinite().all() for value in model.state_dict().values()):
+            raise ValueError("NaN or infinity")
     # of any type: what the bytes of three files make a library raise
     except Exception as error:
         raise UserError(
@@ -157,14 +163,3 @@ def _loaded(folder: Path) -> tuple:
             do=GET_AGAIN,
         ) from error
     return model.eval(), tokenizer
-
-
-def _check_loaded(model: nn.Module, missing: Iterable[str]) -> None:
-    """Raise ValueError for tensors that are needed and missing, and for what is no
-    number."""
-    needed = {name for name in missing if not name.startswith("pooler.")}
-    if needed:
-        raise ValueError(f"{len(needed)} tensors are missing, first {min(needed)!r}")
-    for value in model.state_dict().values():
-        if not value.isfinite().all():
-            raise ValueError("NaN or infinity")
