@@ -218,22 +218,17 @@ def _try_scores(trial: Trial) -> None:
             padded = Captions(values=wider, lengths=captions.lengths)
             again = _scored(trial, model, padded)
             _check_equal(again, whole, "scores of wider captions")
-            _check_no_words(trial, model)
+            captions = trial.captions(CAPTIONS)
+            captions.values[3], captions.lengths[3] = 0, 1  # a caption without words
+            _scored(trial, model, captions)
+            phases = trial.module.recipe(trial.config)
+            if phases:
+                batch = trial.batch(list(range(PAIRS)), phases)
+                batch.captions.values[3], batch.captions.lengths[3] = 0, 1
+                trained = trial.model().train()
+                _check_gradients(trained, trained.loss(batch))
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
         _check_declared(trial, model)
-
-
-def _check_no_words(trial: Trial, model: nn.Module) -> None:
-    """Of one caption, in scores and in a loss."""
-    captions = trial.captions(CAPTIONS)
-    captions.values[3], captions.lengths[3] = 0, 1
-    _scored(trial, model, captions)
-    phases = trial.module.recipe(trial.config)
-    if phases:
-        batch = trial.batch(list(range(PAIRS)), phases)
-        batch.captions.values[3], batch.captions.lengths[3] = 0, 1
-        trained = trial.model().train()
-        _check_gradients(trained, trained.loss(batch))
 
 
 def _check_declared(trial: Trial, model: nn.Module) -> None:

@@ -54,7 +54,14 @@ def check(first: Result, second: Result) -> None:
         )
     _check_facts(first, second)
     if first.is_first_rank_open and second.is_first_rank_open:
-        _check_ends(first, second)
+        lists = []
+        for result in (first, second):
+            for _, ranks in result.table.stack().groupby(level=["direction", "seed"]):
+                lists.append(ranks.to_numpy())
+        # as positions from 1 do beside zeros for what was not found
+        if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
+            evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
+            raise zero_for_nothing(_names(first, second), evidence)
     is_scaled = first.is_scaled or second.is_scaled
     if kind == Kind.VALUES and not is_scaled:
         _check_scale(first, second)
@@ -188,18 +195,6 @@ def _queries_beyond(result: Result, other: Result) -> list:
     """The queries of a result that the other one lacks, in one of its directions."""
     index = result.facts.index.difference(other.facts.index)
     return list(index.unique("query"))
-
-
-def _check_ends(first: Result, second: Result) -> None:
-    """Raise UserError where all ranks of both sides end at one usual depth, as positions
-    from 1 do beside zeros for what was not found."""
-    lists = []
-    for result in (first, second):
-        for _, ranks in result.table.stack().groupby(level=["direction", "seed"]):
-            lists.append(ranks.to_numpy())
-    if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
-        evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
-        raise zero_for_nothing(_names(first, second), evidence)
 
 
 def _check_scale(first: Result, second: Result) -> None:

@@ -10,7 +10,6 @@ training, the cluster and the direction of a query, too.
 Source: https://github.com/evaleval/every_eval_ever.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -73,7 +72,19 @@ def as_results(path: Path) -> pd.DataFrame:
                 found=", ".join(named),
                 do="write each into a file of its own",
             )
-    known = [name for name in OF_QUERY if _is_known(path, samples, name)]
+    known = []
+    for name in OF_QUERY:
+        key = PREFIX + name
+        having = [sample for sample in samples if key in (sample.metadata or {})]
+        if having:
+            known.append(name)
+        if having and len(having) < len(samples):
+            raise UserError(
+                f"{path}: metadata: {key}",
+                expected="it in every sample, or in none",
+                found=f"it in {len(having)} of {len(samples)}",
+                do="add it to the others, or leave it out",
+            )
     rows = []
     for sample in samples:
         of_query = {}
@@ -84,18 +95,3 @@ def as_results(path: Path) -> pd.DataFrame:
     columns = ["query", "metric", *known]
     table = pd.DataFrame(rows)
     return table.groupby(columns, sort=False, as_index=False)["value"].mean()
-
-
-def _is_known(path: Path, samples: Sequence[Sample], name: str) -> bool:
-    """Whether the samples have it in their metadata. Raises UserError where only some
-    do."""
-    key = PREFIX + name
-    having = [sample for sample in samples if key in (sample.metadata or {})]
-    if having and len(having) < len(samples):
-        raise UserError(
-            f"{path}: metadata: {key}",
-            expected="it in every sample, or in none",
-            found=f"it in {len(having)} of {len(samples)}",
-            do="add it to the others, or leave it out",
-        )
-    return bool(having)

@@ -135,31 +135,24 @@ def _best_of(
     is_lost = np.isinf(ranks)
     is_wrong = ~(is_lost | (ranks < items))
     if is_wrong.any() or is_lost.all():
+        expected = f"whole ranks from {first_rank} below {items + first_rank}"
+        advice = "correct them, or leave empty what was not found"
+        if not is_wrong.any():
+            raise UserError(where, expected, "none", advice)
+        wrong, options = texts[is_wrong], []
+        value = wrong.iloc[0]
+        if not first_rank and value == str(items):
+            options.append("--first-rank 1 if these are positions from 1")
+        if wrong.nunique() == 1:
+            option = _not_found_option(value, first_rank, items)
+            options.append(f"{option} if it means that")
+        if options:
+            advice = f"add {', or '.join(options)}; or {advice}"
         query = queries[is_wrong.argmax()]
-        raise _wrong_rank(where, texts[is_wrong], query, first_rank, items)
+        actual = f"{value} for {query!r} ({len(wrong)} such)"
+        raise UserError(where, expected, actual, advice)
     depth = max(int(ranks[~is_lost].max()) + 1, reading.depth)
     return BestOfLists(queries, items, ranks, is_lost, depth)
-
-
-def _wrong_rank(
-    where: str, texts: pd.Series, query: str, first_rank: int, items: int
-) -> UserError:
-    """The error for `texts` that are not ranks, the first of them that of `query`. If
-    they are empty, nothing was found at all."""
-    expected = f"whole ranks from {first_rank} below {items + first_rank}"
-    advice = "correct them, or leave empty what was not found"
-    if texts.empty:
-        return UserError(where, expected, "none", advice)
-    value, options = texts.iloc[0], []
-    if not first_rank and value == str(items):
-        options.append("--first-rank 1 if these are positions from 1")
-    if texts.nunique() == 1:
-        option = _not_found_option(value, first_rank, items)
-        options.append(f"{option} if it means that")
-    if options:
-        advice = f"add {', or '.join(options)}; or {advice}"
-    actual = f"{value} for {query!r} ({len(texts)} such)"
-    return UserError(where, expected, actual, advice)
 
 
 def _not_found_option(value: str, first_rank: int, items: int) -> str:

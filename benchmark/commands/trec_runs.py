@@ -160,7 +160,16 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         run["is_relevant"] = run["is_relevant"].eq(True)
         places = places_of(run)
         if reading.order is None:
-            check_direction(path, places)
+            beside = places[places["other"] > 0]
+            behind = (beside["above"] + beside["level"] / 2) / beside["other"]
+            if len(behind) >= ENOUGH and behind.mean() > BEHIND:
+                share = f"{behind.mean():.0%} of the others"
+                raise UserError(
+                    f"{path}: score",
+                    expected="relevant items before others",
+                    found=f"behind {share}, over {len(behind)} queries",
+                    do="negate the scores if these are distances, or add --order scores",
+                )
         if tied := int((places["level"] > 0).sum()):
             ties = "other items tied with the relevant one; they count as better"
             notes.append(f"{path}: {tied} queries have {ties}")
@@ -333,16 +342,3 @@ def places_of(run: pd.DataFrame) -> pd.DataFrame:
     }
     counts = pd.DataFrame(sides).groupby(query).sum()
     return counts.loc[query[is_relevant].unique()]
-
-
-def check_direction(path: Path, places: pd.DataFrame) -> None:
-    """Raise UserError where relevant items stand at the end of their lists."""
-    places = places[places["other"] > 0]
-    behind = (places["above"] + places["level"] / 2) / places["other"]
-    if len(behind) >= ENOUGH and behind.mean() > BEHIND:
-        raise UserError(
-            f"{path}: score",
-            expected="relevant items before others",
-            found=f"behind {behind.mean():.0%} of the others, over {len(behind)} queries",
-            do="negate the scores if these are distances, or add --order scores",
-        )

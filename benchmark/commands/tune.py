@@ -52,7 +52,11 @@ def main(arguments: argparse.Namespace) -> None:
             found=f"a fold of {fold.dataset}",
             do=f"tune on {fold.dataset}: its folds take the settings",
         )
-    trial_cell = cell_of_trial(cell, options)
+    settings = [f"{name}_{value}" for name, value in sorted(options.items())]
+    name = "-".join([cell.preset, *settings]).replace("/", "_")
+    folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"  # files of its own
+    changes = {"options": cell.options | options, "folder": folder}
+    trial_cell = cell.model_copy(update=changes)
     check_recipe(trial_cell)
     numerics.require(cell.numerics, cell.threads)
     title = f"{cell.preset} {tuning.written(options)}"
@@ -69,15 +73,6 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
     if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
-
-
-def cell_of_trial(cell: Cell, options: dict[str, Option]) -> Cell:
-    """The cell with these options, and files of its own."""
-    settings = [f"{name}_{value}" for name, value in sorted(options.items())]
-    name = "-".join([cell.preset, *settings]).replace("/", "_")
-    folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"
-    changes = {"options": cell.options | options, "folder": folder}
-    return cell.model_copy(update=changes)
 
 
 def check_recipe(cell: Cell) -> None:

@@ -37,7 +37,7 @@ from benchmark.data.results import CellResult
 from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.parameters import Params
 from benchmark.season.plugins import code_files
 from benchmark.season.stages import in_order
 
@@ -62,7 +62,12 @@ def main(arguments: argparse.Namespace) -> int:
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
     chosen = files.cells_like(params, arguments.only)
     cells = [params.everything[key] for key in chosen]
-    committed = committed_results(params, cells)
+    kept = {}  # what git keeps of each dataset
+    committed = {}
+    for cell in cells:
+        if cell.dataset not in kept:
+            kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
+        committed[cell.key] = kept[cell.dataset].get(cell.name)
     records = [result.record for result in committed.values() if result]
     warn_of_other_fingerprints(records)
     folder = SCRATCH / params.season
@@ -87,19 +92,6 @@ def main(arguments: argparse.Namespace) -> int:
     print_table(rows)
     print(f"{identical} of {len(chosen)} identical, on fingerprint {fingerprint()}")
     return 0 if identical == len(chosen) else 1
-
-
-def committed_results(
-    params: Params, cells: list[Cell | Fusion]
-) -> dict[str, CellResult | None]:
-    """What git keeps of each cell, by its key."""
-    kept = {}
-    committed = {}
-    for cell in cells:
-        if cell.dataset not in kept:
-            kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
-        committed[cell.key] = kept[cell.dataset].get(cell.name)
-    return committed
 
 
 def warn_of_other_fingerprints(committed: list[Record]) -> None:
