@@ -711,28 +711,18 @@ def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
 
 
 def _without_names(path: Path, table: pd.DataFrame) -> dict[str, pd.Series]:
-    """The columns of a table without names: the first one of text is the ids."""
+    """The columns of a table without names: the first one of text is the ids. Raises
+    UserError for a column that counts rows, or has other whole numbers where the others
+    have fractions."""
     columns = {f"column {n}": table[n] for n in table}
     numbers = _parsed(path, columns)
-    _refuse_counter(path, numbers)
-    texts = [name for name in columns if name not in numbers]
-    kept = {"id": columns[texts[0]]} if texts else {}
-    for name in texts[1:]:
-        kept[name] = columns[name]
-    for number, column in enumerate(numbers.values()):
-        kept[str(number)] = column
-    return kept
-
-
-def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
-    """Raise UserError for a column that counts rows, or has other whole numbers where
-    the others have fractions: these are ids, or would leak the order."""
-    have_fractions = not all(map(_are_whole, columns.values()))
-    for name, column in columns.items():
+    have_fractions = not all(map(_are_whole, numbers.values()))
+    for name, column in numbers.items():
         if len(column) <= 2:
             continue
         is_counter = column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
+        # these are ids, or would leak the order
         if is_counter or (is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
             raise UserError(
@@ -741,6 +731,13 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
                 found=f"{first}, ... without a name",
                 do="name all columns: image_id or caption_id, x0, x1, ...",
             )
+    texts = [name for name in columns if name not in numbers]
+    kept = {"id": columns[texts[0]]} if texts else {}
+    for name in texts[1:]:
+        kept[name] = columns[name]
+    for number, column in enumerate(numbers.values()):
+        kept[str(number)] = column
+    return kept
 
 
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
@@ -816,8 +813,16 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     numbers = numbers or integers
     if not numbers:
         return Rows(path=path, values=np.empty(0), ids=ids)
-    _check_one_type(path, numbers)
     names = list(numbers)
+    first, *others = names
+    kind = numbers[first].dtype
+    for name, array in numbers.items():
+        if array.ndim > 1 and others:
+            other = others[0] if name == first else first
+            raise _wrong_column(path, name, f"lists beside {other!r}: keep one")
+        if array.dtype != kind:
+            actual = f"{array.dtype} {array.shape[1:]} beside {kind}"
+            raise _wrong_column(path, name, actual)
     arrays = list(numbers.values())
     if arrays[0].ndim > 1:
         return Rows(path=path, values=arrays[0], ids=ids)
@@ -853,20 +858,6 @@ def _id_texts(path: Path, name: str, array: np.ndarray) -> list[str]:
         text = cell.decode() if isinstance(cell, bytes) else str(cell)
         texts.append(text.strip())
     return texts
-
-
-def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
-    """Raise UserError for lists beside other columns, and for columns of several
-    types."""
-    first, *others = numbers
-    kind = numbers[first].dtype
-    for name, array in numbers.items():
-        if array.ndim > 1 and others:
-            other = others[0] if name == first else first
-            raise _wrong_column(path, name, f"lists beside {other!r}: keep one")
-        if array.dtype != kind:
-            actual = f"{array.dtype} {array.shape[1:]} beside {kind}"
-            raise _wrong_column(path, name, actual)
 
 
 def _npy(path: Path, what: str) -> Rows:

@@ -74,7 +74,11 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     with readable(folder, ENCODER, GET_AGAIN):
         ids = [tokenizer.encode(text).ids for text in texts]
     lengths = np.array(list(map(len, ids)), np.int64)
-    batches = batches_of(lengths)
+    batches = []  # texts of one length, the longest first; none without tokens
+    for length in np.unique(lengths[lengths > 0])[::-1]:
+        alike = np.flatnonzero(lengths == length)
+        for start in range(0, len(alike), BATCH):
+            batches.append(alike[start : start + BATCH])
 
     def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
@@ -89,17 +93,6 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     facts["weights_sha256"] = {name: sha256(folder / name) for name in FILES}
     ends = np.maximum(lengths, 1).cumsum()
     return ends, model.config.hidden_size, blocks(), facts
-
-
-def batches_of(lengths: np.ndarray) -> list[np.ndarray]:
-    """The places of texts of one length in tokens, at most BATCH at a time, the longest
-    first; none for texts without tokens."""
-    batches = []
-    for length in np.unique(lengths[lengths > 0])[::-1]:
-        alike = np.flatnonzero(lengths == length)
-        for start in range(0, len(alike), BATCH):
-            batches.append(alike[start : start + BATCH])
-    return batches
 
 
 def whereabouts(settings: SentenceEncoder) -> Path:

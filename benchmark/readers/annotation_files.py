@@ -261,24 +261,7 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
     nested_keys.gather_unread(seen.keys, data, BESIDE["images"])
-    rows_of = _rows_of_images(coco, name)
-    order = []
-    for row, image in enumerate(coco.images):
-        captions = []
-        places = []
-        for caption_row in rows_of[str(image.id)]:
-            annotation = coco.annotations[caption_row]
-            captions.append({"caption": annotation.caption} | annotation.model_extra)
-            places.append(f"{name}: annotations[{caption_row}]")
-            order.append(caption_row)
-        facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
-        yield Record(f"{name}: images[{row}]", facts, COCO, tuple(places))
-    seen.is_regrouped |= order != sorted(order)
-
-
-def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
-    """The rows of the captions of each image, by its id."""
-    rows_of: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}  # of captions, by the id of their image
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:
             raise UserError(
@@ -298,4 +281,15 @@ def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
                 do=CORRECT,
             )
         rows_of[str(image_id)].append(row)
-    return rows_of
+    order = []
+    for row, image in enumerate(coco.images):
+        captions = []
+        places = []
+        for caption_row in rows_of[str(image.id)]:
+            annotation = coco.annotations[caption_row]
+            captions.append({"caption": annotation.caption} | annotation.model_extra)
+            places.append(f"{name}: annotations[{caption_row}]")
+            order.append(caption_row)
+        facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
+        yield Record(f"{name}: images[{row}]", facts, COCO, tuple(places))
+    seen.is_regrouped |= order != sorted(order)
