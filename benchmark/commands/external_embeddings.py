@@ -145,15 +145,6 @@ def _fits(rows: Rows, names: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-def _are_several(rows: Rows, split: Split) -> bool:
-    """Whether an array (I, K, F) without ids has the K captions of every image, in
-    their order."""
-    images, each = len(split.image_rows), rows.values.shape[1]
-    in_order = np.repeat(np.arange(images), each)
-    is_whole = np.array_equal(split.image_of_caption, in_order)
-    return is_whole and len(rows.values) == images and not rows.ids
-
-
 def _vectors(
     rows: Rows,
     role: str,
@@ -163,9 +154,15 @@ def _vectors(
     notes: list[str],
 ) -> np.ndarray:
     """(n, F) unit vectors of the items, in the order of the split, of rows (N, F); or
-    of an array (I, K, F) of the captions of each image."""
+    of an array (I, K, F) without ids of the K captions of every image."""
     count, shape = len(names[0]), rows.values.shape
-    if len(shape) == 3 and role == "captions" and _are_several(rows, split):
+    is_of_captions = False
+    if len(shape) == 3 and role == "captions" and not rows.ids:
+        images = len(split.image_rows)
+        in_order = np.repeat(np.arange(images), shape[1])
+        is_whole = np.array_equal(split.image_of_caption, in_order)
+        is_of_captions = is_whole and shape[0] == images
+    if is_of_captions:
         each = f"the {shape[1]} captions of each image, in their order"
         notes.append(f"{rows.path}: {shape} are {each}")
         rows = replace(rows, values=rows.values.reshape(count, shape[2]))

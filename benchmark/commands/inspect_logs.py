@@ -22,7 +22,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile
 
 import pandas as pd
 import pyarrow as pa
@@ -147,14 +147,8 @@ def _of_archive(path: Path) -> tuple[Any, Any]:
 def _member(file: BinaryIO, zipped: ZipFile, name: str, where: str) -> bytes:
     """The bytes of a member. Raises errors of zipfile for damaged bytes."""
     info = zipped.getinfo(name)
-    if info.compress_type == ZSTANDARD:
-        return _unpacked(file, info, where)
-    return archives.read_member(zipped, info, where, MOST_TEXT)
-
-
-def _unpacked(file: BinaryIO, info: ZipInfo, where: str) -> bytes:
-    """The same of a member that is packed by zstandard, which zipfile reads from Python
-    3.14 on."""
+    if info.compress_type != ZSTANDARD:  # which zipfile reads from Python 3.14 on
+        return archives.read_member(zipped, info, where, MOST_TEXT)
     file.seek(info.header_offset)
     fields = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
     signature, length_of_name, length_of_extra = fields

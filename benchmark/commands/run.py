@@ -123,24 +123,20 @@ def params_of(arguments: argparse.Namespace, name: str) -> Params:
     weights_dir = arguments.weights_dir or local.weights_dir
     local = local.model_copy(update={"weights_dir": weights_dir, "sources": sources})
     params = resolve(NAME, checked(Season, season, "run"), known)
-    return files.placed(on_dataset(params, arguments.dataset), local)
-
-
-def on_dataset(params: Params, dataset: str) -> Params:
-    """With the cells on one dataset, or on a fold, alone. Raises UserError for a fold
-    that no season has."""
-    kept = {}
+    kept = {}  # on the dataset, or the fold, that is named
     for group in ("cells", "fusions"):
-        cells = getattr(params, group)
-        kept[group] = {k: cell for k, cell in cells.items() if cell.dataset == dataset}
+        kept[group] = {}
+        for key, cell in getattr(params, group).items():
+            if cell.dataset == arguments.dataset:
+                kept[group][key] = cell
     if not any(kept.values()):
         raise UserError(
-            f"--dataset {dataset}",
+            f"--dataset {arguments.dataset}",
             expected="a fold of a dataset that has `folds` in a season",
             found="another one",
             do="see docs/season-file.md",
         )
-    return params.model_copy(update=kept)
+    return files.placed(params.model_copy(update=kept), local)
 
 
 def settings_of(dataset: str, seed: int) -> DatasetSettings:

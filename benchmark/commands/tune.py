@@ -69,7 +69,16 @@ def main(arguments: argparse.Namespace) -> None:
             trial = run_trial(params, trial_cell, options)
             tuning.add_trial(params.season, trial)
         finally:
-            remove_files(trial_cell)
+            # its files, and the folders that this leaves empty
+            for file in (
+                folder,
+                trial_cell.checkpoint,
+                trial_cell.history,
+                trial_cell.costs,
+            ):
+                with suppress(OSError):  # other trials are in the folder
+                    remove(Path(file))
+                    os.removedirs(Path(file).parent)
     print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
     if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
@@ -113,11 +122,3 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
         epoch=checkpoint.epoch,
         val_rsum=round(rsum, 1),
     )
-
-
-def remove_files(cell: Cell) -> None:
-    """Remove the files of a trial's training, and the folders that this leaves empty."""
-    for file in (cell.folder, cell.checkpoint, cell.history, cell.costs):
-        with suppress(OSError):  # other trials are in the folder
-            remove(Path(file))
-            os.removedirs(Path(file).parent)

@@ -232,19 +232,15 @@ def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndar
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:
-        return _signs(values, whole.bits)
+        if whole.bits > 1:
+            words = _integers(values).astype(f">u{whole.bits // 8}")
+            packed = np.ascontiguousarray(words).view(np.uint8)
+            values = np.unpackbits(packed, axis=-1)
+        return 2 * values.astype(np.int8) - 1
     patterns = _patterns(values)
     if numbers == FLOAT16:
         return patterns.view(np.float16)
     return (patterns.astype(np.uint32) << 16).view(np.float32)
-
-
-def _signs(values: np.ndarray, bits: int) -> np.ndarray:
-    """-1 for each bit that is 0 and +1 for each that is 1, (N, bits F) int8."""
-    if bits > 1:
-        words = np.ascontiguousarray(_integers(values).astype(f">u{bits // 8}"))
-        values = np.unpackbits(words.view(np.uint8), axis=-1)
-    return 2 * values.astype(np.int8) - 1
 
 
 def _patterns(values: np.ndarray) -> np.ndarray:

@@ -146,7 +146,12 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
     ):
         # torch warns of the old format before it refuses it
         warnings.simplefilter("ignore")
-        _refuse_bomb(file, path)
+        # torch compresses nothing: what unpacks to more was made to fill the memory
+        if zipfile.is_zipfile(file):
+            unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
+            allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
+            if unpacked > allowed:
+                raise too_large(path, allowed)
         file.seek(0)
         try:
             loaded = torch.load(file, map_location="cpu", weights_only=True)
@@ -162,15 +167,6 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
             do=advice,
         )
     return loaded
-
-
-def _refuse_bomb(file: BinaryIO, path: Path) -> None:
-    """torch compresses nothing: what unpacks to more was made to fill the memory."""
-    if zipfile.is_zipfile(file):
-        unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
-        allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
-        if unpacked > allowed:
-            raise too_large(path, allowed)
 
 
 def _globals_of(file: BinaryIO) -> str:

@@ -124,8 +124,24 @@ def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
         )
     links = Links({caption: {} for caption in captions.items}, {})
     for name in files[2:]:
-        judgements = _judgements(raw, name, corpus, queries)
-        _add(links, judgements, name, are_images_queries)
+        split = split_of_path(PurePosixPath(name).name)
+        for pair in _judgements(raw, name, corpus, queries):
+            if pair.score <= 0:
+                continue
+            image = pair.item
+            caption = pair.query
+            if are_images_queries:
+                image = pair.query
+                caption = pair.item
+            earlier = links.split_of.setdefault(image, split)
+            if earlier != split:
+                raise UserError(
+                    f"{pair.where}: {image}",
+                    expected="one split per image",
+                    found=f"{split} and {earlier}",
+                    do=CORRECT,
+                )
+            links.images_of[caption][image] = None
     groups = _groups(images, links)
     dealt = _dealt(captions, links, groups, files[2])
     has_splits = any(links.split_of.values())
@@ -169,30 +185,6 @@ def _judgements(raw: Path, name: str, corpus: Side, queries: Side) -> list[Judge
             do="write query-id, corpus-id and score, between tabs, into the first line",
         )
     return read.judgements
-
-
-def _add(
-    links: Links, judgements: list[Judgement], name: str, are_images_queries: bool
-) -> None:
-    """Link the pairs of a file that were judged right."""
-    split = split_of_path(PurePosixPath(name).name)
-    for pair in judgements:
-        if pair.score <= 0:
-            continue
-        image = pair.item
-        caption = pair.query
-        if are_images_queries:
-            image = pair.query
-            caption = pair.item
-        earlier = links.split_of.setdefault(image, split)
-        if earlier != split:
-            raise UserError(
-                f"{pair.where}: {image}",
-                expected="one split per image",
-                found=f"{split} and {earlier}",
-                do=CORRECT,
-            )
-        links.images_of[caption][image] = None
 
 
 def _groups(images: Side, links: Links) -> dict[str, list[str]]:

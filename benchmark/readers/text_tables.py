@@ -186,7 +186,8 @@ def _fault_of(
 
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
-    """The table if fields may be enclosed in quotation marks."""
+    """The table if fields may be enclosed in quotation marks. A field that encloses a
+    row, which then takes several lines, is its fault."""
     table = Table(columns)
     multiline_rows = []
     text = lines
@@ -219,24 +220,8 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
         reason = f"something else ({error}) in line {rows.line_num}"
         expected = f"CSV, separated by {layout.separator!r}"
         table.fault = layout.error(start, expected, reason, CLOSE)
-    _set_fault_of_enclosed_rows(table, multiline_rows, lines, layout)
-    return table
-
-
-def _set_fault_of_enclosed_rows(
-    table: Table,
-    multiline_rows: list[Row],
-    lines: list[str],
-    layout: Layout,
-) -> None:
-    """Set the fault of a table in which a field encloses a row.
-
-    multiline_rows  rows that take several lines
-
-    A line is a row if it has enough separators, and an image in the place of one.
-    """
     if not multiline_rows:
-        return
+        return table
     starts = {row.line for row in multiline_rows}
     known: set[str] = set()
     for row in table.rows:
@@ -255,7 +240,8 @@ def _set_fault_of_enclosed_rows(
                 expected = "a row that ends before the next one begins"
                 table.fault = layout.error(row.line, expected, evidence, CLOSE)
                 table.fault_line = row.line
-                return
+                return table
+    return table
 
 
 def _breaks(cells: Iterable[str]) -> int:
@@ -264,6 +250,7 @@ def _breaks(cells: Iterable[str]) -> int:
 
 
 def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
+    """Whether it has enough separators, and an image in the place of one."""
     # without blanks, and without a quotation mark that opens or closes a field
     cells = [cell.strip().strip('"').strip() for cell in line.split(layout.separator)]
     if len(cells) < columns:
