@@ -352,41 +352,30 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
     with trial.promise(
         "its loss follows from images and captions, and trains what encodes them"
     ):
-        _check_sides(trial, phases, training, moved | training.moved())
+        model, batch = training.model, training.batch
+        moved = moved | training.moved()
+        counted = _counted(phases)
+        if not all(phase.terms for phase in phases):
+            counted = set(model.loss(batch))
+        sides = side_names(model, trial.images(PAIRS), trial.captions(PAIRS))
+        for side, names in sides.items():
+            losses = []
+            for given in (batch, trial.with_other(batch, side)):
+                seed_all(0)
+                terms = model.loss(given)
+                losses.append(float(sum(terms[name].detach() for name in counted)))
+            own, other = losses
+            message = f"with other {side} the loss is the same, {own:.3g}"
+            _check(own != other, message)
+            message = (
+                f"no step changes what encode_{side} alone uses ({_first_names(names)}): "
+                f"is there a detach or no_grad? Freeze by requires_grad_(False) what is "
+                f"to stay"
+            )
+            _check(not names or names & moved, message)
     if training.has_fallen:  # else nothing was learned
         with trial.promise("the pairs that it learned score higher than others"):
             _check(pairing.is_learned, pairing.mistake)
-
-
-def _check_sides(
-    trial: Trial,
-    phases: list[Phase],
-    training: Training,
-    moved: set[str],
-) -> None:
-    """Raises BrokenError for a loss that one side has no part in, and where no step
-    moves what encodes a side, though that is not frozen."""
-    model = training.model
-    batch = training.batch
-    counted = _counted(phases)
-    if not all(phase.terms for phase in phases):
-        counted = set(model.loss(batch))
-    names_of_side = side_names(model, trial.images(PAIRS), trial.captions(PAIRS))
-    for side, names in names_of_side.items():
-        losses = []
-        for given in (batch, trial.with_other(batch, side)):
-            seed_all(0)
-            terms = model.loss(given)
-            loss = sum(terms[name].detach() for name in counted)
-            losses.append(float(loss))
-        own, other = losses
-        message = f"with other {side} the loss is the same, {own:.3g}"
-        _check(own != other, message)
-        message = (
-            f"no step changes what encode_{side} alone uses ({_first_names(names)}): is there a "
-            f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
-        )
-        _check(not names or names & moved, message)
 
 
 def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) -> Tensor:

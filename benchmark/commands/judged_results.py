@@ -479,33 +479,27 @@ def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:
         table = result.percent if measure.kind == Kind.HITS else result.table
         values = {seed: column.to_numpy() for seed, column in table.items()}
         return comparisons.sample_of_queries([(codes, values)])
-    means = []
-    for term in measure.terms:
-        clusters_Q = cluster_of_query.loc[[term.rank_key.column]].to_numpy()
-        means.append((clusters_Q, _values_of_ranks(result, term, cut)))
-    return comparisons.sample_of_queries(means)
-
-
-def _values_of_ranks(
-    result: Result, term: Metric, cut: int | None
-) -> dict[int, np.ndarray]:
-    """A mean over queries, (Q,) by seed."""
     table, end = result.table, result.depth
     if cut is not None:
         table, end = table.where(table < cut, np.inf), cut
-    values = {}
-    for seed, ranks in table.loc[[term.rank_key.column]].items():
-        nearest_Q = term.of_queries(
-            Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
-        )
-        farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
-        values[seed] = term.of_queries(farthest)
-        # The next item may be the one that was not found, and a hit.
-        if np.abs(nearest_Q - values[seed]).max() > np.ptp(term.range) / 2:
-            evidence = f"queries not found among the first {end}"
-            advice = "name a metric of fewer items, or add a column depth: how many "
-            advice += "items were listed"
-            heading = term.heading.split(" ", 1)[1]
-            where = f"{result.name}: {heading}"
-            raise UserError(where, "ranks to its K", evidence, advice)
-    return values
+    means = []
+    for term in measure.terms:
+        clusters_Q = cluster_of_query.loc[[term.rank_key.column]].to_numpy()
+        values = {}
+        for seed, ranks in table.loc[[term.rank_key.column]].items():
+            nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
+            farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
+            values[seed] = term.of_queries(farthest)
+            gap = np.abs(term.of_queries(nearest) - values[seed]).max()
+            # The next item may be the one that was not found, and a hit.
+            if gap > np.ptp(term.range) / 2:
+                evidence = f"queries not found among the first {end}"
+                advice = (
+                    "name a metric of fewer items, or add a column depth: how many "
+                )
+                advice += "items were listed"
+                heading = term.heading.split(" ", 1)[1]
+                where = f"{result.name}: {heading}"
+                raise UserError(where, "ranks to its K", evidence, advice)
+        means.append((clusters_Q, values))
+    return comparisons.sample_of_queries(means)

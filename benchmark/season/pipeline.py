@@ -47,10 +47,8 @@ BARS = {
     "title": "rsum on test",
 }
 LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
-KEPT = {
-    "cache": False,
-    "persist": True,
-}  # an output that git keeps and DVC never deletes
+# an output that git keeps and DVC never deletes
+KEPT = {"cache": False, "persist": True}
 # what `dvc repro` runs last, of the dvc.yaml in the root
 ACTIVE = Stage(name=Kind.SEASON, kind=Kind.SEASON)
 NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
