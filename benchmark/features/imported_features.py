@@ -265,7 +265,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
         )
     names = np.full(len(rows.values), "", object)  # "": a row of no used image
     forms = embedding_files.forms_of(used)
-    places = embedding_files.places(rows, forms, "images", do=OF_ALL)
+    places = embedding_files.places(rows, forms, "images", do=OF_ALL, split="")
     names[places] = used["image_id"]
     block = Block(path, names, rows.values)
     return Source(files, partial(_array_blocks, [block]))
