@@ -160,8 +160,9 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         run["is_relevant"] = run["is_relevant"].eq(True)
         places = places_of(run)
         if reading.order is None:
-            beside = places[places["other"] > 0]
-            behind = (beside["above"] + beside["level"] / 2) / beside["other"]
+            with_others = places[places["other"] > 0]
+            better = with_others["above"] + with_others["level"] / 2
+            behind = better / with_others["other"]
             if len(behind) >= ENOUGH and behind.mean() > BEHIND:
                 share = f"{behind.mean():.0%} of the others"
                 raise UserError(
