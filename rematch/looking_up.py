@@ -110,16 +110,19 @@ def plan(
     if kind not in command.KINDS:
         known = ", ".join(command.KINDS)
         raise UserError("kind", f"one of {known}", kind, "correct it")
-    origin = command.Origin(
-        season=season,
-        dataset=dataset,
-        like=like,
+    planned = command.plan_of(
+        difference,
+        kind=kind,
+        metric=metric,
+        margin=margin,
+        goal=power,
         sd_seeds=sd_seeds,
         se_images=se_images,
         of_images=of_images,
+        season=season,
+        dataset=dataset,
+        like=like,
     )
-    options = {"kind": kind, "metric": metric, "margin": margin, "goal": power}
-    planned = command.plan_of(difference, origin, **options)
     return Plan(command.facts_of(planned, seeds, images))
 
 

@@ -399,5 +399,5 @@ def test_in_a_report_a_row_has_the_name_and_the_trainings_of_its_preset(
 
 
 def test_exported_rows_of_corrections_are_no_trainings_of_their_own():
-    names = [f"out.csv:{SCAN}{end}" for end in ("", "_nnn", "_qb_norm")]
-    assert [judged_results.is_trained(name) for name in names] == [True, False, False]
+    names = [SCAN + end for end in ("", "_nnn", "_qb_norm")]
+    assert [judged_results.trains(name) for name in names] == [True, False, False]

@@ -208,6 +208,15 @@ def test_an_image_that_is_skipped_may_have_other_boxes():
     assert load(features)["regions"].shape[:2] == (len(USED), 3)
 
 
+def test_images_of_all_splits_are_wanted():
+    used = images_of()
+    *ids, last = used["image_id"].tolist()
+    np.savez(RAW / "x.npz", x=np.ones((len(ids), 3), np.float32), image_id=ids)
+    with refused("x.npz", f"{len(used)} images", repr(last)) as caught:
+        imported_features.open_source(RAW / "x.npz", RAW, used)
+    assert "test" not in caught.value.expected
+
+
 def test_two_images_that_a_tsv_gives_one_name_are_refused():
     images = images_of()
     images.loc[3, "file"] = f"copy/COCO_{images['image_id'][0]}.jpg"

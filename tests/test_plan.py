@@ -151,7 +151,7 @@ def test_the_median_of_all_pairs_tells_what_images_add(monkeypatch):
         monkeypatch.setattr(plan.comparisons, name, function)
     monkeypatch.setattr(plan, "read_boards", lambda _: [board])
     monkeypatch.setattr(plan, "read_declaration", lambda _: None)
-    known = plan.known_from_season(plan.Origin(), "rsum")
+    known = plan.known_from_season(None, None, None, "rsum")
     assert (known.images, known.image_count) == (pytest.approx(2.0), 50)
     assert (known.seeds, known.interaction, known.freedom) == (4.0, 1.0, 8)
 
@@ -275,17 +275,14 @@ class TestSeason:
         luck = unbiased * sum(
             np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps
         )
-        found = plan.known_from_season(self.origin(like=PAIR), "rsum")
+        found = plan.known_from_season("try", "open", PAIR, "rsum")
         assert found.images == pytest.approx(max(0.0, both - luck / 2))
         assert found.image_count == IMAGES and found.seeds > 0 and found.freedom >= 2
-
-    def origin(self, **others: object) -> plan.Origin:
-        return plan.Origin(season="try", dataset="open", **others)
 
     def test_the_spread_of_all_rows_is_told(self, capsys):
         _, rows, sentence = printed(capsys, *self.words())
         assert len(rows) == len(plan.SEEDS)
-        known = plan.known_from_season(self.origin(), "rsum")
+        known = plan.known_from_season("try", "open", None, "rsum")
         assert sentence.strip().endswith(known.source)
 
     def test_rows_and_datasets_that_are_not_there_are_told(self):

@@ -5,8 +5,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 
-import pandas as pd
-
 from benchmark.boards.season_boards import OWN_IMAGES
 from benchmark.commands.external_scores import SPLIT
 from benchmark.contracts import datasets
@@ -50,7 +48,12 @@ def annotated(dataset: str, path: Path) -> Prepared:
     if hasattr(module, "layers"):
         declared = module.layers(raw, of_test, options)
     layers, notes = _with_enough_queries(declared)
-    images, captions = _with_annotation_ids(of_test, tables)
+    images, captions = arranged(of_test)
+    # with the ids that the annotations have beside those of a prepared dataset
+    if tables.captions.index.name == "sentid":
+        captions = captions.merge(tables.captions["caption_id"].reset_index())
+    if tables.images.index.name == "imgid":
+        images = images.merge(tables.images["image_id"].reset_index())
     files = images["file"]
     facts = {
         "title": card.title,
@@ -61,6 +64,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
         "layers": {layer.name: {"partial": layer.partial} for layer in layers},
         "notes": (*tables.notes, *notes),
     }
+    judged = {"judged": judged_table(layers)} if layers else {}
     return Prepared(
         images=images.assign(
             file=files.where(files != "", images["image_id"] + ".jpg")
@@ -69,7 +73,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
         regions=of_test.regions.assign(phrase_id=""),
         card=facts,
         folder=Path(dataset),
-        **_judged(layers),
+        **judged,
     )
 
 
@@ -103,19 +107,6 @@ def _test_tables(path: Path, tables: Tables, expected: int | None) -> Tables:
     )
 
 
-def _with_annotation_ids(
-    of_test: Tables, tables: Tables
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Images and captions in the order of a prepared dataset, with the ids that the
-    annotations have beside those."""
-    images, captions = arranged(of_test)
-    if tables.captions.index.name == "sentid":
-        captions = captions.merge(tables.captions["caption_id"].reset_index())
-    if tables.images.index.name == "imgid":
-        images = images.merge(tables.images["image_id"].reset_index())
-    return images, captions
-
-
 def _with_enough_queries(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     """The layers whose queries are here, and what is said of those that lack some:
     numbers of a few queries would be read as those of the layer."""
@@ -137,7 +128,3 @@ def _with_enough_queries(layers: Sequence[Layer]) -> tuple[list[Layer], list[str
         if least < 1:
             notes.append(coverage)
     return kept, notes
-
-
-def _judged(layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:
-    return {"judged": judged_table(layers)} if layers else {}

@@ -39,7 +39,7 @@ from benchmark.papers.printed_numbers import (
     Rule,
     findings,
 )
-from benchmark.papers.printed_tables import Table, papers
+from benchmark.papers.printed_tables import papers
 
 MOST_TEXT = 1 << 27  # bytes of a table or a log
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -87,7 +87,18 @@ def main(arguments: argparse.Namespace) -> int:
             do="name a table, or add --papers",
         )
     if arguments.papers:
-        refuse_counts(arguments)
+        is_asked = {
+            "--queries": arguments.queries is not None,
+            "--folds": arguments.folds != 1,
+        }
+        for option, is_given in is_asked.items():
+            if is_given:
+                raise UserError(
+                    option,
+                    expected="a table of your own",
+                    found="--papers, whose tables have numbers of their own",
+                    do=f"leave {option} out",
+                )
         rows = list(rows_of_papers())
     else:
         frame = read_printed(arguments.table)
@@ -100,22 +111,6 @@ def main(arguments: argparse.Namespace) -> int:
         print(shown(suspicious, rows, "" if arguments.papers else " (--queries)"))
     is_wrong = any(finding.is_impossible for finding in suspicious)
     return int(arguments.check and is_wrong)
-
-
-def refuse_counts(arguments: argparse.Namespace) -> None:
-    """Raise UserError for numbers of queries or folds beside the papers' tables."""
-    is_asked = {
-        "--queries": arguments.queries is not None,
-        "--folds": arguments.folds != 1,
-    }
-    for option, is_given in is_asked.items():
-        if is_given:
-            raise UserError(
-                option,
-                expected="a table of your own",
-                found="--papers, whose tables have numbers of their own",
-                do=f"leave {option} out",
-            )
 
 
 def facts_of(finding: Finding) -> dict:
@@ -145,22 +140,18 @@ def shown(
     if any(finding.rule == Rule.COUNT for finding in suspicious) and of_one:
         several = "if images have five captions each, run: --queries N,5N"
         lines.append(f"each direction was taken to have as many queries; {several}")
-    if _are_fractions(rows):
-        lines.append("these recalls look like fractions: give them in per cent")
-    if uncounted:
-        what = "whether their queries can give these recalls was not checked"
-        lines.append(f"{uncounted} rows without a number of queries{hint}: {what}")
-    return "\n".join(lines)
-
-
-def _are_fractions(rows: Sequence[Audited]) -> bool:
-    """Whether all recalls lie below 1 and have decimals enough to be shares."""
     recalls = []
     for row in rows:
         for metric, number in row.numbers.items():
             if metric.partition("_")[2] in RECALLS:
                 recalls.append(number)
-    return bool(recalls) and all(number.in_percent for number in recalls)
+    # below 1, with decimals enough to be shares
+    if recalls and all(number.in_percent for number in recalls):
+        lines.append("these recalls look like fractions: give them in per cent")
+    if uncounted:
+        what = "whether their queries can give these recalls was not checked"
+        lines.append(f"{uncounted} rows without a number of queries{hint}: {what}")
+    return "\n".join(lines)
 
 
 def queries_of(text: str | None) -> dict[str, int]:
@@ -327,19 +318,14 @@ def rows_of_papers() -> Iterator[Audited]:
     for name, paper in papers().items():
         for number, table in paper.tables.items():
             for row in table.rows:
-                for place in row.numbers:
-                    label = f"{name}/{number}, {place}, {row.label}"
+                for place, values in row.numbers.items():
+                    numbers = {}
+                    for metric, value in zip(table.metrics, values, strict=True):
+                        if value is not None:
+                            numbers[metric] = Rounded(value, table.decimals(metric))
                     yield Audited(
-                        label=label,
-                        numbers=_printed(table, row.numbers[place]),
+                        label=f"{name}/{number}, {place}, {row.label}",
+                        numbers=numbers,
                         queries=QUERIES.get(place, {}),
                         folds=FOLDS.get(place, 1),
                     )
-
-
-def _printed(table: Table, values: Sequence[float | None]) -> dict[str, Rounded]:
-    numbers = {}
-    for metric, value in zip(table.metrics, values, strict=True):
-        if value is not None:
-            numbers[metric] = Rounded(value, table.decimals(metric))
-    return numbers

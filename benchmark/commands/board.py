@@ -171,7 +171,11 @@ def board_of(
     """The board of results by name, each by dataset. Raises UserError for results that
     cannot be compared, or that lack a dataset."""
     names = list(given)
-    _check_datasets(given)
+    for one, other in pairwise(given):
+        if set(given[one]) != set(given[other]):
+            expected = f"the datasets of {one}: {', '.join(sorted(given[one]))}"
+            others = ", ".join(sorted(given[other]))
+            raise UserError(other, expected, others, "leave one out, or add its rows")
     by_dataset = {}
     for dataset in given[names[0]]:
         results = {name: given[name][dataset] for name in names}
@@ -185,14 +189,17 @@ def board_of(
     ordered = sorted(names, key=lambda name: sign * levels[name].mean)
     p_values = []
     for pair in map(frozenset, combinations(ordered, 2)):
-        of_each = {
+        of_pair = {
             dataset: part.differences[pair] for dataset, part in by_dataset.items()
         }
-        estimate = _mean_difference(of_each)
+        estimate = _mean_difference(of_pair)
         p_values.append(estimate.p() if estimate and is_enough else 1.0)
     apart_RR = significance.apart(p_values, len(ordered))
     ranks, ties, rows = significance.rank_intervals(apart_RR), ties_of(apart_RR), []
     for index, name in enumerate(ordered):
+        of_each = {}
+        if list(by_dataset) != [WHOLE]:
+            of_each = {d: part.levels[name].mean for d, part in by_dataset.items()}
         row = BoardRow(
             name=name,
             level=levels[name].mean,
@@ -202,7 +209,7 @@ def board_of(
             ranks=ranks[index],
             ties=ties[index],
             seeds=min(result.table.shape[1] for result in given[name].values()),
-            levels=_levels(by_dataset, name),
+            levels=of_each,
         )
         rows.append(row)
     return ResultBoard(
@@ -212,14 +219,6 @@ def board_of(
         is_of_these_trainings=any(part.is_of_these_trainings for part in parts),
         notes=_notes(parts, is_enough),
     )
-
-
-def _check_datasets(given: Mapping[str, Mapping[str, Result]]) -> None:
-    for first, second in pairwise(given):
-        if set(given[first]) != set(given[second]):
-            expected = f"the datasets of {first}: {', '.join(sorted(given[first]))}"
-            others = ", ".join(sorted(given[second]))
-            raise UserError(second, expected, others, "leave one out, or add its rows")
 
 
 def _on_dataset(results: Mapping[str, Result], metric: str | None) -> OnDataset:
@@ -262,13 +261,6 @@ def _mean_difference(
     units = min(set_up.units for set_up in set_ups)
     reach = max(set_up.reach for set_up in set_ups)
     return replace(pooling.pool(set_ups), units=units, reach=reach).estimate
-
-
-def _levels(by_dataset: Mapping[str, OnDataset], name: str) -> dict[str, float]:
-    """Of a result on each dataset; empty where it is not split."""
-    if list(by_dataset) == [WHOLE]:
-        return {}
-    return {d: part.levels[name].mean for d, part in by_dataset.items()}
 
 
 def _notes(parts: Sequence[OnDataset], is_enough: bool) -> list[str]:

@@ -31,7 +31,6 @@ from benchmark.commands.trials import (
     VECTORS,
     WORDS,
     BrokenError,
-    Pairing,
     Promise,
     Training,
     Trial,
@@ -73,7 +72,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started = perf_counter()
-    method = _name_or_path(arguments.method)
+    method = arguments.method
+    path = Path(method)
+    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
+        method = path.stem  # one of this project
     name = checked_name(Path(method).stem, "check")
     before = _state()
     module = method_of(method)
@@ -99,14 +101,6 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{arguments.method}: {verdict}")
     print(f"presets tried: {len(trials)}, in {spent:.0f} s")
     return int(broken > 0)
-
-
-def _name_or_path(method: str) -> str:
-    """The name of a method of this project where the path of its file is given."""
-    path = Path(method)
-    if path.suffix == ".py" and path.resolve().parent == methods.FOLDER.resolve():
-        return path.stem
-    return method
 
 
 def trials_of(method: str, name: str, module: ModuleType) -> dict[str, Trial]:
@@ -142,8 +136,23 @@ def _try_parts(trial: Trial) -> None:
     with trial.promise(
         "the options are of Config, and inputs says what it takes"
     ) as notes:
-        _check_options(trial)
+        config = trial.config
+        is_frozen = type(config).__dataclass_params__.frozen
+        _check(is_frozen, "Config is not frozen: add frozen=True")
+        # defaults are in their ranges, too
+        configured(trial.module, asdict(config), "Config")
         takes = trial.takes
+        try:
+            TypeAdapter(Inputs).validate_python(vars(takes))
+        except ValidationError as error:
+            raise unfit(error, "inputs", []) from error
+        if trial.row and trial.row.sentence:
+            encoder, known = trial.row.sentence, text_encoders()
+            message = (
+                f"the preset's sentence: expected one of {', '.join(known)}, "
+                f"found {suggested(encoder, known)}"
+            )
+            _check(encoder in known, message)
         notes.append(f"{takes.image} and {takes.text} for {takes.task}")
     with trial.promise(
         "the recipe is a list of phases with one learning rate per epoch"
@@ -174,26 +183,6 @@ def _try_parts(trial: Trial) -> None:
         notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
-def _check_options(trial: Trial) -> None:
-    config = trial.config
-    is_frozen = type(config).__dataclass_params__.frozen
-    _check(is_frozen, "Config is not frozen: add frozen=True")
-    # defaults are in their ranges, too
-    configured(trial.module, asdict(config), "Config")
-    try:
-        TypeAdapter(Inputs).validate_python(vars(trial.takes))
-    except ValidationError as error:
-        raise unfit(error, "inputs", []) from error
-    if trial.row and trial.row.sentence:
-        encoder = trial.row.sentence
-        known = text_encoders()
-        message = (
-            f"the preset's sentence: expected one of {', '.join(known)}, "
-            f"found {suggested(encoder, known)}"
-        )
-        _check(encoder in known, message)
-
-
 def _checked_phases(trial: Trial) -> list[Phase]:
     phases = trial.module.recipe(trial.config)
     for number, phase in enumerate(phases, 1):
@@ -221,33 +210,25 @@ def _try_scores(trial: Trial) -> None:
         with trial.promise(
             "padding changes no score, and captions without words do no harm"
         ):
-            _check_padding(trial, model)
-            _check_no_words(trial, model)
+            captions = trial.captions(CAPTIONS)
+            whole = _scored(trial, model)
+            # nine more words behind those of each caption
+            added = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
+            wider = torch.nn.functional.pad(captions.values, added)
+            padded = Captions(values=wider, lengths=captions.lengths)
+            again = _scored(trial, model, padded)
+            _check_equal(again, whole, "scores of wider captions")
+            captions = trial.captions(CAPTIONS)
+            captions.values[3], captions.lengths[3] = 0, 1  # a caption without words
+            _scored(trial, model, captions)
+            phases = trial.module.recipe(trial.config)
+            if phases:
+                batch = trial.batch(list(range(PAIRS)), phases)
+                batch.captions.values[3], batch.captions.lengths[3] = 0, 1
+                trained = trial.model().train()
+                _check_gradients(trained, trained.loss(batch))
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
         _check_declared(trial, model)
-
-
-def _check_padding(trial: Trial, model: nn.Module) -> None:
-    captions = trial.captions(CAPTIONS)
-    whole = _scored(trial, model)
-    # nine more words behind those of each caption
-    added = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
-    wider = torch.nn.functional.pad(captions.values, added)
-    again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
-    _check_equal(again, whole, "scores of wider captions")
-
-
-def _check_no_words(trial: Trial, model: nn.Module) -> None:
-    """Of one caption, in scores and in a loss."""
-    captions = trial.captions(CAPTIONS)
-    captions.values[3], captions.lengths[3] = 0, 1
-    _scored(trial, model, captions)
-    phases = trial.module.recipe(trial.config)
-    if phases:
-        batch = trial.batch(list(range(PAIRS)), phases)
-        batch.captions.values[3], batch.captions.lengths[3] = 0, 1
-        trained = trial.model().train()
-        _check_gradients(trained, trained.loss(batch))
 
 
 def _check_declared(trial: Trial, model: nn.Module) -> None:
@@ -276,7 +257,8 @@ def _try_training(trial: Trial) -> None:
     if not phases:
         if trial.takes.fit:
             with trial.promise("pairs that it was fitted to score higher than others"):
-                _check_learned(pairing_of(trial, trial.model().eval()))
+                pairing = pairing_of(trial, trial.model().eval())
+                _check(pairing.is_learned, pairing.mistake)
         return
     terms = None
     with trial.promise(
@@ -302,7 +284,14 @@ def _try_training(trial: Trial) -> None:
     with trial.promise(
         "a loss leaves modes, seeds, frozen parameters and its batch as they were"
     ):
-        _check_loss_leaves(trial, phases)
+        model = trial.model()
+        frozen = _frozen(model)
+        for mode in (True, False, True):
+            model.train(mode)
+            _check_frozen(f"train({mode})", frozen, model)
+        batch = trial.batch(list(range(PAIRS)), phases)
+        _called(model, "loss", batch)
+        _check_no_seed("loss", lambda: model.loss(batch))
     with trial.promise("a batch of one image's captions alone does no harm"):
         model = trial.model()
         _check_gradients(model, model.loss(trial.batch([0, 0, 0], phases)))
@@ -363,57 +352,30 @@ def _try_learning(trial: Trial, phases: list[Phase], moved: set[str]) -> None:
     with trial.promise(
         "its loss follows from images and captions, and trains what encodes them"
     ):
-        _check_sides(trial, phases, training, moved | training.moved())
+        model, batch = training.model, training.batch
+        moved = moved | training.moved()
+        counted = _counted(phases)
+        if not all(phase.terms for phase in phases):
+            counted = set(model.loss(batch))
+        sides = side_names(model, trial.images(PAIRS), trial.captions(PAIRS))
+        for side, names in sides.items():
+            losses = []
+            for given in (batch, trial.with_other(batch, side)):
+                seed_all(0)
+                terms = model.loss(given)
+                losses.append(float(sum(terms[name].detach() for name in counted)))
+            own, other = losses
+            message = f"with other {side} the loss is the same, {own:.3g}"
+            _check(own != other, message)
+            message = (
+                f"no step changes what encode_{side} alone uses ({_first_names(names)}): "
+                f"is there a detach or no_grad? Freeze by requires_grad_(False) what is "
+                f"to stay"
+            )
+            _check(not names or names & moved, message)
     if training.has_fallen:  # else nothing was learned
         with trial.promise("the pairs that it learned score higher than others"):
-            _check_learned(pairing)
-
-
-def _check_learned(pairing: Pairing) -> None:
-    _check(pairing.is_learned, pairing.mistake)
-
-
-def _check_sides(
-    trial: Trial,
-    phases: list[Phase],
-    training: Training,
-    moved: set[str],
-) -> None:
-    """Raises BrokenError for a loss that one side has no part in, and where no step
-    moves what encodes a side, though that is not frozen."""
-    model = training.model
-    batch = training.batch
-    counted = _counted(phases)
-    if not all(phase.terms for phase in phases):
-        counted = set(model.loss(batch))
-    names_of_side = side_names(model, trial.images(PAIRS), trial.captions(PAIRS))
-    for side, names in names_of_side.items():
-        losses = []
-        for given in (batch, trial.with_other(batch, side)):
-            seed_all(0)
-            terms = model.loss(given)
-            loss = sum(terms[name].detach() for name in counted)
-            losses.append(float(loss))
-        own, other = losses
-        message = f"with other {side} the loss is the same, {own:.3g}"
-        _check(own != other, message)
-        message = (
-            f"no step changes what encode_{side} alone uses ({_first_names(names)}): is there a "
-            f"detach or no_grad? Freeze by requires_grad_(False) what is to stay"
-        )
-        _check(not names or names & moved, message)
-
-
-def _check_loss_leaves(trial: Trial, phases: list[Phase]) -> None:
-    """Raises BrokenError for a loss that changes more than gradients and buffers."""
-    model = trial.model()
-    frozen = _frozen(model)
-    for mode in (True, False, True):
-        model.train(mode)
-        _check_frozen(f"train({mode})", frozen, model)
-    batch = trial.batch(list(range(PAIRS)), phases)
-    _called(model, "loss", batch)
-    _check_no_seed("loss", lambda: model.loss(batch))
+            _check(pairing.is_learned, pairing.mistake)
 
 
 def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) -> Tensor:

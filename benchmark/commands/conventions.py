@@ -11,10 +11,10 @@ import pandas as pd
 
 from benchmark.commands.result_files import (
     SAME,
-    ZERO_FOR_NOTHING,
     Kind,
     Result,
     respelled,
+    zero_for_nothing,
 )
 from benchmark.core.errors import UserError
 from benchmark.scoring.rank_conventions import end_together, largest_may_mean_lost
@@ -42,10 +42,26 @@ def check(first: Result, second: Result) -> None:
     two ways. They are A and B of the command line, in this order."""
     kind = common_kind(first, second)
     if kind is None:
-        raise _unlike_kinds(first, second)
+        advice = CHOOSE
+        if Kind.RANKS not in (first.kind, second.kind):
+            advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is "
+            advice += "in per cent and A is not"
+        raise UserError(
+            _names(first, second),
+            expected="the same kind",
+            found=f"{_kind(first)} and {_kind(second)}",
+            do=advice,
+        )
     _check_facts(first, second)
     if first.is_first_rank_open and second.is_first_rank_open:
-        _check_ends(first, second)
+        lists = []
+        for result in (first, second):
+            for _, ranks in result.table.stack().groupby(level=["direction", "seed"]):
+                lists.append(ranks.to_numpy())
+        # as positions from 1 do beside zeros for what was not found
+        if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
+            evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
+            raise zero_for_nothing(_names(first, second), evidence)
     is_scaled = first.is_scaled or second.is_scaled
     if kind == Kind.VALUES and not is_scaled:
         _check_scale(first, second)
@@ -88,19 +104,6 @@ def is_whole(result: Result) -> bool:
     table = result.table
     whole = ((table % 1 == 0) & (table >= 0)).all(axis=None)
     return bool(whole and table.stack().nunique() > 2)
-
-
-def _unlike_kinds(first: Result, second: Result) -> UserError:
-    advice = CHOOSE
-    if Kind.RANKS not in (first.kind, second.kind):
-        advice = "if both are one metric, add --scale 1, or --scale 100,1 if B is in "
-        advice += "per cent and A is not"
-    return UserError(
-        _names(first, second),
-        expected="the same kind",
-        found=f"{_kind(first)} and {_kind(second)}",
-        do=advice,
-    )
 
 
 def _kind(result: Result) -> str:
@@ -192,23 +195,6 @@ def _queries_beyond(result: Result, other: Result) -> list:
     """The queries of a result that the other one lacks, in one of its directions."""
     index = result.facts.index.difference(other.facts.index)
     return list(index.unique("query"))
-
-
-def _check_ends(first: Result, second: Result) -> None:
-    """Raise UserError where all ranks of both sides end at one usual depth, as positions
-    from 1 do beside zeros for what was not found."""
-    lists = []
-    for result in (first, second):
-        for _, ranks in result.table.stack().groupby(level=["direction", "seed"]):
-            lists.append(ranks.to_numpy())
-    if all(map(np.isfinite, map(np.max, lists))) and end_together(lists):
-        evidence = f"none beyond {lists[0].max():g} on either side, and 0 on both"
-        raise UserError(
-            f"{_names(first, second)}: rank",
-            expected="ranks from 0 of all queries",
-            found=evidence,
-            do=ZERO_FOR_NOTHING,
-        )
 
 
 def _check_scale(first: Result, second: Result) -> None:

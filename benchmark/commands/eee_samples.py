@@ -10,7 +10,6 @@ training, the cluster and the direction of a query, too.
 Source: https://github.com/evaleval/every_eval_ever.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +18,7 @@ from pydantic import BaseModel, FiniteFloat
 from benchmark.boards.eee_export import PREFIX
 from benchmark.core import files
 from benchmark.core.errors import UserError, checked
-from benchmark.features.embedding_files import MOST_TEXT
+from benchmark.features.embedding_files import MOST_TEXT, json_lines
 
 ENDING = ".jsonl"
 KEYS = {"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
@@ -63,9 +62,29 @@ def as_results(path: Path) -> pd.DataFrame:
     metric, and what `metadata` has of OF_QUERY. Raises UserError for a line that is no
     sample, for samples of several evaluations, and for such a key that only some
     have."""
-    samples = _read(path)
-    _check_one_evaluation(path, samples)
-    known = [name for name in OF_QUERY if _is_known(path, samples, name)]
+    samples = [checked(Sample, row, where) for where, row in json_lines(path)]
+    for key in ("evaluation_id", "model_id"):
+        named = dict.fromkeys(getattr(sample, key) for sample in samples)
+        if len(named) > 1:
+            raise UserError(
+                f"{path}: {key}",
+                expected="samples of one evaluation of one model",
+                found=", ".join(named),
+                do="write each into a file of its own",
+            )
+    known = []
+    for name in OF_QUERY:
+        key = PREFIX + name
+        having = [sample for sample in samples if key in (sample.metadata or {})]
+        if having:
+            known.append(name)
+        if having and len(having) < len(samples):
+            raise UserError(
+                f"{path}: metadata: {key}",
+                expected="it in every sample, or in none",
+                found=f"it in {len(having)} of {len(samples)}",
+                do="add it to the others, or leave it out",
+            )
     rows = []
     for sample in samples:
         of_query = {}
@@ -76,42 +95,3 @@ def as_results(path: Path) -> pd.DataFrame:
     columns = ["query", "metric", *known]
     table = pd.DataFrame(rows)
     return table.groupby(columns, sort=False, as_index=False)["value"].mean()
-
-
-def _read(path: Path) -> list[Sample]:
-    samples = []
-    lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            where = f"{path}: row {number}"
-            row = files.parse_json(line, where, CORRECT)
-            samples.append(checked(Sample, row, where))
-    return samples
-
-
-def _check_one_evaluation(path: Path, samples: Sequence[Sample]) -> None:
-    """Raise UserError for samples of several evaluations, or of several models."""
-    for key in ("evaluation_id", "model_id"):
-        named = dict.fromkeys(getattr(sample, key) for sample in samples)
-        if len(named) > 1:
-            raise UserError(
-                f"{path}: {key}",
-                expected="samples of one evaluation of one model",
-                found=", ".join(named),
-                do="write each into a file of its own",
-            )
-
-
-def _is_known(path: Path, samples: Sequence[Sample], name: str) -> bool:
-    """Whether the samples have it in their metadata. Raises UserError where only some
-    do."""
-    key = PREFIX + name
-    having = [sample for sample in samples if key in (sample.metadata or {})]
-    if having and len(having) < len(samples):
-        raise UserError(
-            f"{path}: metadata: {key}",
-            expected="it in every sample, or in none",
-            found=f"it in {len(having)} of {len(samples)}",
-            do="add it to the others, or leave it out",
-        )
-    return bool(having)

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.commands.external_scores import (
+    AS_IT_IS,
     SPLIT,
     External,
     Given,
@@ -31,7 +32,13 @@ from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.features import embedding_files, number_formats
-from benchmark.features.embedding_files import Rows, ids_beside, places, read_embeddings
+from benchmark.features.embedding_files import (
+    Rows,
+    ids_beside,
+    places,
+    read_embeddings,
+    texts_of,
+)
 from benchmark.readers import archives
 from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.embedding_scores import (
@@ -45,7 +52,6 @@ from benchmark.scoring.score_stream import ScoreStream
 
 ROLES = ("images", "captions")
 PAIR = "--images, --captions"
-AS_IT_IS = ReadingOptions()
 TOKENS, LENGTHS = "tokens", "lengths"
 SAVE = "numpy.savez(file, tokens=numpy.concatenate(x), lengths=[len(m) for m in x])"
 
@@ -94,7 +100,9 @@ def of_embeddings(
         vectors.append(_vectors(rows, role, names[role], split, reading, notes))
     del rows
     image_vectors, caption_vectors = vectors
-    _check_pair(image_vectors, caption_vectors, captions)
+    _check_sizes(image_vectors, caption_vectors, captions)
+    if np.array_equal(image_vectors, caption_vectors):
+        raise _same_twice("vectors of images and of captions", captions)
     notes += notes_on_equal_captions(data, caption_vectors, captions)
     stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
@@ -137,40 +145,6 @@ def _fits(rows: Rows, names: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-def _one_vector_each(
-    rows: Rows,
-    role: str,
-    names: Sequence[Sequence[str]],
-    split: Split,
-    reading: ReadingOptions,
-    notes: list[str],
-) -> Rows:
-    """Rows (N, F); of an array (I, K, F) of the captions of each image, (C, F)."""
-    count, shape = len(names[0]), rows.values.shape
-    if len(shape) == 3 and role == "captions" and _are_several(rows, split):
-        each = f"the {shape[1]} captions of each image, in their order"
-        notes.append(f"{rows.path}: {shape} are {each}")
-        return replace(rows, values=rows.values.reshape(count, shape[2]))
-    if len(shape) != 2:
-        advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
-        advice += f"order: {reading.order}; of several vectors per item, save "
-        advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
-        raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
-    if not rows.ids and shape[0] != count and shape[1] == count:
-        expected = f"one row for each of {count} items"
-        raise UserError(rows.path, expected, "one column for each", "transpose it")
-    return rows
-
-
-def _are_several(rows: Rows, split: Split) -> bool:
-    """Whether an array (I, K, F) without ids has the K captions of every image, in
-    their order."""
-    images, each = len(split.image_rows), rows.values.shape[1]
-    in_order = np.repeat(np.arange(images), each)
-    is_whole = np.array_equal(split.image_of_caption, in_order)
-    return is_whole and len(rows.values) == images and not rows.ids
-
-
 def _vectors(
     rows: Rows,
     role: str,
@@ -179,8 +153,27 @@ def _vectors(
     reading: ReadingOptions,
     notes: list[str],
 ) -> np.ndarray:
-    """(n, F) unit vectors of the items, in the order of the split."""
-    rows = _one_vector_each(rows, role, names, split, reading, notes)
+    """(n, F) unit vectors of the items, in the order of the split, of rows (N, F); or
+    of an array (I, K, F) without ids of the K captions of every image."""
+    count, shape = len(names[0]), rows.values.shape
+    is_of_captions = False
+    if len(shape) == 3 and role == "captions" and not rows.ids:
+        images = len(split.image_rows)
+        in_order = np.repeat(np.arange(images), shape[1])
+        is_whole = np.array_equal(split.image_of_caption, in_order)
+        is_of_captions = is_whole and shape[0] == images
+    if is_of_captions:
+        each = f"the {shape[1]} captions of each image, in their order"
+        notes.append(f"{rows.path}: {shape} are {each}")
+        rows = replace(rows, values=rows.values.reshape(count, shape[2]))
+    elif len(shape) != 2:
+        advice = f"save one vector per item ({count}, {shape[-1]}), with ids or in "
+        advice += f"order: {reading.order}; of several vectors per item, save "
+        advice += "numpy.savez(FILE, tokens=(T, F), lengths=(N,))"
+        raise UserError(rows.path, "rows of numbers (N, F)", shape, advice)
+    elif not rows.ids and shape[0] != count and shape[1] == count:
+        expected = f"one row for each of {count} items"
+        raise UserError(rows.path, expected, "one column for each", "transpose it")
     order = places(rows, names, role, repeats=split.image_of_caption, do=reading.order)
     if not rows.ids and len(order) < len(rows.values):
         repeated = "one row per caption; the equal ones of an image count once"
@@ -188,18 +181,18 @@ def _vectors(
     return units(rows.values[order], rows.path, names[0])
 
 
-def _check_pair(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
-    """Raise UserError for vectors of two sizes, and for the same ones twice. `path` is
-    that of the captions."""
+def _check_sizes(images: np.ndarray, captions: np.ndarray, path: Path) -> None:
+    """Raise UserError for vectors of two sizes. `path` is that of the captions."""
     size = images.shape[1]
     if captions.shape[1] != size:
         expected = f"vectors of {size} numbers, as of the images"
         advice = "take both from the same model"
         raise UserError(path, expected, captions.shape[1], advice)
-    if np.array_equal(images, captions):
-        expected = "vectors of images and of captions"
-        advice = f"name the file of the captions, not {path}"
-        raise UserError(PAIR, expected, "the same numbers twice", advice)
+
+
+def _same_twice(expected: str, path: Path) -> UserError:
+    advice = f"name the file of the captions, not {path}"
+    return UserError(PAIR, expected, "the same numbers twice", advice)
 
 
 def _corrected(
@@ -257,8 +250,7 @@ def of_tokens(
             raise UserError(PAIR, expected, f"other rows in {path}", SAVE)
     stored = [read_tokens(images), read_tokens(captions)]
     if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
-        advice = f"name the file of the captions, not {captions}"
-        raise UserError(PAIR, expected, "the same numbers twice", advice)
+        raise _same_twice(expected, captions)
     names, repeats = names_of(data), data.split(SPLIT).image_of_caption
     refuse_swapped([each.rows for each in stored], names)
     matrices = []
@@ -266,11 +258,7 @@ def of_tokens(
         order = places(each.rows, names[role], role, repeats=repeats, do=reading.order)
         matrices.append(each.matrices.chosen(order))
     of_images, of_captions = matrices
-    size = of_images.tokens.shape[1]
-    if of_captions.tokens.shape[1] != size:
-        expected = f"vectors of {size} numbers, as of the images"
-        found = of_captions.tokens.shape[1]
-        raise UserError(captions, expected, found, "take both from the same model")
+    _check_sizes(of_images.tokens, of_captions.tokens, captions)
     notes = ["token matrices: MaxSim, of dot products as they are"]
     notes += notes_on_equal_captions(data, of_captions.means, captions)
     stream = max_sim_stream(of_images, of_captions)
@@ -328,8 +316,7 @@ def read_tokens(path: Path) -> StoredTokens:
             expected = f"{TOKENS}, {LENGTHS} and ids ({len(lengths)},)"
             found = f"{name!r}, {array.dtype} {array.shape}"
             raise UserError(path, expected, found, "leave it out")
-        texts = np.strings.decode(array) if array.dtype.kind == "S" else array
-        ids[name] = texts.astype(str).tolist()
+        ids[name] = texts_of(array)
     for name, names in ids.items():
         if len(names) != len(lengths):
             expected = f"an id for each of {len(lengths)} items"

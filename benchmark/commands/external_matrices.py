@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmark.commands.external_ranks import BestOfLists, of_lists
 from benchmark.commands.external_scores import (
+    AS_IT_IS,
     QUERIES,
     SPLIT,
     External,
@@ -25,7 +26,6 @@ from benchmark.scoring.ranking import Matrices, ranks_of
 from benchmark.scoring.relevance import Relevance
 
 MATRIX = "scores (images, captions)"
-AS_IT_IS = ReadingOptions()
 # share of equal scores that may fill a matrix; scores looked at
 FILLED, SAMPLED = 0.5, 1 << 20
 

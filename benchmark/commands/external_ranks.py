@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.commands.external_scores import (
+    AS_IT_IS,
     QUERIES,
     External,
     Given,
@@ -38,7 +39,6 @@ from benchmark.scoring.rank_conventions import (
 HEADS = ["direction", "query", "rank"]
 ID_OF = {"i2t": "image_id", "t2i": "caption_id"}  # what the ids of queries are
 NO_VALUE, ALL_ITEMS = "none", "items"  # of --not-found: no value; the gallery's size
-AS_IT_IS = ReadingOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,14 @@ def of_ranks(
     """
     table = _rank_table(path)
     ways = data.card["ways"]
-    notes = _notes_on_directions(path, table, ways)
+    notes = []
+    for way, count in table["direction"].value_counts().items():
+        if way not in QUERIES:
+            rows = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
+        if way not in ways:
+            unused = f"{count} ranks {way}, which this dataset does not ask"
+            notes.append(f"{path}: not used: {unused}")
     names = names_of(data)
     items = {"i2t": len(names["captions"][0]), "t2i": len(names["images"][0])}
     lists = {}
@@ -76,8 +83,20 @@ def of_ranks(
         where = f"{path}: {way}"
         rows = table[table["direction"] == way]
         query_names = names[QUERIES[way]]
-        texts = _in_order(where, rows, way, query_names, reading.order)
-        lists[way] = _best_of(where, texts, query_names[0], items[way], reading)
+        queries, given = query_names[0], rows["query"]
+        places = embedding_files.rows_of_items(given.tolist(), ID_OF[way], query_names)
+        is_missing = places < 0
+        if is_missing.any() or len(rows) != len(queries):
+            actual = f"{len(rows)} rows"
+            if is_missing.any():
+                actual += f", none for {queries[is_missing.argmax()]!r}"
+            is_twice = given.duplicated()
+            if is_twice.any():
+                actual += f", {given[is_twice].iloc[0]!r} twice"
+            expected = f"one row for each of the {len(queries)} test queries"
+            raise UserError(where, expected, actual, reading.order)
+        texts = rows["rank"].iloc[places]
+        lists[way] = _best_of(where, texts, queries, items[way], reading)
     _refuse_other_conventions(path, lists, reading)
     if reading.first_rank is None:
         notes.append(f"{path}: ranks are read from 0, the best item first")
@@ -99,47 +118,6 @@ def _rank_table(path: Path) -> pd.DataFrame:
         return table[HEADS].astype(object).map(embedding_files.text_of)
 
 
-def _notes_on_directions(
-    path: Path, table: pd.DataFrame, ways: Sequence[str]
-) -> list[str]:
-    """Notes on rows of directions that are not asked. Raises UserError for others."""
-    notes = []
-    for way, count in table["direction"].value_counts().items():
-        if way not in QUERIES:
-            rows = f"{way!r} in {count} rows"
-            raise UserError(f"{path}: direction", "i2t or t2i", rows, "name them so")
-        if way not in ways:
-            unused = f"{count} ranks {way}, which this dataset does not ask"
-            notes.append(f"{path}: not used: {unused}")
-    return notes
-
-
-def _in_order(
-    where: str,
-    rows: pd.DataFrame,
-    way: str,
-    query_names: Sequence[Sequence[str]],
-    order: str,
-) -> pd.Series:
-    """The ranks as text, in the order of the test queries. Raises UserError unless each
-    has one row."""
-    queries = query_names[0]
-    places = embedding_files.rows_of_items(
-        rows["query"].tolist(), ID_OF[way], query_names
-    )
-    is_missing = places < 0
-    if is_missing.any() or len(rows) != len(queries):
-        actual = f"{len(rows)} rows"
-        if is_missing.any():
-            actual += f", none for {queries[is_missing.argmax()]!r}"
-        is_twice = rows["query"].duplicated()
-        if is_twice.any():
-            actual += f", {rows['query'][is_twice].iloc[0]!r} twice"
-        expected = f"one row for each of the {len(queries)} test queries"
-        raise UserError(where, expected, actual, order)
-    return rows["rank"].iloc[places]
-
-
 def _best_of(
     where: str,
     texts: pd.Series,
@@ -157,31 +135,24 @@ def _best_of(
     is_lost = np.isinf(ranks)
     is_wrong = ~(is_lost | (ranks < items))
     if is_wrong.any() or is_lost.all():
+        expected = f"whole ranks from {first_rank} below {items + first_rank}"
+        advice = "correct them, or leave empty what was not found"
+        if not is_wrong.any():
+            raise UserError(where, expected, "none", advice)
+        wrong, options = texts[is_wrong], []
+        value = wrong.iloc[0]
+        if not first_rank and value == str(items):
+            options.append("--first-rank 1 if these are positions from 1")
+        if wrong.nunique() == 1:
+            option = _not_found_option(value, first_rank, items)
+            options.append(f"{option} if it means that")
+        if options:
+            advice = f"add {', or '.join(options)}; or {advice}"
         query = queries[is_wrong.argmax()]
-        raise _wrong_rank(where, texts[is_wrong], query, first_rank, items)
+        actual = f"{value} for {query!r} ({len(wrong)} such)"
+        raise UserError(where, expected, actual, advice)
     depth = max(int(ranks[~is_lost].max()) + 1, reading.depth)
     return BestOfLists(queries, items, ranks, is_lost, depth)
-
-
-def _wrong_rank(
-    where: str, texts: pd.Series, query: str, first_rank: int, items: int
-) -> UserError:
-    """The error for `texts` that are not ranks, the first of them that of `query`. If
-    they are empty, nothing was found at all."""
-    expected = f"whole ranks from {first_rank} below {items + first_rank}"
-    advice = "correct them, or leave empty what was not found"
-    if texts.empty:
-        return UserError(where, expected, "none", advice)
-    value, options = texts.iloc[0], []
-    if not first_rank and value == str(items):
-        options.append("--first-rank 1 if these are positions from 1")
-    if texts.nunique() == 1:
-        option = _not_found_option(value, first_rank, items)
-        options.append(f"{option} if it means that")
-    if options:
-        advice = f"add {', or '.join(options)}; or {advice}"
-    actual = f"{value} for {query!r} ({len(texts)} such)"
-    return UserError(where, expected, actual, advice)
 
 
 def _not_found_option(value: str, first_rank: int, items: int) -> str:
@@ -211,7 +182,13 @@ def _refuse_other_conventions(
         return
     for way, ranks in known.items():
         if largest_may_mean_lost(ranks):
-            raise _doubtful_largest(f"{path}: {way}", ranks, reading.first_rank or 0)
+            largest = int(ranks.max())
+            value = largest + (reading.first_rank or 0)
+            count = int((ranks == largest).sum())
+            actual = f"{value} in {count} of {len(ranks)} rows"
+            advice = f"add --not-found {value} if it means that, else --not-found "
+            advice += NO_VALUE
+            raise UserError(f"{path}: {way}", "ranks that fall off", actual, advice)
     sizes = {way: of_way.items for way, of_way in lists.items()}
     if is_open and zero_may_mean_lost(known, sizes):
         largest = int(max(ranks.max() for ranks in known.values()))
@@ -220,15 +197,6 @@ def _refuse_other_conventions(
         advice += "the best rank"
         actual = f"0 to {largest}, which may be {other}"
         raise UserError(path, "ranks from 0", actual, advice)
-
-
-def _doubtful_largest(where: str, ranks: np.ndarray, first_rank: int) -> UserError:
-    """The error for a largest rank that may stand for what was not found."""
-    largest = int(ranks.max())
-    count, value = int((ranks == largest).sum()), largest + first_rank
-    actual = f"{value} in {count} of {len(ranks)} rows"
-    advice = f"add --not-found {value} if it means that, else --not-found {NO_VALUE}"
-    return UserError(where, "ranks that fall off", actual, advice)
 
 
 def of_lists(
@@ -244,9 +212,20 @@ def of_lists(
     for way, of_way in lists.items():
         best = np.where(of_way.is_lost, of_way.items - 1, of_way.ranks)
         ranks[way] = Ranks.of_best(best)
-        if of_way.is_lost.any():
-            unknown |= _unknown_metrics(way, of_way)
-            notes.append(_note_on_lost(way, of_way, given))
+        lost = int(of_way.is_lost.sum())
+        if not lost:
+            continue
+        unknown |= {f"{way}_r{k}" for k in RECALLED_K if k > of_way.depth}
+        unknown.add(f"{way}_meanr")
+        # of an even number of queries the median is the mean of the two in the middle
+        if 2 * lost >= len(of_way.is_lost):
+            unknown.add(f"{way}_medr")
+        query = of_way.queries[of_way.is_lost.argmax()]
+        few = f"{lost} of {len(of_way.queries)} not found, as {query!r}"
+        note = f"{way}: {few}; ranks are known below {of_way.depth}"
+        if given == Given.RANKS:
+            note += " (--depth, if more were listed)"
+        notes.append(note)
     metrics = retrieval_metrics(ranks)
     terms = rsum_terms(ranks)
     if not unknown.isdisjoint(terms):
@@ -263,22 +242,3 @@ def of_lists(
         lost={way: of_way.is_lost for way, of_way in lists.items()},
         depths=depths,
     )
-
-
-def _unknown_metrics(way: str, of_way: BestOfLists) -> set[str]:
-    """The metrics that depend on the ranks of items that were not found."""
-    unknown = {f"{way}_r{k}" for k in RECALLED_K if k > of_way.depth}
-    unknown.add(f"{way}_meanr")
-    # of an even number of queries the median is the mean of the two in the middle
-    if 2 * of_way.is_lost.sum() >= len(of_way.is_lost):
-        unknown.add(f"{way}_medr")
-    return unknown
-
-
-def _note_on_lost(way: str, of_way: BestOfLists, given: Given) -> str:
-    query = of_way.queries[of_way.is_lost.argmax()]
-    few = f"{of_way.is_lost.sum()} of {len(of_way.queries)} not found, as {query!r}"
-    note = f"{way}: {few}; ranks are known below {of_way.depth}"
-    if given == Given.RANKS:
-        note += " (--depth, if more were listed)"
-    return note

@@ -61,6 +61,9 @@ class ReadingOptions:
         return {name: value for name, value in options.items() if value is not None}
 
 
+AS_IT_IS = ReadingOptions()
+
+
 @dataclass(frozen=True, kw_only=True)
 class External:
     """What was made elsewhere, and what follows from it."""

@@ -22,7 +22,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile
 
 import pandas as pd
 import pyarrow as pa
@@ -88,7 +88,8 @@ def as_results(path: Path) -> pd.DataFrame:
     stays as a text, since another scorer may be asked for. Raises UserError for a file
     that is no log, a log that is not finished, and a sample without scores."""
     log = read_log(path)
-    _check_finished(path, log.header)
+    if log.header.status != FINISHED:
+        raise _unfinished(path, log.header.status)
     _check_epochs(path, log)
     values: dict[tuple[str, str], list[float | str]] = {}
     metrics: dict[str, None] = {}
@@ -140,21 +141,14 @@ def _of_archive(path: Path) -> tuple[Any, Any]:
             where = f"{path}: {member}"
             text = _member(file, zipped, member, where).decode()
             parts.append(files.parse_json(text, where, CONVERT, with_nan=True))
-    header, samples = parts
-    return header, samples
+    return tuple(parts)
 
 
 def _member(file: BinaryIO, zipped: ZipFile, name: str, where: str) -> bytes:
     """The bytes of a member. Raises errors of zipfile for damaged bytes."""
     info = zipped.getinfo(name)
-    if info.compress_type == ZSTANDARD:
-        return _unpacked(file, info, where)
-    return archives.read_member(zipped, info, where, MOST_TEXT)
-
-
-def _unpacked(file: BinaryIO, info: ZipInfo, where: str) -> bytes:
-    """The same of a member that is packed by zstandard, which zipfile reads from Python
-    3.14 on."""
+    if info.compress_type != ZSTANDARD:  # which zipfile reads from Python 3.14 on
+        return archives.read_member(zipped, info, where, MOST_TEXT)
     file.seek(info.header_offset)
     fields = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
     signature, length_of_name, length_of_extra = fields
@@ -193,11 +187,6 @@ def _of_object(path: Path) -> dict:
 
 
 # Checks -------------------------------------------------------------------------------
-
-
-def _check_finished(path: Path, header: Header) -> None:
-    if header.status != FINISHED:
-        raise _unfinished(path, header.status)
 
 
 def _unfinished(path: Path, found: str) -> UserError:

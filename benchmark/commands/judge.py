@@ -61,9 +61,9 @@ from benchmark.commands.judged_results import (
     BoardAndRow,
     Question,
     check_margin,
-    is_trained,
     of_files,
     of_season,
+    trains,
 )
 from benchmark.commands.result_files import (
     OWN,
@@ -204,7 +204,8 @@ def facts_asked(arguments: argparse.Namespace) -> list[dict]:
     question = question_of_claim(claim, arguments.metric, arguments.margin)
     readings = readings_of(names, arguments)
     source = replace(Source.of(arguments), metric=question.metric)
-    pairs, others = read_all(names, readings, source)
+    known, others = read_each(readings, source)
+    pairs = [(known[first], known[second]) for first, second in names]
     return judge_pairs(pairs, others, question)
 
 
@@ -363,15 +364,6 @@ def question_of_claim(claim: str, metric: str | None, margin: float | None) -> Q
 # Reading ------------------------------------------------------------------------------
 
 
-def read_all(
-    pairs: Sequence[Sequence[str]], readings: Mapping[str, Reading], source: Source
-) -> tuple[list[list[Result | BoardAndRow]], list[Result]]:
-    """The results of all pairs of names, and the other presets of their files. Raises
-    UserError as `read_each`."""
-    given, others = read_each(readings, source)
-    return [[given[name] for name in names] for names in pairs], others
-
-
 def read_each(
     readings: Mapping[str, Reading], source: Source
 ) -> tuple[dict[str, Result | BoardAndRow], list[Result]]:
@@ -466,7 +458,13 @@ def read(name: str, source: Source, reading: Reading) -> Result | BoardAndRow:
     if is_table(name):
         return read_table(name, source.layer, source.metric, reading)
     if is_file(name):
-        raise unreadable(name)
+        ending = Path(name).suffix.lower()
+        expected = f"a row per query ({', '.join(TABLES)}), a log of Inspect "
+        expected += f"({', '.join(inspect_logs.ENDINGS)}), or a TREC run with --qrels"
+        advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
+        advice += "add --qrels to a TREC run"
+        found = f"a {ending} file" if ending else "no ending"
+        raise UserError(name, expected, found, advice)
     reading.refuse_all_but(name)
     return row_of_preset(name, source)
 
@@ -495,18 +493,6 @@ def row_of_preset(name: str, source: Source) -> BoardAndRow:
     return found[0]
 
 
-def unreadable(name: str) -> UserError:
-    """Why a file is none that can be judged, by its ending."""
-    ending = Path(name).suffix.lower()
-    expected = f"a row per query ({', '.join(TABLES)}), a log of Inspect "
-    expected += f"({', '.join(inspect_logs.ENDINGS)}), or a TREC run with --qrels"
-    advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
-    advice += "add --qrels to a TREC run"
-    return UserError(
-        name, expected, f"a {ending} file" if ending else "no ending", advice
-    )
-
-
 def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     """The other presets of files that `export --queries` wrote, which tell how far
     trainings lie apart: those with trainings of their own."""
@@ -520,7 +506,7 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
         table = table_of(Path(parts_of(file)[0][0]))
         for preset in table["preset"].unique() if "preset" in table else ():
             name = f"{file}:{preset}"
-            if name not in readings and is_trained(name):
+            if name not in readings and trains(str(preset)):
                 others[name] = reading
     return others
 

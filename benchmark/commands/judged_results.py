@@ -21,7 +21,6 @@ from benchmark.commands.result_files import (
     VALUE,
     Kind,
     Result,
-    parts_of,
 )
 from benchmark.core.errors import UserError, suggested
 from benchmark.data.rank_keys import RankKey
@@ -89,24 +88,22 @@ def check_margin(margin: float | None) -> None:
 
 def concluded(judged: Sequence[Judged]) -> list[Verdict]:
     """The verdicts on pairs with what they conclude, with Holm's p over them."""
-    claims = verdicts.judge([[each.verdict] for each in judged])
-    return [_of_identical(verdict) for (verdict,) in claims]
-
-
-def _of_identical(verdict: Verdict) -> Verdict:
-    """Identical results are no evidence of a difference, and satisfy a claim that
-    denies one: for these trainings, as a refactored program repeats them."""
-    blocked = verdict.blocked
-    is_identical = blocked is not None and blocked.letter == flags.IDENTICAL.letter
-    if not (is_identical and verdict.rule.kind.denies):
-        return verdict
-    return replace(
-        verdict,
-        conclusion=Conclusion.HOLDS,
-        on_test_set=Conclusion.HOLDS,
-        reason="identical for these trainings",
-        blocked=None,
-    )
+    settled = []
+    for (verdict,) in verdicts.judge([[each.verdict] for each in judged]):
+        blocked = verdict.blocked
+        is_identical = blocked is not None and blocked.letter == flags.IDENTICAL.letter
+        # Identical results are no evidence of a difference, and satisfy a claim that
+        # denies one: for these trainings, as a refactored program repeats them.
+        if is_identical and verdict.rule.kind.denies:
+            verdict = replace(
+                verdict,
+                conclusion=Conclusion.HOLDS,
+                on_test_set=Conclusion.HOLDS,
+                reason="identical for these trainings",
+                blocked=None,
+            )
+        settled.append(verdict)
+    return settled
 
 
 # Presets of a season ------------------------------------------------------------------
@@ -168,13 +165,8 @@ def no_metric(name: str, ways: Sequence[str]) -> UserError:
     )
 
 
-def is_trained(name: str) -> bool:
-    """Whether a result has trainings of its own, as far as its name tells."""
-    return trains(parts_of(name)[1])
-
-
 def trains(preset: str) -> bool:
-    """The same by its preset; "" where none is known."""
+    """Whether a preset has trainings of its own; "" where none is known."""
     if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
         return False
     _, declared = presets().get(preset, (None, None))
@@ -236,15 +228,7 @@ def measure_of(first: Result, second: Result, asked: str | None) -> Measure:
         return Measure(kind=kind, shown=VALUE, metric=f"{ONE_WAY}_{R1}")
     if kind != Kind.RANKS:
         return Measure(kind=kind, shown=VALUE)
-    measure = _measure_of_ranks(first, asked)
-    for result in (first, second):
-        refuse_heap(result, measure.terms)
-    return measure
-
-
-def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
-    """Raises UserError for one that does not follow from ranks of the best."""
-    ways = list(result.table.index.unique("direction"))
+    ways = list(first.table.index.unique("direction"))
     is_one_way = len(ways) == 1
     shown = asked or (R1 if is_one_way else "rsum")
     metric = f"{ways[0]}_{shown}" if shown in DECLARED and is_one_way else shown
@@ -255,8 +239,10 @@ def _measure_of_ranks(result: Result, asked: str | None) -> Measure:
     is_known = {term.rank_key.column for term in terms} <= set(ways)
     if not terms or not is_known or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
-        where, advice = f"{result.name}: {shown}", "name another --metric"
+        where, advice = f"{first.name}: {shown}", "name another --metric"
         raise UserError(where, expected, "another", advice)
+    for result in (first, second):
+        refuse_heap(result, terms)
     return Measure(kind=Kind.RANKS, shown=shown, metric=metric, terms=terms)
 
 
@@ -285,7 +271,9 @@ def measured_together(
     # hits that count as values beside one result do so beside all
     of_values = [each for each in measures if each.kind == Kind.VALUES]
     measure = (of_values or measures)[-1]
-    cut = common_depth(results)
+    # places that are known of all, where something was not found; None: all places
+    depths = [each.depth for each in results if np.isinf(each.table).any(axis=None)]
+    cut = min(depths, default=None)
     if cut is not None and any(value_at(cut, term) for term in measure.terms):
         known = {1: "", 2: ", to which both are known"}
         scope = known.get(len(results), ", to which all are known")
@@ -319,10 +307,13 @@ def of_files(
     if isinstance(comparison.estimate, Constant):
         alike = "the difference is the same for all"
         notes.append(f"{alike}: p is that of the exact sign test")
+    blocked = too_few(first)
+    if blocked is None and _bytes_of(first) == _bytes_of(second):
+        blocked = flags.IDENTICAL.flag("identical results", blocks=True)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, measure.metric, comparison, measure.is_of_one_way),
-        blocked=_obstacle(first, second),
+        blocked=blocked,
     )
     return Judged(
         verdict=verdict,
@@ -367,14 +358,6 @@ def compared(first: Result, second: Result, measured: MeasuredResults) -> Compar
         reach=reach if units else 0.0,
         units=units,
     )
-
-
-def _obstacle(first: Result, second: Result) -> Flag | None:
-    """Why nothing can be concluded, whatever the numbers."""
-    few = too_few(first)
-    if few is None and _bytes_of(first) == _bytes_of(second):
-        return flags.IDENTICAL.flag("identical results", blocks=True)
-    return few
 
 
 def too_few(result: Result) -> Flag | None:
@@ -453,13 +436,6 @@ def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
             )
 
 
-def common_depth(both: Sequence[Result]) -> int | None:
-    """How many places of both sides are known where something was not found; None:
-    all."""
-    depths = [x.depth for x in both if np.isinf(x.table).any(axis=None)]
-    return min(depths, default=None)
-
-
 def reach_of(both: Sequence[Result], measure: Measure) -> float:
     """The largest difference that a query can have: of values, which they have here."""
     if measure.kind == Kind.HITS:
@@ -503,33 +479,27 @@ def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:
         table = result.percent if measure.kind == Kind.HITS else result.table
         values = {seed: column.to_numpy() for seed, column in table.items()}
         return comparisons.sample_of_queries([(codes, values)])
-    means = []
-    for term in measure.terms:
-        clusters_Q = cluster_of_query.loc[[term.rank_key.column]].to_numpy()
-        means.append((clusters_Q, _values_of_ranks(result, term, cut)))
-    return comparisons.sample_of_queries(means)
-
-
-def _values_of_ranks(
-    result: Result, term: Metric, cut: int | None
-) -> dict[int, np.ndarray]:
-    """A mean over queries, (Q,) by seed."""
     table, end = result.table, result.depth
     if cut is not None:
         table, end = table.where(table < cut, np.inf), cut
-    values = {}
-    for seed, ranks in table.loc[[term.rank_key.column]].items():
-        nearest_Q = term.of_queries(
-            Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
-        )
-        farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
-        values[seed] = term.of_queries(farthest)
-        # The next item may be the one that was not found, and a hit.
-        if np.abs(nearest_Q - values[seed]).max() > np.ptp(term.range) / 2:
-            evidence = f"queries not found among the first {end}"
-            advice = "name a metric of fewer items, or add a column depth: how many "
-            advice += "items were listed"
-            heading = term.heading.split(" ", 1)[1]
-            where = f"{result.name}: {heading}"
-            raise UserError(where, "ranks to its K", evidence, advice)
-    return values
+    means = []
+    for term in measure.terms:
+        clusters_Q = cluster_of_query.loc[[term.rank_key.column]].to_numpy()
+        values = {}
+        for seed, ranks in table.loc[[term.rank_key.column]].items():
+            nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
+            farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
+            values[seed] = term.of_queries(farthest)
+            gap = np.abs(term.of_queries(nearest) - values[seed]).max()
+            # The next item may be the one that was not found, and a hit.
+            if gap > np.ptp(term.range) / 2:
+                evidence = f"queries not found among the first {end}"
+                advice = (
+                    "name a metric of fewer items, or add a column depth: how many "
+                )
+                advice += "items were listed"
+                heading = term.heading.split(" ", 1)[1]
+                where = f"{result.name}: {heading}"
+                raise UserError(where, "ranks to its K", evidence, advice)
+        means.append((clusters_Q, values))
+    return comparisons.sample_of_queries(means)

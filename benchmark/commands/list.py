@@ -57,19 +57,15 @@ def _presets() -> list[dict]:
     rows = []
     shown = {"title", "family", "options", "start", "fuse", "note"}
     for name, (method, preset) in presets().items():
-        row = {"name": name, "method": method, "reported": _reported(name)}
+        reported = []
+        for line in printed(name):
+            numbers = dict(line.numbers)
+            numbers.pop("rsum", None)  # a sum, which no table prints
+            place = {"table": line.table, "place": line.place}
+            reported.append(place | {"numbers": numbers})
+        row = {"name": name, "method": method, "reported": reported}
         rows.append(row | preset.model_dump(include=shown))
     return rows
-
-
-def _reported(preset: str) -> list[dict]:
-    """The numbers of papers, without rsum: it is a sum, which no table prints."""
-    reported = []
-    for line in printed(preset):
-        numbers = dict(line.numbers)
-        numbers.pop("rsum", None)
-        reported.append({"table": line.table, "place": line.place, "numbers": numbers})
-    return reported
 
 
 def _methods() -> list[dict]:

@@ -131,21 +131,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    origin = Origin(
-        season=arguments.season,
-        dataset=arguments.dataset,
-        like=arguments.like,
-        sd_seeds=arguments.sd_seeds,
-        se_images=arguments.se_images,
-        of_images=arguments.of_images,
-    )
     plan = plan_of(
         arguments.difference,
-        origin,
         kind=arguments.kind,
         metric=arguments.metric,
         margin=arguments.margin,
         goal=arguments.power,
+        sd_seeds=arguments.sd_seeds,
+        se_images=arguments.se_images,
+        of_images=arguments.of_images,
+        season=arguments.season,
+        dataset=arguments.dataset,
+        like=arguments.like,
     )
     facts = facts_of(plan, arguments.seeds, arguments.images)
     if arguments.format == JSON:
@@ -231,37 +228,22 @@ def _cell(value: float | None, difference: float | None) -> str:
     return f"{value:g}" if difference is None else f"{value:.0%}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Where the spread is known from: a season, or three numbers."""
-
-    # None: the active season, its only dataset, and the median of all pairs of rows
-    season: str | None = None
-    dataset: str | None = None
-    like: Sequence[str] | None = None
-    sd_seeds: float | None = None
-    se_images: float | None = None
-    of_images: int | None = None
-
-    @property
-    def deviations(self) -> tuple[float | None, float | None, int | None]:
-        return self.sd_seeds, self.se_images, self.of_images
-
-    @property
-    def names_season(self) -> bool:
-        return bool(self.season or self.dataset or self.like)
-
-
 def plan_of(
     difference: float | None,
-    origin: Origin,
     *,
-    kind: str = ORDERED.name,
-    metric: str = "rsum",
-    margin: float | None = None,
-    goal: float = 0.8,
+    kind: str,
+    metric: str,
+    margin: float | None,
+    goal: float,
+    sd_seeds: float | None,
+    se_images: float | None,
+    of_images: int | None,
+    season: str | None,
+    dataset: str | None,
+    like: Sequence[str] | None,
 ) -> "Plan":
-    """Raises UserError for deviations that are given in part, or beside a season."""
+    """A plan whose spread is known from the three deviations, or from a season. Raises
+    UserError for deviations that are given in part, or beside a season."""
     of_kind = KINDS[kind]
     if difference is None and of_kind.denies:
         difference = 0.0
@@ -273,10 +255,10 @@ def plan_of(
         goal=goal,
     )
     plan.rule(difference)  # refuses what cannot hold, before boards are read
-    deviations = origin.deviations
+    deviations = (sd_seeds, se_images, of_images)
     if deviations == (None, None, None):
-        return replace(plan, known=known_from_season(origin, metric))
-    if None in deviations or origin.names_season:
+        return replace(plan, known=known_from_season(season, dataset, like, metric))
+    if None in deviations or season or dataset or like:
         raise UserError(
             "plan",
             expected="--sd-seeds, --se-images and --of-images, or a season",
@@ -319,7 +301,52 @@ class Plan:
     known: Known | None = None
 
     def rule(self, difference: float | None) -> Rule:
-        return rule_of(self.kind, self.metric, difference, self.margin, self.goal)
+        """The rule of the claim. Raises UserError for one that is not true of the
+        difference: no number of seeds and images would let it hold."""
+        kind, metric, margin = self.kind, self.metric, self.margin
+        if metric not in METRICS:
+            raise UserError(
+                "--metric",
+                expected="a metric of records",
+                found=f"unknown metric {suggested(metric, METRICS)}",
+                do="correct it",
+            )
+        if margin is None and kind.needs_printed:
+            raise UserError(
+                "--margin",
+                expected="what the first is better by",
+                found="nothing",
+                do="give it",
+            )
+        if margin is None:
+            is_gain = difference is not None and difference > 0
+            printed = (difference, 0.0) if is_gain and not kind.denies else None
+            margin = margin_of(Part(kind=kind.name, metric=metric), printed)
+        is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
+        if not is_finite or not 0 < self.goal < 1:
+            numbers = "a margin of 0 or more and a power between 0 and 1"
+            raise UserError(
+                "plan",
+                expected=f"finite numbers, {numbers}",
+                found=f"{difference}, {margin:g} and {self.goal:g}",
+            )
+        least, most = METRICS[metric].range
+        if difference is not None and abs(difference) > most - least:
+            raise UserError(
+                "--difference",
+                expected=f"a difference of {metric}, up to {most - least:g}",
+                found=f"{difference:g}",
+                do="correct it",
+            )
+        if difference is not None and not kind.is_true_of(difference, margin):
+            than = "less" if kind.denies else "more"
+            raise UserError(
+                f"--difference, {kind.name}",
+                expected=f"{than} than the margin of {margin:.3g}",
+                found=f"{difference:g}",
+                do="change one of them",
+            )
+        return Rule(kind=kind, margin=margin)
 
     def suffices(self, seeds: int, images: int, difference: float) -> bool:
         """Whether the claim has the power to reach."""
@@ -359,59 +386,6 @@ class Plan:
         return None
 
 
-def rule_of(
-    kind: ClaimKind,
-    metric: str,
-    difference: float | None,
-    margin: float | None,
-    goal: float,
-) -> Rule:
-    """The rule of the claim. Raises UserError for one that is not true of the
-    difference: no number of seeds and images would let it hold."""
-    if metric not in METRICS:
-        raise UserError(
-            "--metric",
-            expected="a metric of records",
-            found=f"unknown metric {suggested(metric, METRICS)}",
-            do="correct it",
-        )
-    if margin is None and kind.needs_printed:
-        raise UserError(
-            "--margin",
-            expected="what the first is better by",
-            found="nothing",
-            do="give it",
-        )
-    if margin is None:
-        is_gain = difference is not None and difference > 0
-        printed = (difference, 0.0) if is_gain and not kind.denies else None
-        margin = margin_of(Part(kind=kind.name, metric=metric), printed)
-    is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
-    if not is_finite or not 0 < goal < 1:
-        raise UserError(
-            "plan",
-            expected="finite numbers, a margin of 0 or more and a power between 0 and 1",
-            found=f"{difference}, {margin:g} and {goal:g}",
-        )
-    least, most = METRICS[metric].range
-    if difference is not None and abs(difference) > most - least:
-        raise UserError(
-            "--difference",
-            expected=f"a difference of {metric}, up to {most - least:g}",
-            found=f"{difference:g}",
-            do="correct it",
-        )
-    if difference is not None and not kind.is_true_of(difference, margin):
-        than = "less" if kind.denies else "more"
-        raise UserError(
-            f"--difference, {kind.name}",
-            expected=f"{than} than the margin of {margin:.3g}",
-            found=f"{difference:g}",
-            do="change one of them",
-        )
-    return Rule(kind=kind, margin=margin)
-
-
 def known_from_options(sd: float, error: float, image_count: int) -> Known:
     """What the options say. The part of the spread of trainings that other images would
     change is taken to be 0, which is the cautious choice."""
@@ -433,13 +407,15 @@ def known_from_options(sd: float, error: float, image_count: int) -> Known:
     )
 
 
-def known_from_season(origin: Origin, metric: str) -> Known:
+def known_from_season(
+    season: str | None, dataset: str | None, like: Sequence[str] | None, metric: str
+) -> Known:
     """From rows of a season: how its trainings vary, and the median of what images add
     to the difference of two rows without a common training; or of the two rows that are
     named."""
-    params = read_declaration(origin.season)
+    params = read_declaration(season)
     boards = {board.dataset: board for board in read_boards(params)}
-    if origin.dataset is None and len(boards) > 1:
+    if dataset is None and len(boards) > 1:
         raise UserError(
             "--dataset",
             expected=f"one of {', '.join(boards)}",
@@ -447,9 +423,9 @@ def known_from_season(origin: Origin, metric: str) -> Known:
             do="name it, or another season: rematch plan --season flickr8k, or give what "
             "varied elsewhere: rematch plan --help",
         )
-    board = entry(boards, origin.dataset or next(iter(boards)), "dataset")
+    board = entry(boards, dataset or next(iter(boards)), "dataset")
     rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
-    named = [entry(rows, name, f"row with {metric}") for name in origin.like or ()]
+    named = [entry(rows, name, f"row with {metric}") for name in like or ()]
     pairs = [named] if named else combinations(rows.values(), 2)
     of_images: list[float] = []
     parts = [comparisons.seed_part(board, row, metric) for row in named]

@@ -64,7 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
     files.check_project()
     params = files.resolved(arguments.season)
     files.check_kept(params.season)
-    chosen = files.cells_like(params, arguments.only, "--only")
+    chosen = files.cells_like(params, arguments.only)
     last = [pipeline.evaluation_of(params, key) for key in chosen]
     is_whole = arguments.only == EVERYTHING
     if is_whole:
@@ -193,7 +193,12 @@ class Records:
 
     def __init__(self, repo: Repo, season: str, last: list[str]) -> None:
         self.repo = repo
-        index = Index.from_indexes(repo, _indexes(repo, season))
+        indexes = []
+        # to read those of all seasons takes longer than all else that is done here
+        for file in (Path(ROOT_PIPELINE), *pipeline.files_of(season)):
+            if file.is_file():
+                indexes.append(Index.from_file(repo, str(file.absolute())))
+        index = Index.from_indexes(repo, indexes)
         self.graph = index.graph  # from a stage to those that it needs
         needed = {stage for stage in index.stages if stage.name in last}
         self.left_out = []
@@ -256,14 +261,6 @@ class Records:
                 of_file[0].dvcfile.dump_stages(of_file, update_pipeline=False)
         self.unwritten.clear()
         self.last_write = time.monotonic()
-
-
-def _indexes(repo: Repo, season: str) -> Iterator[Index]:
-    """The pipelines that a season needs: to read those of all seasons takes longer than
-    all else that is done here."""
-    for file in (Path(ROOT_PIPELINE), *pipeline.files_of(season)):
-        if file.is_file():
-            yield Index.from_file(repo, str(file.absolute()))
 
 
 def _inputs(stage: PipelineStage) -> dict[str, object]:

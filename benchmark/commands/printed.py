@@ -92,7 +92,11 @@ def looked_up(text: str) -> tuple[list[Printed], list[Printed]]:
 def show(lines: list[Printed]) -> None:
     """Print rows of the papers' tables, each with what was measured here in its
     place."""
-    shown, seasons = set(), means_of_seasons()
+    shown = set()
+    # season -> dataset -> preset -> metric -> mean over the seeds, as reports have them
+    seasons = {}
+    for path in sorted(committed(ROOT).glob("*/metrics.json")):
+        seasons[path.parent.name] = read_json(path)
     for line in lines:
         numbers = []
         for metric, number in line.numbers.items():
@@ -170,7 +174,10 @@ def measured_lines(line: Printed, seasons: Mapping[str, dict]) -> Iterator[str]:
             row = board.row(line.row.preset) if board else None
             numbers = []
             for metric in line.numbers:
-                name = _measured_metric(line.place, metric, means)
+                name = metric
+                # over folds, where the paper's is, and the season has them
+                if line.place.startswith(f"{FOLDED}/") and f"fold_{metric}" in means:
+                    name = f"fold_{metric}"
                 if name in means:
                     ends = interval_of(board, row, name) if row else None
                     number = replace(ends or Number(), value=means[name])
@@ -185,23 +192,6 @@ def measured_lines(line: Printed, seasons: Mapping[str, dict]) -> Iterator[str]:
                 if dataset != season:
                     place += f", {dataset}"
                 yield f"Rematch, {place}{reason}: {', '.join(numbers)}"
-
-
-def means_of_seasons() -> dict[str, dict]:
-    """Season -> dataset -> preset -> metric -> mean over the seeds, as reports have
-    them."""
-    seasons = {}
-    for path in sorted(committed(ROOT).glob("*/metrics.json")):
-        seasons[path.parent.name] = read_json(path)
-    return seasons
-
-
-def _measured_metric(place: str, metric: str, means: Mapping[str, float]) -> str:
-    """The metric of a season that stands for a printed one: over folds, where the
-    paper's is, and the season has them."""
-    folded = f"fold_{metric}"
-    is_folded = place.startswith(f"{FOLDED}/") and folded in means
-    return folded if is_folded else metric
 
 
 @cache

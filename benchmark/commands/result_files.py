@@ -38,10 +38,6 @@ KEY = ["direction", "query"]
 VALUE, RANK = "value", "rank"
 RESULTS = (*TABLES, *inspect_logs.ENDINGS)  # endings of files of results
 CORRECT = "correct the file"
-ZERO_FOR_NOTHING = (
-    "if they count from 1 and 0 means 'not found', leave these empty and add "
-    "--first-rank 1; else add --first-rank 0"
-)
 BOOLEANS = {"true": "1", "false": "0"}
 
 LARGEST = 1e60  # value, whose fourth power is a number, too
@@ -193,12 +189,8 @@ def read_files(
 ) -> Result:
     """The same for files, one per seed; only the rows of `preset`, unless it is
     ""."""
-    ending = Path(files[0]).suffix or ".parquet or .csv"
-    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
-        table = pd.concat(_tables(name, files))
-        rows = _rows_of_text(name, table, preset)
-    result = _of_rows(name, list(table), rows, layer, metric, reading)
-    return replace(result, preset=preset)
+    table = _table_of_seeds(name, files)
+    return of_frame(name, table, layer, metric, reading, preset)
 
 
 def read_datasets(
@@ -206,9 +198,7 @@ def read_datasets(
 ) -> dict[str, Result]:
     """The same of a table with a column dataset: a result for each of them."""
     files, preset = parts_of(name)
-    ending = Path(files[0]).suffix or ".parquet or .csv"
-    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
-        table = pd.concat(_tables(name, files))
+    table = _table_of_seeds(name, files)
     if DATASET not in table:
         found = ", ".join(map(str, table))
         raise UserError(name, f"a column {DATASET}", found, "add it")
@@ -228,37 +218,29 @@ def read_datasets(
 
 
 def of_frame(
-    name: str, table: pd.DataFrame, layer: str, metric: str | None, reading: Reading
-) -> Result:
-    """The same of a table in memory."""
-    with readable(name, "columns of numbers and texts", "correct them"):
-        rows = _rows_of_text(name, table)
-    return _of_rows(name, list(table), rows, layer, metric, reading)
-
-
-def _rows_of_text(name: str, table: pd.DataFrame, preset: str = "") -> pd.DataFrame:
-    """The known columns of a table, or of a preset in it, as texts."""
-    columns = list(table)
-    _number_column(name, columns)
-    if preset:
-        table = rows_chosen(name, table, preset)
-    elif METRIC in columns and table[METRIC].nunique() > 1:
-        found = ", ".join(map(str, table[METRIC].unique()))
-        raise UserError(name, "one metric, as FILE:METRIC", found, "name one")
-    known = [column for column in COLUMNS if column in columns]
-    return table[known].astype(object).map(embedding_files.text_of)
-
-
-def _of_rows(
     name: str,
-    columns: Sequence[str],
-    rows: pd.DataFrame,
+    table: pd.DataFrame,
     layer: str,
     metric: str | None,
     reading: Reading,
+    preset: str = "",
 ) -> Result:
-    """A result of rows of text, from a table with these columns."""
-    number = _number_column(name, columns)
+    """The same of a table in memory."""
+    columns = list(table)
+    numbers = [column for column in (VALUE, RANK) if column in columns]
+    is_once = len(set(columns)) == len(columns)
+    if "query" not in columns or len(numbers) != 1 or not is_once:
+        expected = "the columns query and value, or query and rank, each once"
+        raise UserError(name, expected, ", ".join(columns), "name them so")
+    (number,) = numbers
+    with readable(name, "columns of numbers and texts", "correct them"):
+        if preset:
+            table = rows_chosen(name, table, preset)
+        elif METRIC in columns and table[METRIC].nunique() > 1:
+            found = ", ".join(map(str, table[METRIC].unique()))
+            raise UserError(name, "one metric, as FILE:METRIC", found, "name one")
+        known = [column for column in COLUMNS if column in columns]
+        rows = table[known].astype(object).map(embedding_files.text_of)
     reading.refuse_all_but(name, "first_rank" if number == RANK else "scale")
     notes = []
     if others := sorted(set(columns) - set(COLUMNS)):
@@ -279,7 +261,8 @@ def _of_rows(
         is_asked = rows["direction"].isin(_directions(metric))
         if is_asked.any():
             rows = rows[is_asked]
-    return result_of(name, rows, number == RANK, notes, reading)
+    result = result_of(name, rows, number == RANK, notes, reading)
+    return replace(result, preset=preset)
 
 
 def refuse_repeated(name: str, files: Sequence[str]) -> None:
@@ -298,23 +281,15 @@ def refuse_repeated(name: str, files: Sequence[str]) -> None:
         seen.add(path)
 
 
-def _tables(name: str, files: Sequence[str]) -> list[pd.DataFrame]:
-    """The tables of a name; of several each is a seed."""
+def _table_of_seeds(name: str, files: Sequence[str]) -> pd.DataFrame:
+    """The rows of all files; of several each is a seed."""
     refuse_repeated(name, files)
-    tables = [table_of(Path(file)) for file in files]
-    if len(tables) == 1:
-        return tables
-    return [table.assign(seed=seed) for seed, table in enumerate(tables)]
-
-
-def _number_column(name: str, columns: Sequence[str]) -> str:
-    """The column that has the numbers: value or rank."""
-    numbers = [column for column in (VALUE, RANK) if column in columns]
-    is_once = len(set(columns)) == len(columns)
-    if "query" not in columns or len(numbers) != 1 or not is_once:
-        expected = "the columns query and value, or query and rank, each once"
-        raise UserError(name, expected, ", ".join(columns), "name them so")
-    return numbers[0]
+    ending = Path(files[0]).suffix or ".parquet or .csv"
+    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
+        tables = [table_of(Path(file)) for file in files]
+        if len(tables) > 1:
+            tables = [table.assign(seed=n) for n, table in enumerate(tables)]
+        return pd.concat(tables)
 
 
 def rows_chosen(name: str, table: pd.DataFrame, chosen: str) -> pd.DataFrame:
@@ -369,9 +344,10 @@ def result_of(
         kind = Kind.RANKS
     else:
         rows = _valued(name, rows, reading, notes)
-        kind = Kind.VALUES
-        if reading.scale is None and _are_hits(rows):
-            kind = Kind.HITS
+        # Each seed has no other values than 0 and 1, or 0 and 100.
+        seeds = [numbers for _, numbers in rows.groupby("seed")["number"]]
+        are_hits = all(x.isin([0, 1]).all() or x.isin([0, 100]).all() for x in seeds)
+        kind = Kind.HITS if are_hits and reading.scale is None else Kind.VALUES
     rows = rows.assign(seed=rows["seed"].astype(int))
     _check_seeds(name, rows)
     return Result(
@@ -484,12 +460,6 @@ def _check_stand_in(name: str, number: pd.Series) -> None:
     )
 
 
-def _are_hits(rows: pd.DataFrame) -> bool:
-    """Whether each seed has no other values than 0 and 1, or 0 and 100."""
-    of_seeds = [numbers for _, numbers in rows.groupby("seed")["number"]]
-    return all(x.isin([0, 1]).all() or x.isin([0, 100]).all() for x in of_seeds)
-
-
 def _ranked(
     name: str, rows: pd.DataFrame, depth: int, reading: Reading, notes: list[str]
 ) -> tuple[pd.DataFrame, int]:
@@ -545,17 +515,20 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
     odd = rank_conventions.list_with_rare_zeros(list(lists.values()))
     if odd is not None:
         zeros, ones = int((odd == 0).sum()), int((odd == 1).sum())
-        raise _zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
+        raise zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
     number = ranked["number"]
     marks_lost = len(ranked) < len(rows)
     if not marks_lost and rank_conventions.zero_may_mean_lost(lists):
         cut = f"no rank beyond {number.max():g}, many close to it, and none empty"
-        raise _zero_for_nothing(name, cut)
+        raise zero_for_nothing(name, cut)
     if number.min() > 0:
         from_1 = "if they count from 1, add --first-rank 1"
         notes.append(f"{name}: no rank is 0; {from_1}")
 
 
-def _zero_for_nothing(name: str, evidence: str) -> UserError:
+def zero_for_nothing(name: str, evidence: str) -> UserError:
+    """The error for ranks of which 0 may stand for "not found"."""
+    advice = "if they count from 1 and 0 means 'not found', leave these empty and add "
+    advice += "--first-rank 1; else add --first-rank 0"
     expected = "ranks from 0 of all queries"
-    return UserError(f"{name}: rank", expected, evidence, ZERO_FOR_NOTHING)
+    return UserError(f"{name}: rank", expected, evidence, advice)

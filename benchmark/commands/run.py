@@ -42,7 +42,7 @@ from benchmark.season.parameters import (
     Params,
     Season,
 )
-from benchmark.season.plugins import Known, Preset, needs, own_presets, presets
+from benchmark.season.plugins import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.stages import Kind, Stage, in_order
 from benchmark.train.__main__ import train_cell
@@ -98,7 +98,14 @@ def params_of(arguments: argparse.Namespace, name: str) -> Params:
     """A season of the preset `name`, or of the defaults of the method of that name,
     and what it needs, on one dataset with one seed."""
     dataset = whole_of(arguments.dataset)
-    known = known_presets(arguments.preset, arguments.method, name)
+    method = arguments.method
+    if arguments.preset:
+        known = presets()
+    elif method == name:
+        known = {name: (name, Preset(title=f"{name}, defaults"))}
+    else:  # of a file the presets beside it
+        known = own_presets({name: method})
+    entry(known, name, "preset", do="see: rematch list presets")
     needed = needs(name, known)
     options = options_of(arguments.option)
     trained = [preset for preset in needed if not known[preset][1].fuse]
@@ -116,37 +123,20 @@ def params_of(arguments: argparse.Namespace, name: str) -> Params:
     weights_dir = arguments.weights_dir or local.weights_dir
     local = local.model_copy(update={"weights_dir": weights_dir, "sources": sources})
     params = resolve(NAME, checked(Season, season, "run"), known)
-    return files.placed(on_dataset(params, arguments.dataset), local)
-
-
-def on_dataset(params: Params, dataset: str) -> Params:
-    """With the cells on one dataset, or on a fold, alone. Raises UserError for a fold
-    that no season has."""
-    kept = {}
+    kept = {}  # on the dataset, or the fold, that is named
     for group in ("cells", "fusions"):
-        cells = getattr(params, group)
-        kept[group] = {k: cell for k, cell in cells.items() if cell.dataset == dataset}
+        kept[group] = {}
+        for key, cell in getattr(params, group).items():
+            if cell.dataset == arguments.dataset:
+                kept[group][key] = cell
     if not any(kept.values()):
         raise UserError(
-            f"--dataset {dataset}",
+            f"--dataset {arguments.dataset}",
             expected="a fold of a dataset that has `folds` in a season",
             found="another one",
             do="see docs/season-file.md",
         )
-    return params.model_copy(update=kept)
-
-
-def known_presets(preset: str | None, method: str | None, name: str) -> Known:
-    """The presets of the project; or, of a method, its defaults as `name`, and of a
-    file the presets beside it. Raises UserError where `name` is none of them."""
-    if preset:
-        known = presets()
-    elif method == name:
-        known = {name: (name, Preset(title=f"{name}, defaults"))}
-    else:
-        known = own_presets({name: method})
-    entry(known, name, "preset", do="see: rematch list presets")
-    return known
+    return files.placed(params.model_copy(update=kept), local)
 
 
 def settings_of(dataset: str, seed: int) -> DatasetSettings:

@@ -61,7 +61,6 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import number_formats
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Params
 
 BANKS = ("bank_images", "bank_captions")
 TAKES = {  # correction -> arguments; all are needed
@@ -152,7 +151,9 @@ def score_annotations(arguments: argparse.Namespace) -> None:
 
 def score_in_season(arguments: argparse.Namespace) -> None:
     """Score the test split of a season's dataset, and write the row."""
-    params = season_of(arguments)
+    with suggesting_annotations(arguments.dataset):
+        params = read_params(arguments.season)
+        entry(params.datasets, arguments.dataset, "dataset")
     raw = raw_dataset(params, arguments.dataset)
     with suggesting_annotations(raw.reader):
         data = prepared_tables.read(arguments.dataset)
@@ -180,15 +181,6 @@ def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
         write_ranks(arguments.out, arguments.seed, data, external)
     ScoreReport(data, external, advice_on_order(arguments)).show()
     return external
-
-
-def season_of(arguments: argparse.Namespace) -> Params:
-    """The season that has the dataset. Raises UserError where none has, which tells of
-    --annotations if a reader is called so."""
-    with suggesting_annotations(arguments.dataset):
-        params = read_params(arguments.season)
-        entry(params.datasets, arguments.dataset, "dataset")
-    return params
 
 
 @contextmanager
@@ -230,7 +222,11 @@ def evaluate(arguments: argparse.Namespace, data: Prepared) -> External:
         if kind == "matrix":
             return of_matrix(arguments.matrix, data, reading, is_row)
         if any(map(are_tokens, files)):
-            check_options_of_tokens(arguments)
+            for name in ("correct", "numbers"):
+                if vars(arguments)[name] is not None:
+                    option, expected = option_of(name), "vectors, one for each item"
+                    advice = f"remove {option}"
+                    raise UserError(option, expected, "token matrices", advice)
             return of_tokens(*files, data, reading, is_row)
         correction = correction_of(arguments)
         return of_embeddings(*files, data, reading, correction, is_row)
@@ -278,15 +274,6 @@ def check_options(arguments: argparse.Namespace, kind: str) -> None:
             option = option_of(name)
             expected = f"a --correct that takes {option}"
             raise UserError(option, expected, actual, f"remove {option}")
-
-
-def check_options_of_tokens(arguments: argparse.Namespace) -> None:
-    """Raise UserError for options that token matrices do not have."""
-    for name in ("correct", "numbers"):
-        if vars(arguments)[name] is not None:
-            option = option_of(name)
-            expected = "vectors, one for each item"
-            raise UserError(option, expected, "token matrices", f"remove {option}")
 
 
 def option_of(name: str) -> str:

@@ -67,7 +67,14 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
     declared = files.read_season(season)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
-    params = resolved_and_remembered(name, declared)
+    remembered = files.read_remembered()
+    before = len(remembered)
+    # what its methods take is added, so that torch need not be imported next time
+    params = resolve(
+        name, declared, brought=files.read_brought(name), remembered=remembered
+    )
+    if len(remembered) > before:
+        write_json(files.REMEMBERED, remembered)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
         raw_dataset(params, dataset)
@@ -88,19 +95,6 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
     show(params)
     for line in unequal_settings(params):
         print(f"warning: {line}")
-
-
-def resolved_and_remembered(name: str, declared: Season) -> Params:
-    """The season with every cell spelt out. What its methods take is remembered, so that
-    torch need not be imported next time."""
-    remembered = files.read_remembered()
-    before = len(remembered)
-    brought = files.read_brought(name)
-    # resolve adds what is new to `remembered`
-    params = resolve(name, declared, brought=brought, remembered=remembered)
-    if len(remembered) > before:
-        write_json(files.REMEMBERED, remembered)
-    return params
 
 
 def folders_of(params: Params, sources: Iterable[str]) -> dict[str, str]:

@@ -4,7 +4,6 @@ A run is refused if its scores contradict its ranks, or if its queries or items 
 those of the judgements.
 """
 
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import content, readable
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import MOST_TEXT
+from benchmark.readers.judged_corpora import ROLES, cells_of, role_of
 from benchmark.scoring.ties import stands_before
 
 UNANSWERED = 0.05  # largest share of unanswered queries without --count-unanswered
@@ -38,11 +38,6 @@ RESPELLED = 0.05  # largest share of relevant items that may be spelled otherwis
 
 RUN = "query Q0 item rank score tag"
 QRELS = "lines of query 0 item score, or a table with query-id, corpus-id and score"
-QRELS_COLUMNS = {  # names without case, blanks, hyphens and underscores
-    "query": ("query", "queryid", "qid", "topic", "topicid"),
-    "item": ("item", "itemid", "corpusid", "doc", "docid", "docno", "document", "pid"),
-    "score": ("score", "relevance", "rel", "label", "judgement", "judgment", "grade"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,29 +81,21 @@ def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
         table = embedding_files.table_of(path).astype(object)
         return _by_name(path, table.map(embedding_files.text_of))
     lines = content(path, MOST_TEXT).decode("utf-8-sig").splitlines()
-    rows = [row for row in map(_cells, lines) if row]
+    rows = [row for row in map(cells_of, lines) if row]
     first = rows[0] if rows else []
-    if first and not _is_number(first[-1]):
+    if first and not np.isfinite(pd.to_numeric(first[-1], errors="coerce")):
         return _by_name(path, embedding_files.framed(first, rows[1:]))
-    columns = ["query", "item", "score"]
+    columns = [*ROLES]
     if len(first) == 4:
         columns = ["query", "0", "item", "score"]
-    return embedding_files.framed(columns, rows)[["query", "item", "score"]], []
-
-
-def _cells(line: str) -> list[str]:
-    """The cells of a line: what its tabs separate, or its words if it has none."""
-    if "\t" in line:
-        return [cell.strip() for cell in line.split("\t")]
-    return line.split()
+    return embedding_files.framed(columns, rows)[[*ROLES]], []
 
 
 def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The columns of a table of judgements, and the names of further ones."""
-    plain = {column: re.sub(r"[\s_-]", "", column.casefold()) for column in table}
     columns = {}
-    for role, names in QRELS_COLUMNS.items():
-        named = [column for column in table if plain[column] in names]
+    for role in ROLES:
+        named = [column for column in table if role_of(column) == role]
         if len(named) != 1:
             raise UserError(
                 path,
@@ -117,13 +104,8 @@ def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
                 do="name them so",
             )
         columns[named[0]] = role
-    unread = [column for column in table if column not in columns]
-    others = [column for column in unread if plain[column] not in ("0", "q0", "iter")]
+    others = [column for column in table if role_of(column) is None and column != "0"]
     return table[list(columns)].rename(columns=columns), others
-
-
-def _is_number(text: str) -> bool:
-    return bool(np.isfinite(pd.to_numeric(text, errors="coerce")))
 
 
 def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
@@ -178,7 +160,17 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
         run["is_relevant"] = run["is_relevant"].eq(True)
         places = places_of(run)
         if reading.order is None:
-            check_direction(path, places)
+            with_others = places[places["other"] > 0]
+            better = with_others["above"] + with_others["level"] / 2
+            behind = better / with_others["other"]
+            if len(behind) >= ENOUGH and behind.mean() > BEHIND:
+                share = f"{behind.mean():.0%} of the others"
+                raise UserError(
+                    f"{path}: score",
+                    expected="relevant items before others",
+                    found=f"behind {share}, over {len(behind)} queries",
+                    do="negate the scores if these are distances, or add --order scores",
+                )
         if tied := int((places["level"] > 0).sum()):
             ties = "other items tied with the relevant one; they count as better"
             notes.append(f"{path}: {tied} queries have {ties}")
@@ -351,16 +343,3 @@ def places_of(run: pd.DataFrame) -> pd.DataFrame:
     }
     counts = pd.DataFrame(sides).groupby(query).sum()
     return counts.loc[query[is_relevant].unique()]
-
-
-def check_direction(path: Path, places: pd.DataFrame) -> None:
-    """Raise UserError where relevant items stand at the end of their lists."""
-    places = places[places["other"] > 0]
-    behind = (places["above"] + places["level"] / 2) / places["other"]
-    if len(behind) >= ENOUGH and behind.mean() > BEHIND:
-        raise UserError(
-            f"{path}: score",
-            expected="relevant items before others",
-            found=f"behind {behind.mean():.0%} of the others, over {len(behind)} queries",
-            do="negate the scores if these are distances, or add --order scores",
-        )

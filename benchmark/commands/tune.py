@@ -52,7 +52,11 @@ def main(arguments: argparse.Namespace) -> None:
             found=f"a fold of {fold.dataset}",
             do=f"tune on {fold.dataset}: its folds take the settings",
         )
-    trial_cell = cell_of_trial(cell, options)
+    settings = [f"{name}_{value}" for name, value in sorted(options.items())]
+    name = "-".join([cell.preset, *settings]).replace("/", "_")
+    folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"  # files of its own
+    changes = {"options": cell.options | options, "folder": folder}
+    trial_cell = cell.model_copy(update=changes)
     check_recipe(trial_cell)
     numerics.require(cell.numerics, cell.threads)
     title = f"{cell.preset} {tuning.written(options)}"
@@ -65,19 +69,19 @@ def main(arguments: argparse.Namespace) -> None:
             trial = run_trial(params, trial_cell, options)
             tuning.add_trial(params.season, trial)
         finally:
-            remove_files(trial_cell)
+            # its files, and the folders that this leaves empty
+            for file in (
+                folder,
+                trial_cell.checkpoint,
+                trial_cell.history,
+                trial_cell.costs,
+            ):
+                with suppress(OSError):  # other trials are in the folder
+                    remove(Path(file))
+                    os.removedirs(Path(file).parent)
     print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
     if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
-
-
-def cell_of_trial(cell: Cell, options: dict[str, Option]) -> Cell:
-    """The cell with these options, and files of its own."""
-    settings = [f"{name}_{value}" for name, value in sorted(options.items())]
-    name = "-".join([cell.preset, *settings]).replace("/", "_")
-    folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"
-    changes = {"options": cell.options | options, "folder": folder}
-    return cell.model_copy(update=changes)
 
 
 def check_recipe(cell: Cell) -> None:
@@ -118,11 +122,3 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
         epoch=checkpoint.epoch,
         val_rsum=round(rsum, 1),
     )
-
-
-def remove_files(cell: Cell) -> None:
-    """Remove the files of a trial's training, and the folders that this leaves empty."""
-    for file in (cell.folder, cell.checkpoint, cell.history, cell.costs):
-        with suppress(OSError):  # other trials are in the folder
-            remove(Path(file))
-            os.removedirs(Path(file).parent)

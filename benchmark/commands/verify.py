@@ -33,11 +33,11 @@ from benchmark.core.names import whole_of
 from benchmark.core.records import Record
 from benchmark.data import results
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import CellResult, Ranks
+from benchmark.data.results import CellResult
 from benchmark.fetch.__main__ import fetch
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.parameters import Params
 from benchmark.season.plugins import code_files
 from benchmark.season.stages import in_order
 
@@ -60,9 +60,14 @@ def main(arguments: argparse.Namespace) -> int:
     params = files.read_params(arguments.season)
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
-    chosen = files.cells_like(params, arguments.only, "--only")
+    chosen = files.cells_like(params, arguments.only)
     cells = [params.everything[key] for key in chosen]
-    committed = committed_results(params, cells)
+    kept = {}  # what git keeps of each dataset
+    committed = {}
+    for cell in cells:
+        if cell.dataset not in kept:
+            kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
+        committed[cell.key] = kept[cell.dataset].get(cell.name)
     records = [result.record for result in committed.values() if result]
     warn_of_other_fingerprints(records)
     folder = SCRATCH / params.season
@@ -87,19 +92,6 @@ def main(arguments: argparse.Namespace) -> int:
     print_table(rows)
     print(f"{identical} of {len(chosen)} identical, on fingerprint {fingerprint()}")
     return 0 if identical == len(chosen) else 1
-
-
-def committed_results(
-    params: Params, cells: list[Cell | Fusion]
-) -> dict[str, CellResult | None]:
-    """What git keeps of each cell, by its key."""
-    kept = {}
-    committed = {}
-    for cell in cells:
-        if cell.dataset not in kept:
-            kept[cell.dataset] = results.read_kept(params.season, cell.dataset)
-        committed[cell.key] = kept[cell.dataset].get(cell.name)
-    return committed
 
 
 def warn_of_other_fingerprints(committed: list[Record]) -> None:
@@ -190,7 +182,7 @@ def comparison(
         if getattr(before, name) != getattr(after, name):
             different.append(name)
     are_ok = before.status == after.status == "ok"
-    if are_ok and not _same_ranks_everywhere(old, new):
+    if are_ok and not same_ranks(old, new):
         different.append("ranks")
     committed_on = str(before.numerics.get("fingerprint"))
     return Compared(*scores, different=tuple(different), fingerprint=committed_on)
@@ -206,21 +198,20 @@ def _rsum_or_status(result: CellResult | None) -> str:
     return f"{record.metrics['rsum']:.2f}"
 
 
-def _same_ranks_everywhere(old: CellResult, new: CellResult) -> bool:
-    """In every direction."""
-    first = old.scores.ranks
-    second = new.scores.ranks
-    if first.keys() != second.keys():
+def same_ranks(old: CellResult, new: CellResult) -> bool:
+    """In every direction of all relevant items; of the best ones where one side knows
+    no others."""
+    if old.scores.ranks.keys() != new.scores.ranks.keys():
         return False
-    return all(same_ranks(first[way], second[way]) for way in first)
-
-
-def same_ranks(first: Ranks, second: Ranks) -> bool:
-    """Of all relevant items; of the best ones where one side knows no others."""
-    if not (first.knows_all and second.knows_all):
-        return np.array_equal(first.best, second.best)
-    have_same_counts = np.array_equal(first.counts, second.counts)
-    return have_same_counts and np.array_equal(first.values, second.values)
+    for way, first in old.scores.ranks.items():
+        second = new.scores.ranks[way]
+        if not np.array_equal(first.best, second.best):
+            return False
+        if first.knows_all and second.knows_all:
+            have_same_counts = np.array_equal(first.counts, second.counts)
+            if not have_same_counts or not np.array_equal(first.values, second.values):
+                return False
+    return True
 
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:

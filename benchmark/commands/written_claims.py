@@ -37,12 +37,7 @@ from benchmark.core.files import is_file, read_yaml
 from benchmark.core.names import Name, inside
 from benchmark.stats.claim_kinds import ALIKE, NOT_BETTER, ORDERED, ClaimKind
 
-FORMS = (
-    "better",
-    "not_better",
-    "alike",
-    "printed",
-)  # the keys that say what is claimed
+FORMS = ("better", "not_better", "alike", "printed")  # keys of what is claimed
 
 
 class ResultOfFile(Strict):

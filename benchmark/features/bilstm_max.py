@@ -81,7 +81,10 @@ def encode(
         file = weight_files.fill(encoder, Path(settings.weights))
         origin = {"weights": file["file"], "sha256": file["sha256"]}
     tokens = list(map(tokenise, captions))
-    ids_of = framed_ids(tokens, words)
+    begin, end = (words.ids([mark]) for mark in FRAME)
+    ids_of = []  # of known words between <s> and </s>; none without a known word
+    for ids in map(words.ids, tokens):
+        ids_of.append(np.concatenate([begin, ids, end]) if len(ids) else ids)
     lengths = np.array(list(map(len, ids_of)))
     longest_first = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     vectors = np.zeros((len(captions), size), dtype=np.float32)
@@ -93,14 +96,3 @@ def encode(
             vectors[batch] = encoder(sentences, settings.masked).numpy()
     facts = {"frame": [mark for mark in FRAME if mark in words], "batch": BATCH}
     return vectors, words.coverage(tokens) | facts | origin
-
-
-def framed_ids(captions: Sequence[Sequence[str]], words: Words) -> list[np.ndarray]:
-    """Ids of the known words of each caption, between <s> and </s> if these have
-    vectors; none for a caption without known words."""
-    begin, end = (words.ids([mark]) for mark in FRAME)
-    framed = []
-    for tokens in captions:
-        ids = words.ids(tokens)
-        framed.append(np.concatenate([begin, ids, end]) if len(ids) else ids)
-    return framed

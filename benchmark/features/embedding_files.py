@@ -21,7 +21,7 @@ import csv
 import glob
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
 from pathlib import Path, PurePosixPath
@@ -139,21 +139,6 @@ def _stored_rows(path: Path, what: str) -> Rows:
         rows = READERS[ending](path, what)
         ids = rows.ids | ids_beside(path)
     values = rows.values
-    _check_numbers(path, values)
-    lengths = values.shape if what in WAYS else values.shape[:1]
-    for name, names in ids.items():
-        if len(names) not in lengths:
-            raise UserError(
-                f"{path}: {name}",
-                expected=f"an id for each of {len(values)} rows",
-                found=len(names),
-                do="correct the ids",
-            )
-    return replace(rows, ids=ids)
-
-
-def _check_numbers(path: Path, values: np.ndarray) -> None:
-    """Raise UserError for what are no rows of numbers."""
     expected = "numbers (N, F)"
     kind = values.dtype
     if kind.kind == "V" and (kind.names or kind.itemsize != HALF_BYTES):
@@ -171,6 +156,16 @@ def _check_numbers(path: Path, values: np.ndarray) -> None:
             found=f"{kind} {values.shape}",
             do="save one row per item",
         )
+    lengths = values.shape if what in WAYS else values.shape[:1]
+    for name, names in ids.items():
+        if len(names) not in lengths:
+            raise UserError(
+                f"{path}: {name}",
+                expected=f"an id for each of {len(values)} rows",
+                found=len(names),
+                do="correct the ids",
+            )
+    return replace(rows, ids=ids)
 
 
 def _as_floats(rows: Rows, may_lack: bool = False) -> Rows:
@@ -363,42 +358,22 @@ def _first_of_each(
     do: str,
 ) -> np.ndarray:
     """The first row of each item, of rows that repeat it once per caption. Raises
-    UserError where they are not equal."""
-    _, first = np.unique(repeats, return_index=True)
+    UserError where they are not equal; `do` tells how to get their ids."""
+    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     if (values == values[first[repeats]]).all():
         return first
-    expected = f"the {len(first)} {wanted}"
-    raise _not_repeated(path, values, repeats, expected, do)
-
-
-def _not_repeated(
-    path: Path,
-    values: np.ndarray,
-    repeats: np.ndarray,
-    expected: str,
-    do: str,
-) -> UserError:
-    """The error for rows of images that are as many as the captions, but not equal for
-    each image. `do` tells how to get their ids."""
-    _, first, counts = np.unique(repeats, return_index=True, return_counts=True)
     apart = np.abs(values - values[first[repeats]]).max()
-    count = f"{len(values)}, the number of captions"
-    actual = f"{count}; rows of one image differ by up to {apart:.2g}"
+    advice = "keep the first row of each image"
     if apart > NEARLY_EQUAL * np.abs(values).max():
-        return UserError(
-            path,
-            expected=expected,
-            found=actual,
-            do=f"name the file of the images; {do}",
-        )
-    keep = "keep the first row of each image"
-    if counts.min() == counts.max():
-        keep += f", x[::{counts[0]}]"
-    return UserError(
+        advice = f"name the file of the images; {do}"
+    elif counts.min() == counts.max():
+        advice += f", x[::{counts[0]}]"
+    count = f"{len(values)}, the number of captions"
+    raise UserError(
         path,
-        expected=expected,
-        found=actual,
-        do=keep,
+        expected=f"the {len(first)} {wanted}",
+        found=f"{count}; rows of one image differ by up to {apart:.2g}",
+        do=advice,
     )
 
 
@@ -539,8 +514,7 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     for name, array in arrays.items():
         kind = array.dtype.kind
         if array.ndim == 1 and kind in "USiu":
-            texts = np.strings.decode(array) if kind == "S" else array
-            ids[name] = texts.astype(str).tolist()
+            ids[name] = texts_of(array)
         elif array.ndim in (2, 3) and kind in NUMBERS:
             values[name] = array
         else:
@@ -566,6 +540,12 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     return Rows(path=path, values=values[names[0]], ids=ids)
 
 
+def texts_of(array: np.ndarray) -> list[str]:
+    """Texts, bytes or whole numbers as texts."""
+    texts = np.strings.decode(array) if array.dtype.kind == "S" else array
+    return texts.astype(str).tolist()
+
+
 def parquet_table(path: Path) -> pa.Table:
     """The table of a parquet file, of whose texts each is unpacked once. Raises
     UserError for one that is too large."""
@@ -586,7 +566,11 @@ def table_of(path: Path) -> pd.DataFrame:
     if ending == ".parquet":
         table = parquet_table(path).to_pandas(ignore_metadata=True)
     elif ending == ".jsonl":
-        table = pd.DataFrame.from_records(_json_rows(path))
+        rows = [row for _, row in json_lines(path)]
+        for row in rows:
+            if not isinstance(row, dict) or row.keys() != rows[0].keys():
+                raise ValueError("rows that are not objects with the same keys")
+        table = pd.DataFrame.from_records(rows)
     else:
         text = files.content(path, MOST_TEXT).decode("utf-8-sig")
         separator = "\t" if ending == ".tsv" else separator_of(text)
@@ -596,18 +580,13 @@ def table_of(path: Path) -> pd.DataFrame:
     return table.set_axis(heads, axis=1)
 
 
-def _json_rows(path: Path) -> list[dict]:
-    """The objects of the lines of a file."""
+def json_lines(path: Path) -> Iterator[tuple[str, object]]:
+    """The place of each line of a file that is not blank, and what it has."""
     lines = files.content(path, MOST_TEXT).decode("utf-8-sig").split("\n")
-    rows: list[dict] = []
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        row = files.parse_json(line, f"{path}: row {number}", "correct the file")
-        if not isinstance(row, dict) or (rows and row.keys() != rows[0].keys()):
-            raise ValueError("rows that are not objects with the same keys")
-        rows.append(row)
-    return rows
+        if line.strip():
+            where = f"{path}: row {number}"
+            yield where, files.parse_json(line, where, "correct the file")
 
 
 def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
@@ -687,7 +666,10 @@ def _csv(path: Path, what: str) -> Rows:
     if _are_numbers(table.iloc[:FIRST_LINES], what):
         columns = _without_names(path, table)
     else:
-        columns = _with_names(path, table.iloc[1:], names)
+        _refuse_one_name_twice(path, names)
+        columns = {name: table[n].iloc[1:] for n, name in enumerate(names)}
+        texts = {name: column for name, column in columns.items() if not is_id(name)}
+        columns |= _parsed(path, texts)
     rows = _table(path, columns, what)
     return replace(rows, values=number_formats.narrowed(rows.values))
 
@@ -716,18 +698,6 @@ def _are_numbers(table: pd.DataFrame, what: str) -> bool:
     return _first_irregular(whole) is not None
 
 
-def _with_names(
-    path: Path,
-    table: pd.DataFrame,
-    names: Sequence[str],
-) -> dict[str, np.ndarray | pd.Series]:
-    """The columns, as numbers where all of them are some."""
-    _refuse_one_name_twice(path, names)
-    columns = {name: table[n] for n, name in enumerate(names)}
-    numbers = {name: column for name, column in columns.items() if not is_id(name)}
-    return columns | _parsed(path, numbers)
-
-
 def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
     """Raise UserError for columns of one name."""
     if len(set(names)) < len(names):
@@ -740,32 +710,19 @@ def _refuse_one_name_twice(path: Path, names: Sequence[str]) -> None:
         )
 
 
-def _without_names(
-    path: Path,
-    table: pd.DataFrame,
-) -> dict[str, np.ndarray | pd.Series]:
-    """The same of a table without names: the first column of text is the ids."""
+def _without_names(path: Path, table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The columns of a table without names: the first one of text is the ids. Raises
+    UserError for a column that counts rows, or has other whole numbers where the others
+    have fractions."""
     columns = {f"column {n}": table[n] for n in table}
     numbers = _parsed(path, columns)
-    _refuse_counter(path, numbers)
-    texts = [name for name in columns if name not in numbers]
-    kept = {"id": columns[texts[0]]} if texts else {}
-    for name in texts[1:]:
-        kept[name] = columns[name]
-    for number, column in enumerate(numbers.values()):
-        kept[str(number)] = column
-    return kept
-
-
-def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
-    """Raise UserError for a column that counts rows, or has other whole numbers where
-    the others have fractions: these are ids, or would leak the order."""
-    have_fractions = not all(map(_are_whole, columns.values()))
-    for name, column in columns.items():
+    have_fractions = not all(map(_are_whole, numbers.values()))
+    for name, column in numbers.items():
         if len(column) <= 2:
             continue
         is_counter = column.ndim == 1 and (np.diff(column) == 1).all()
         is_distinct = _are_whole(column) and len(np.unique(column)) == len(column)
+        # these are ids, or would leak the order
         if is_counter or (is_distinct and have_fractions):
             first = ", ".join(f"{number:g}" for number in column[:3])
             raise UserError(
@@ -774,6 +731,13 @@ def _refuse_counter(path: Path, columns: dict[str, np.ndarray]) -> None:
                 found=f"{first}, ... without a name",
                 do="name all columns: image_id or caption_id, x0, x1, ...",
             )
+    texts = [name for name in columns if name not in numbers]
+    kept = {"id": columns[texts[0]]} if texts else {}
+    for name in texts[1:]:
+        kept[name] = columns[name]
+    for number, column in enumerate(numbers.values()):
+        kept[str(number)] = column
+    return kept
 
 
 def _parsed(path: Path, columns: dict[str, pd.Series]) -> dict[str, np.ndarray]:
@@ -849,8 +813,16 @@ def _table(path: Path, columns: dict[str, np.ndarray | pd.Series], what: str) ->
     numbers = numbers or integers
     if not numbers:
         return Rows(path=path, values=np.empty(0), ids=ids)
-    _check_one_type(path, numbers)
     names = list(numbers)
+    first, *others = names
+    kind = numbers[first].dtype
+    for name, array in numbers.items():
+        if array.ndim > 1 and others:
+            other = others[0] if name == first else first
+            raise _wrong_column(path, name, f"lists beside {other!r}: keep one")
+        if array.dtype != kind:
+            actual = f"{array.dtype} {array.shape[1:]} beside {kind}"
+            raise _wrong_column(path, name, actual)
     arrays = list(numbers.values())
     if arrays[0].ndim > 1:
         return Rows(path=path, values=arrays[0], ids=ids)
@@ -886,20 +858,6 @@ def _id_texts(path: Path, name: str, array: np.ndarray) -> list[str]:
         text = cell.decode() if isinstance(cell, bytes) else str(cell)
         texts.append(text.strip())
     return texts
-
-
-def _check_one_type(path: Path, numbers: dict[str, np.ndarray]) -> None:
-    """Raise UserError for lists beside other columns, and for columns of several
-    types."""
-    first, *others = numbers
-    kind = numbers[first].dtype
-    for name, array in numbers.items():
-        if array.ndim > 1 and others:
-            other = others[0] if name == first else first
-            raise _wrong_column(path, name, f"lists beside {other!r}: keep one")
-        if array.dtype != kind:
-            actual = f"{array.dtype} {array.shape[1:]} beside {kind}"
-            raise _wrong_column(path, name, actual)
 
 
 def _npy(path: Path, what: str) -> Rows:

@@ -141,7 +141,7 @@ def _aligned(
     index = _index_of(source, used)
     seen = np.zeros(len(index), bool)
     shape = None
-    others = []
+    others = []  # images that only the source has
     with ProgressBar(total=len(index), unit="image", desc=title) as bar:
         for block in source.blocks():
             rows = index.get_indexer(block.names)
@@ -172,7 +172,19 @@ def _aligned(
             bar.update(len(rows))
             yield rows, values.astype(np.float32, copy=False)
     if not seen.all():
-        raise _missing(source, used["image_id"][~seen], len(used), others)
+        missing = used["image_id"][~seen]
+        actual = f"those of {seen.sum()} of {len(used)} images"
+        advice = OF_ALL
+        if others:
+            actual += f", and {len(others)} images that the dataset lacks"
+            actual += f", first {others[0]!r}"
+            advice += ", or annotations that name the images in the same way"
+        raise UserError(
+            f"{source.files[0].parent}: image {missing.iloc[0]!r}",
+            expected=f"features in {', '.join(path.name for path in source.files)}",
+            found=actual,
+            do=advice,
+        )
 
 
 def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
@@ -189,29 +201,6 @@ def _check_range(path: Path, names: pd.Index, values: np.ndarray) -> None:
             found=flat[row][is_bad[row].argmax()],
             do=GET_AGAIN,
         )
-
-
-def _missing(
-    source: Source,
-    ids: pd.Series,
-    count: int,
-    others: list[str],
-) -> UserError:
-    """The error for images without features: `ids` of `count`. `others` are those that
-    only the source has."""
-    expected = f"features in {', '.join(path.name for path in source.files)}"
-    actual = f"those of {count - len(ids)} of {count} images"
-    advice = OF_ALL
-    if others:
-        actual += f", and {len(others)} images that the dataset lacks"
-        actual += f", first {others[0]!r}"
-        advice += ", or annotations that name the images in the same way"
-    return UserError(
-        f"{source.files[0].parent}: image {ids.iloc[0]!r}",
-        expected=expected,
-        found=actual,
-        do=advice,
-    )
 
 
 def _index_of(source: Source, used: pd.DataFrame) -> pd.Index:
@@ -276,7 +265,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
         )
     names = np.full(len(rows.values), "", object)  # "": a row of no used image
     forms = embedding_files.forms_of(used)
-    places = embedding_files.places(rows, forms, "images", do=OF_ALL)
+    places = embedding_files.places(rows, forms, "images", do=OF_ALL, split="")
     names[places] = used["image_id"]
     block = Block(path, names, rows.values)
     return Source(files, partial(_array_blocks, [block]))

@@ -44,7 +44,8 @@ def matrix(
                 _check_unpacked(file, path)
                 file.seek(0)
                 variables = whosmat(file)
-                size, kind = _shape_and_kind(variables, name)
+                named = [facts for other, *facts in variables if other == name]
+                size, kind = named[0] if named else ((), "none")
                 most = allowance(path.stat().st_size, LARGEST)
                 if math.prod(size) > most:  # each number takes a byte or more
                     raise too_large(f"{path}: {name} {kind} {size}", most)
@@ -63,13 +64,6 @@ def matrix(
         found=", ".join(listed) or "none",
         do="get the file again, or save it with this name",
     )
-
-
-def _shape_and_kind(variables: list[tuple], name: str) -> tuple[tuple[int, ...], str]:
-    for other, size, kind in variables:
-        if other == name:
-            return size, kind
-    return (), "none"
 
 
 def _check_unpacked(file: BinaryIO, path: Path) -> None:

@@ -114,10 +114,18 @@ def decoded(values: np.ndarray, whole: WholeNumbers, numbers: str | None) -> np.
     Raises UserError without a format where several readings are possible, and for a
     format that the numbers cannot have.
     """
-    if numbers is None:
-        _refuse_doubtful(values, whole)
+    if numbers is not None:
+        return _as_format(values, whole, numbers)
+    if whole.has_both_signs and max(-whole.low, whole.high) == 1:
         return values
-    return _as_format(values, whole, numbers)
+    if whole.is_zero_or_one:
+        raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
+    if not whole.has_both_signs or not whole.may_be_int8:
+        raise _unclear(COORDINATES, whole, str(whole), whole.choices)
+    if not _spread_as_coordinates(values):
+        actual = f"{whole}, spread as packed bits or numbers with a zero point are"
+        raise _unclear(COORDINATES, whole, actual, whole.choices)
+    return values
 
 
 def decoded_scores(
@@ -169,16 +177,11 @@ def check_alike(files: Sequence[WholeNumbers | None], numbers: str | None) -> No
     if len(given) < len(files):
         raise _unlike(f"{first.path}, and a file of floating-point numbers")
     for whole in given[1:]:
-        if not _are_packed_alike(first, whole):
+        is_signed = {first.low < 0, whole.low < 0}
+        fills_upper_half = max(first.high, whole.high) >= 1 << (first.bits - 1)
+        differ_by_sign = first.bits > 1 and len(is_signed) > 1 and fills_upper_half
+        if first.bits != whole.bits or differ_by_sign:
             raise _unlike(f"{first} in {first.path}, {whole} in {whole.path}")
-
-
-def _are_packed_alike(first: WholeNumbers, second: WholeNumbers) -> bool:
-    if first.bits != second.bits:
-        return False
-    is_signed = {first.low < 0, second.low < 0}
-    fills_upper_half = max(first.high, second.high) >= 1 << (first.bits - 1)
-    return first.bits == 1 or len(is_signed) == 1 or not fills_upper_half
 
 
 def _unlike(actual: str) -> UserError:
@@ -188,18 +191,6 @@ def _unlike(actual: str) -> UserError:
         found=actual,
         do="pack all files in one way",
     )
-
-
-def _refuse_doubtful(values: np.ndarray, whole: WholeNumbers) -> None:
-    if whole.has_both_signs and max(-whole.low, whole.high) == 1:
-        return
-    if whole.is_zero_or_one:
-        raise _unclear("numbers of both signs", whole, str(whole), whole.choices)
-    if not whole.has_both_signs or not whole.may_be_int8:
-        raise _unclear(COORDINATES, whole, str(whole), whole.choices)
-    if not _spread_as_coordinates(values):
-        actual = f"{whole}, spread as packed bits or numbers with a zero point are"
-        raise _unclear(COORDINATES, whole, actual, whole.choices)
 
 
 def _spread_as_coordinates(values: np.ndarray) -> bool:
@@ -241,19 +232,15 @@ def _as_format(values: np.ndarray, whole: WholeNumbers, numbers: str) -> np.ndar
     if numbers == INTEGERS:
         return values.astype(np.int8) if values.dtype.kind == "b" else values
     if numbers == BITS:
-        return _signs(values, whole.bits)
+        if whole.bits > 1:
+            words = _integers(values).astype(f">u{whole.bits // 8}")
+            packed = np.ascontiguousarray(words).view(np.uint8)
+            values = np.unpackbits(packed, axis=-1)
+        return 2 * values.astype(np.int8) - 1
     patterns = _patterns(values)
     if numbers == FLOAT16:
         return patterns.view(np.float16)
     return (patterns.astype(np.uint32) << 16).view(np.float32)
-
-
-def _signs(values: np.ndarray, bits: int) -> np.ndarray:
-    """-1 for each bit that is 0 and +1 for each that is 1, (N, bits F) int8."""
-    if bits > 1:
-        words = np.ascontiguousarray(_integers(values).astype(f">u{bits // 8}"))
-        values = np.unpackbits(words.view(np.uint8), axis=-1)
-    return 2 * values.astype(np.int8) - 1
 
 
 def _patterns(values: np.ndarray) -> np.ndarray:

@@ -12,13 +12,13 @@ thread with the plain attention. So no text is padded, and its vector does not d
 the texts beside it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
@@ -74,7 +74,11 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     with readable(folder, ENCODER, GET_AGAIN):
         ids = [tokenizer.encode(text).ids for text in texts]
     lengths = np.array(list(map(len, ids)), np.int64)
-    batches = batches_of(lengths)
+    batches = []  # texts of one length, the longest first; none without tokens
+    for length in np.unique(lengths[lengths > 0])[::-1]:
+        alike = np.flatnonzero(lengths == length)
+        for start in range(0, len(alike), BATCH):
+            batches.append(alike[start : start + BATCH])
 
     def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
@@ -89,17 +93,6 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     facts["weights_sha256"] = {name: sha256(folder / name) for name in FILES}
     ends = np.maximum(lengths, 1).cumsum()
     return ends, model.config.hidden_size, blocks(), facts
-
-
-def batches_of(lengths: np.ndarray) -> list[np.ndarray]:
-    """The places of texts of one length in tokens, at most BATCH at a time, the longest
-    first; none for texts without tokens."""
-    batches = []
-    for length in np.unique(lengths[lengths > 0])[::-1]:
-        alike = np.flatnonzero(lengths == length)
-        for start in range(0, len(alike), BATCH):
-            batches.append(alike[start : start + BATCH])
-    return batches
 
 
 def whereabouts(settings: SentenceEncoder) -> Path:
@@ -147,7 +140,13 @@ def _loaded(folder: Path) -> tuple:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(min(LONGEST, model.config.max_position_embeddings))
-        _check_loaded(model, loading["missing_keys"])
+        missing = loading["missing_keys"]
+        needed = {name for name in missing if not name.startswith("pooler.")}
+        if needed:
+            first = min(needed)
+            raise ValueError(f"{len(needed)} tensors are missing, first {first!r}")
+        if not all(value.isfinite().all() for value in model.state_dict().values()):
+            raise ValueError("NaN or infinity")
     # of any type: what the bytes of three files make a library raise
     except Exception as error:
         raise UserError(
@@ -157,14 +156,3 @@ def _loaded(folder: Path) -> tuple:
             do=GET_AGAIN,
         ) from error
     return model.eval(), tokenizer
-
-
-def _check_loaded(model: nn.Module, missing: Iterable[str]) -> None:
-    """Raise ValueError for tensors that are needed and missing, and for what is no
-    number."""
-    needed = {name for name in missing if not name.startswith("pooler.")}
-    if needed:
-        raise ValueError(f"{len(needed)} tensors are missing, first {min(needed)!r}")
-    for value in model.state_dict().values():
-        if not value.isfinite().all():
-            raise ValueError("NaN or infinity")

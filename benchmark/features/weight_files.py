@@ -146,13 +146,20 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
     ):
         # torch warns of the old format before it refuses it
         warnings.simplefilter("ignore")
-        _refuse_bomb(file, path)
+        # torch compresses nothing: what unpacks to more was made to fill the memory
+        if zipfile.is_zipfile(file):
+            unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
+            allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
+            if unpacked > allowed:
+                raise too_large(path, allowed)
         file.seek(0)
         try:
             loaded = torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
             raise ValueError(_globals_of(file) or "no file of torch") from error
-    if not isinstance(loaded, Tensor) and not _are_named_tensors(loaded):
+    are_named = isinstance(loaded, dict) and all(isinstance(n, str) for n in loaded)
+    values = loaded.values() if are_named else [loaded]
+    if not all(isinstance(value, Tensor) for value in values):
         raise UserError(
             path.name,
             expected=expected,
@@ -160,22 +167,6 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
             do=advice,
         )
     return loaded
-
-
-def _refuse_bomb(file: BinaryIO, path: Path) -> None:
-    """torch compresses nothing: what unpacks to more was made to fill the memory."""
-    if zipfile.is_zipfile(file):
-        unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
-        allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
-        if unpacked > allowed:
-            raise too_large(path, allowed)
-
-
-def _are_named_tensors(loaded: object) -> bool:
-    if not isinstance(loaded, dict):
-        return False
-    are_named = all(isinstance(name, str) for name in loaded)
-    return are_named and all(isinstance(value, Tensor) for value in loaded.values())
 
 
 def _globals_of(file: BinaryIO) -> str:
@@ -224,7 +215,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
             do=SAVE_STATE,
         )
     for name, value in state.items():
-        if not _is_dense(value):
+        is_strided = value.layout == torch.strided and not value.is_meta
+        if not is_strided or value.is_quantized or value.is_complex():
             raise UserError(
                 f"{path.name}: {name}",
                 expected="a dense tensor of real numbers",
@@ -249,13 +241,6 @@ def read_state(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether it holds a real number at every place."""
-    if tensor.layout != torch.strided or tensor.is_meta:
-        return False
-    return not tensor.is_quantized and not tensor.is_complex()
-
-
 def fill(
     model: nn.Module,
     path: Path,
@@ -268,7 +253,15 @@ def fill(
     Tensors whose names start with one of `optional` may be missing. Raises UserError
     for weights of another network, and as `read_state`.
     """
-    difference = _loaded_difference(model, renamed(read_state(path)), optional)
+    state, difference = renamed(read_state(path)), ""
+    try:
+        keys = model.load_state_dict(state, strict=False)
+        wrong = [name for name in keys.missing_keys if not name.startswith(optional)]
+        wrong += keys.unexpected_keys
+        if wrong:
+            difference = f"{len(wrong)} tensors differ, first {wrong[0]!r}"
+    except RuntimeError as error:  # same names, other shapes
+        difference = str(error).splitlines()[-1].strip()
     if difference:
         raise UserError(
             path.name,
@@ -277,18 +270,3 @@ def fill(
             do="get the file of this network, or choose another `network`",
         )
     return {"file": path.name, "sha256": sha256(path)}
-
-
-def _loaded_difference(
-    model: nn.Module,
-    state: dict[str, Tensor],
-    optional: tuple[str, ...],
-) -> str:
-    """Load tensors into a network; how they differ from its own, "" if they do not."""
-    try:
-        keys = model.load_state_dict(state, strict=False)
-    except RuntimeError as error:  # same names, other shapes
-        return str(error).splitlines()[-1].strip()
-    wrong = [name for name in keys.missing_keys if not name.startswith(optional)]
-    wrong += keys.unexpected_keys
-    return f"{len(wrong)} tensors differ, first {wrong[0]!r}" if wrong else ""

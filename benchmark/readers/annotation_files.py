@@ -123,7 +123,10 @@ def _rows(text: str, name: str) -> Iterator[Record]:
     """The rows of a table, or the lines of Flickr's token files."""
     separator = _separator(text)
     if separator is None and TOKEN_LINE.match(text):
-        yield from _token_lines(text, name)
+        for where, match in token_lines(lines_of(text), name):
+            number = match["caption_id"].rpartition("#")[2]
+            facts = {"image": match["file"], "caption": match["text"], "#": number}
+            yield Record(where, facts)
         return
     if separator is None:
         names = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
@@ -142,13 +145,6 @@ def _rows(text: str, name: str) -> Iterator[Record]:
         for key in captions:
             facts[key] = [facts[key]]
         yield Record(f"{name}:{row.line}", facts)
-
-
-def _token_lines(text: str, name: str) -> Iterator[Record]:
-    for where, match in token_lines(lines_of(text), name):
-        number = match["caption_id"].rpartition("#")[2]
-        facts = {"image": match["file"], "caption": match["text"], "#": number}
-        yield Record(where, facts)
 
 
 def _separator(text: str) -> str | None:
@@ -265,24 +261,7 @@ def _coco(data: dict, name: str, seen: Annotations) -> Iterator[Record]:
     """The images in their order, each with its captions in theirs."""
     coco = checked(Coco, data, name)
     nested_keys.gather_unread(seen.keys, data, BESIDE["images"])
-    rows_of = _rows_of_images(coco, name)
-    order = []
-    for row, image in enumerate(coco.images):
-        captions = []
-        places = []
-        for caption_row in rows_of[str(image.id)]:
-            annotation = coco.annotations[caption_row]
-            captions.append({"caption": annotation.caption} | annotation.model_extra)
-            places.append(f"{name}: annotations[{caption_row}]")
-            order.append(caption_row)
-        facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
-        yield Record(f"{name}: images[{row}]", facts, COCO, tuple(places))
-    seen.is_regrouped |= order != sorted(order)
-
-
-def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
-    """The rows of the captions of each image, by its id."""
-    rows_of: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}  # of captions, by the id of their image
     for row, image in enumerate(coco.images):
         if str(image.id) in rows_of:
             raise UserError(
@@ -302,4 +281,15 @@ def _rows_of_images(coco: Coco, name: str) -> dict[str, list[int]]:
                 do=CORRECT,
             )
         rows_of[str(image_id)].append(row)
-    return rows_of
+    order = []
+    for row, image in enumerate(coco.images):
+        captions = []
+        places = []
+        for caption_row in rows_of[str(image.id)]:
+            annotation = coco.annotations[caption_row]
+            captions.append({"caption": annotation.caption} | annotation.model_extra)
+            places.append(f"{name}: annotations[{caption_row}]")
+            order.append(caption_row)
+        facts = {"image_id": image.id} | image.model_extra | {COCO.captions: captions}
+        yield Record(f"{name}: images[{row}]", facts, COCO, tuple(places))
+    seen.is_regrouped |= order != sorted(order)

@@ -170,7 +170,6 @@ def entry(
             do=CORRECT,
         )
     sentences = _sentences(record, seen)
-    _check_sentences(sentences, where)
     roles = _roles_of(sentences)  # of most files none: the steps below take time
     if roles & {"image", "image_id"}:
         _check_owner(image, facts, sentences, seen)
@@ -294,18 +293,6 @@ def _roles_of(sentences: list[Sentence]) -> set[str]:
     return roles
 
 
-def _check_sentences(sentences: list[Sentence], where: str) -> None:
-    for sentence in sentences:
-        if not sentence.text.strip():
-            raise UserError(
-                f"{where}: caption",
-                expected="a sentence",
-                found="a blank",
-                do=CORRECT,
-            )
-        check_text(sentence.text, f"{where}: caption", CORRECT)
-
-
 def _check_owner(
     image: str | None, facts: dict, sentences: list[Sentence], seen: Annotations
 ) -> None:
@@ -409,7 +396,16 @@ def _sentences(record: Record, seen: Annotations) -> list[Sentence]:
                 place = record.places[number]
             sentences.append(_sentence(item, place, key, seen))
     if len(keys) > 1:
-        return [sentence for sentence in sentences if sentence.text.strip()]
+        sentences = [sentence for sentence in sentences if sentence.text.strip()]
+    for sentence in sentences:
+        if not sentence.text.strip():
+            raise UserError(
+                f"{where}: caption",
+                expected="a sentence",
+                found="a blank",
+                do=CORRECT,
+            )
+        check_text(sentence.text, f"{where}: caption", CORRECT)
     return sentences
 
 

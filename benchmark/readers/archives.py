@@ -69,7 +69,23 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
         with files.readable(archive, "a whole zip archive", AGAIN):
             zipped = ZipFile(file)
             for info in zipped.infolist():
-                _check_member(info, archive)
+                shown = info.filename
+                path = PurePosixPath(shown.replace("\\", "/"))
+                has_drive = shown[1:2] == ":"
+                if path.is_absolute() or ".." in path.parts or has_drive:
+                    raise UserError(
+                        archive,
+                        expected="members inside it",
+                        found=f"{shown!r:.200}, outside",
+                        do=REFUSE,
+                    )
+                if stat.S_ISLNK(info.external_attr >> 16):
+                    raise UserError(
+                        archive,
+                        expected="no links",
+                        found=f"the link {shown!r:.200}",
+                        do=REFUSE,
+                    )
             for name, count in Counter(zipped.namelist()).most_common(1):
                 if count > 1:
                     raise UserError(
@@ -80,27 +96,6 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
                     )
         with zipped:
             yield zipped
-
-
-def _check_member(info: ZipInfo, archive: Path) -> None:
-    """Raise UserError for a name that leads outside, and for a link."""
-    path = PurePosixPath(info.filename.replace("\\", "/"))
-    shown = info.filename
-    has_drive = info.filename[1:2] == ":"
-    if path.is_absolute() or ".." in path.parts or has_drive:
-        raise UserError(
-            archive,
-            expected="members inside it",
-            found=f"{shown!r:.200}, outside",
-            do=REFUSE,
-        )
-    if stat.S_ISLNK(info.external_attr >> 16):
-        raise UserError(
-            archive,
-            expected="no links",
-            found=f"the link {shown!r:.200}",
-            do=REFUSE,
-        )
 
 
 def read_member(

@@ -75,12 +75,10 @@ class _Index:
             decoded = unquote(name)  # percent signs as in a URL
             paths = self.paths_of.get(folded(folder + name))
             paths = paths or self.paths_of.get(folded(folder + decoded), [])
-            if len(paths) == 1 and self._is_free(paths[0], name):
+            if len(paths) != 1:
+                continue
+            is_same = normalize("NFC", paths[0]) == normalize("NFC", name)
+            # an image in another case is not meant where its own name is in use
+            if is_same or paths[0] not in self.named:
                 path_of[name] = paths[0]
         return path_of
-
-    def _is_free(self, path: str, name: str) -> bool:
-        """An image in another case is not meant where its own name is in use."""
-        return path not in self.named or normalize("NFC", path) == normalize(
-            "NFC", name
-        )

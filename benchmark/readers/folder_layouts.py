@@ -158,9 +158,10 @@ def _chosen(raw: Path, chosen: str, others: list[str]) -> Source:
 
 def _layouts(raw: Path) -> list[Source]:
     """The layouts without an annotation file that the folder has."""
+    tables = folder_files.ending_in(raw, packed.PARQUETS)
     sources = [
         Source(of_splits, _split_files(raw)),
-        Source(of_parquet, _parquet_files(raw)),
+        Source(of_parquet, [name for name in tables if _has_captions(raw, name)]),
         Source(of_tars, folder_files.ending_in(raw, packed.TARS)),
         Source(of_texts_beside, list(_texts_beside(raw))),
     ]
@@ -247,11 +248,6 @@ def of_parquet(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry
             record = Record(where, facts, HUGGING_FACE)
             file = f"{name}/{row}" if row else None
             yield entry_of(record, seen, file, name, is_packed=file is not None)
-
-
-def _parquet_files(raw: Path) -> list[str]:
-    tables = folder_files.ending_in(raw, packed.PARQUETS)
-    return [name for name in tables if _has_captions(raw, name)]
 
 
 def _has_captions(raw: Path, name: str) -> bool:

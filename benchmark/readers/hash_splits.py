@@ -15,8 +15,8 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
     """The split of each image, given the name of its group, and notes.
 
     `groups` must have at least three different names. The split of a group does not
-    depend on the other groups; only if a split would be empty, the group whose hash is
-    nearest to it moves there.
+    depend on the other groups; only if a split would be empty, the group of the largest
+    split whose hash is nearest to its middle moves there.
     """
     split_of = {group: _split_at(_position(group)) for group in groups}
     notes = [
@@ -25,7 +25,12 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
     ]
     empty = SHARES.keys() - set(split_of.values())
     for split in sorted(empty, key=list(SHARES).index):
-        split_of[_nearest(split_of, split)] = split
+        members = list(split_of.values())
+        largest = max(SHARES, key=members.count)
+        candidates = [group for group, other in split_of.items() if other == largest]
+        middle = sum(SHARES[split]) / 2
+        distances = {group: abs(_position(group) - middle) for group in candidates}
+        split_of[min(candidates, key=distances.__getitem__)] = split
     if empty:
         notes.append(
             f"{len(empty)} moved to a neighbouring split, which would have been empty."
@@ -39,15 +44,6 @@ def _split_at(position: float) -> str:
         if position < end:
             return split
     raise AssertionError(position)
-
-
-def _nearest(split_of: Mapping[str, str], split: str) -> str:
-    """The group of the largest split whose hash is nearest to the middle of `split`."""
-    members = list(split_of.values())
-    largest = max(SHARES, key=members.count)
-    candidates = [group for group, other in split_of.items() if other == largest]
-    middle = sum(SHARES[split]) / 2
-    return min(candidates, key=lambda group: abs(_position(group) - middle))
 
 
 def with_taken(

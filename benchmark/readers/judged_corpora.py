@@ -124,8 +124,24 @@ def entries(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
         )
     links = Links({caption: {} for caption in captions.items}, {})
     for name in files[2:]:
-        judgements = _judgements(raw, name, corpus, queries)
-        _add(links, judgements, name, are_images_queries)
+        split = split_of_path(PurePosixPath(name).name)
+        for pair in _judgements(raw, name, corpus, queries):
+            if pair.score <= 0:
+                continue
+            image = pair.item
+            caption = pair.query
+            if are_images_queries:
+                image = pair.query
+                caption = pair.item
+            earlier = links.split_of.setdefault(image, split)
+            if earlier != split:
+                raise UserError(
+                    f"{pair.where}: {image}",
+                    expected="one split per image",
+                    found=f"{split} and {earlier}",
+                    do=CORRECT,
+                )
+            links.images_of[caption][image] = None
     groups = _groups(images, links)
     dealt = _dealt(captions, links, groups, files[2])
     has_splits = any(links.split_of.values())
@@ -169,30 +185,6 @@ def _judgements(raw: Path, name: str, corpus: Side, queries: Side) -> list[Judge
             do="write query-id, corpus-id and score, between tabs, into the first line",
         )
     return read.judgements
-
-
-def _add(
-    links: Links, judgements: list[Judgement], name: str, are_images_queries: bool
-) -> None:
-    """Link the pairs of a file that were judged right."""
-    split = split_of_path(PurePosixPath(name).name)
-    for pair in judgements:
-        if pair.score <= 0:
-            continue
-        image = pair.item
-        caption = pair.query
-        if are_images_queries:
-            image = pair.query
-            caption = pair.item
-        earlier = links.split_of.setdefault(image, split)
-        if earlier != split:
-            raise UserError(
-                f"{pair.where}: {image}",
-                expected="one split per image",
-                found=f"{split} and {earlier}",
-                do=CORRECT,
-            )
-        links.images_of[caption][image] = None
 
 
 def _groups(images: Side, links: Links) -> dict[str, list[str]]:
@@ -239,7 +231,11 @@ def _dealt(
 def _side(raw: Path, name: str, seen: Annotations) -> Side:
     """The corpus or the queries. An item without text is an image: the file that it
     names, else the only one of its id, which may lack the folder and the ending."""
-    files_of = _images_by_short_names(raw)
+    files_of: dict[str, list[str]] = {}
+    for file in filter(folder_files.is_image, folder_files.below(raw)):
+        path = PurePosixPath(file)
+        for short in {file, path.name, path.stem, str(path.with_suffix(""))}:
+            files_of.setdefault(short, []).append(file)
     text = text_of(raw / name, name, LARGEST)
     items = {}
     is_json = name.endswith(".jsonl")
@@ -294,16 +290,6 @@ def _item(
     return replace(entry, captions=captions, image_id=item_id)
 
 
-def _images_by_short_names(raw: Path) -> dict[str, list[str]]:
-    """The images of each name that may lack the folder and the ending."""
-    files_of: dict[str, list[str]] = {}
-    for file in filter(folder_files.is_image, folder_files.below(raw)):
-        path = PurePosixPath(file)
-        for name in {file, path.name, path.stem, str(path.with_suffix(""))}:
-            files_of.setdefault(name, []).append(file)
-    return files_of
-
-
 def _tabbed(text: str, name: str) -> Iterator[Record]:
     """The rows of a table of items whose columns are separated by tabs."""
     table = text_tables.read(text, name, "\t", lambda column: column in ITEM_IDS)
@@ -322,7 +308,7 @@ def read_qrels(text: str, name: str) -> Qrels:
     than the first, for a score that is no number, and for two scores of one pair.
     """
     lines = lines_of(text)
-    first = _cells(lines[0]) if lines else []
+    first = cells_of(lines[0]) if lines else []
     has_names = bool(first) and not NUMBER.fullmatch(first[-1])
     places_of = _places if has_names else _usual_places
     places = places_of(first, f"{name}:1")
@@ -331,7 +317,7 @@ def read_qrels(text: str, name: str) -> Qrels:
         if (number == 1 and has_names) or not line.strip():
             continue
         where = f"{name}:{number}"
-        cells = _cells(line)
+        cells = cells_of(line)
         is_like_first = len(cells) == len(first)
         if not is_like_first or not NUMBER.fullmatch(cells[places["score"]]):
             raise UserError(
@@ -354,19 +340,26 @@ def read_qrels(text: str, name: str) -> Qrels:
     return Qrels(list(judgements.values()), has_names or len(first) == 4)
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
+    """What the tabs of a line separate, or its words if it has none."""
     cells = line.split("\t") if "\t" in line else line.split()
     return [cell.strip() for cell in cells]
+
+
+def role_of(column: str) -> str | None:
+    """What a column of this name has, a key of COLUMN_NAMES; None: nothing known."""
+    plain = re.sub(r"[\s_-]", "", column.casefold())
+    for role, names in COLUMN_NAMES.items():
+        if plain in names:
+            return role
+    return None
 
 
 def _places(heads: list[str], where: str) -> dict[str, int]:
     """The place of each column by its name."""
     places: dict[str, int] = {}
     for place, head in enumerate(heads):
-        plain = re.sub(r"[\s_-]", "", head.casefold())
-        role = next(
-            (role for role, names in COLUMN_NAMES.items() if plain in names), None
-        )
+        role = role_of(head)
         if role is None or role in places:
             break
         places[role] = place

@@ -129,7 +129,13 @@ def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> Annota
             found="none",
             do=UNCHANGED,
         )
-    return Annotations(entries, _unread(data))
+    unread: dict[nested_keys.Key, None] = {}
+    nested_keys.gather_unread(unread, data, TOP_KEYS)
+    for image in data["images"]:
+        nested_keys.gather_unread(unread, image, IMAGE_KEYS)
+        for sentence in image["sentences"]:
+            nested_keys.gather_unread(unread, sentence, SENTENCE_KEYS, ("sentences",))
+    return Annotations(entries, list(unread))
 
 
 def _entry(image: _Image, where: str) -> Entry:
@@ -156,13 +162,3 @@ def _entry(image: _Image, where: str) -> Entry:
         cocoid=image.cocoid,
         sentids=tuple(sentence.sentid for sentence in image.sentences),
     )
-
-
-def _unread(data: dict) -> list[nested_keys.Key]:
-    keys: dict[nested_keys.Key, None] = {}
-    nested_keys.gather_unread(keys, data, TOP_KEYS)
-    for image in data["images"]:
-        nested_keys.gather_unread(keys, image, IMAGE_KEYS)
-        for sentence in image["sentences"]:
-            nested_keys.gather_unread(keys, sentence, SENTENCE_KEYS, ("sentences",))
-    return list(keys)

@@ -99,7 +99,16 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
     names = usual or list(keys_of)
     if len(names) == 1:
         captions = keys_of[names[0]]
-        _check_distinct(captions, where)
+        key_of: dict[str, str] = {}
+        for key in captions:  # "caption" and "Caption" may be the same captions
+            earlier = key_of.setdefault(plain(key), key)
+            if earlier != key:
+                raise UserError(
+                    f"{where}: caption",
+                    expected="every key once",
+                    found=f"{earlier!r:.60} and {key!r:.60}",
+                    do=CORRECT,
+                )
         return sorted(captions, key=_number_of)
     actual = f"neither, but {reader_notes.listed(keys)}"
     if names:
@@ -110,20 +119,6 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
         found=actual,
         do=CORRECT,
     )
-
-
-def _check_distinct(keys: list[str], where: str) -> None:
-    """Raise UserError for "caption" and "Caption": they may be the same captions."""
-    key_of: dict[str, str] = {}
-    for key in keys:
-        earlier = key_of.setdefault(plain(key), key)
-        if earlier != key:
-            raise UserError(
-                f"{where}: caption",
-                expected="every key once",
-                found=f"{earlier!r:.60} and {key!r:.60}",
-                do=CORRECT,
-            )
 
 
 def _number_of(key: str) -> tuple[int, str]:

@@ -165,7 +165,20 @@ def parquet_records(
     with parquet(path) as table:
         images, others = _columns(table)
         wanted = [name for name in others if is_wanted(name)]
-        _check_columns(path, images, others, wanted)
+        if len(images) > 1:
+            raise UserError(
+                path.name,
+                expected="one column of images",
+                found=", ".join(images),
+                do="leave the others out",
+            )
+        if not wanted:
+            raise UserError(
+                path.name,
+                expected="a column of captions",
+                found=", ".join([*images, *others][:NAMED]) or "none",
+                do="name the columns image and caption",
+            )
         # a name may have dots, and so has the path from it to a value
         ends = tuple(f"{name}." for name in wanted)
         read = [leaf for leaf in leaves(table) if f"{leaf}.".startswith(ends)]
@@ -179,28 +192,6 @@ def parquet_records(
                 record[name] = (record.get(name) or {}).get("path")
             record = dict.fromkeys([*images, *others]) | record
             yield f"{path.name}: row {row}", record, str(row) if images else ""
-
-
-def _check_columns(
-    path: Path,
-    images: list[str],
-    others: list[str],
-    wanted: list[str],
-) -> None:
-    if len(images) > 1:
-        raise UserError(
-            path.name,
-            expected="one column of images",
-            found=", ".join(images),
-            do="leave the others out",
-        )
-    if not wanted:
-        raise UserError(
-            path.name,
-            expected="a column of captions",
-            found=", ".join([*images, *others][:NAMED]) or "none",
-            do="name the columns image and caption",
-        )
 
 
 def _check_sizes(path: Path, rows: int, pages: list["Page"]) -> None:

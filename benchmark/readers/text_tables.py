@@ -186,7 +186,8 @@ def _fault_of(
 
 
 def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
-    """The table if fields may be enclosed in quotation marks."""
+    """The table if fields may be enclosed in quotation marks. A field that encloses a
+    row, which then takes several lines, is its fault."""
     table = Table(columns)
     multiline_rows = []
     text = lines
@@ -219,24 +220,8 @@ def _enclosing(lines: list[str], columns: list[str], layout: Layout) -> Table:
         reason = f"something else ({error}) in line {rows.line_num}"
         expected = f"CSV, separated by {layout.separator!r}"
         table.fault = layout.error(start, expected, reason, CLOSE)
-    _set_fault_of_enclosed_rows(table, multiline_rows, lines, layout)
-    return table
-
-
-def _set_fault_of_enclosed_rows(
-    table: Table,
-    multiline_rows: list[Row],
-    lines: list[str],
-    layout: Layout,
-) -> None:
-    """Set the fault of a table in which a field encloses a row.
-
-    multiline_rows  rows that take several lines
-
-    A line is a row if it has enough separators, and an image in the place of one.
-    """
     if not multiline_rows:
-        return
+        return table
     starts = {row.line for row in multiline_rows}
     known: set[str] = set()
     for row in table.rows:
@@ -244,7 +229,8 @@ def _set_fault_of_enclosed_rows(
             known.update(row.cells[key].strip() for key in layout.keys)
     names = Names(known)
     for row in multiline_rows:
-        own = _line_of_key(row, layout)
+        # the line that has the name of what the row is about
+        own = row.line + _breaks(row.cells[: min(layout.keys, default=0)])
         last = row.line + _breaks(row.cells)
         for number in range(row.line, last + 1):
             line = lines[number - 1].strip()
@@ -254,13 +240,8 @@ def _set_fault_of_enclosed_rows(
                 expected = "a row that ends before the next one begins"
                 table.fault = layout.error(row.line, expected, evidence, CLOSE)
                 table.fault_line = row.line
-                return
-
-
-def _line_of_key(row: Row, layout: Layout) -> int:
-    """The line that has the name of what the row is about."""
-    first_key = min(layout.keys, default=0)
-    return row.line + _breaks(row.cells[:first_key])
+                return table
+    return table
 
 
 def _breaks(cells: Iterable[str]) -> int:
@@ -269,7 +250,9 @@ def _breaks(cells: Iterable[str]) -> int:
 
 
 def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
-    cells = [_bare(cell) for cell in line.split(layout.separator)]
+    """Whether it has enough separators, and an image in the place of one."""
+    # without blanks, and without a quotation mark that opens or closes a field
+    cells = [cell.strip().strip('"').strip() for cell in line.split(layout.separator)]
     if len(cells) < columns:
         return False
     # a key counts from either end: a caption may hold separators
@@ -277,11 +260,6 @@ def _is_row(line: str, columns: int, names: "Names", layout: Layout) -> bool:
         if cells[key] in names or cells[key - columns] in names:
             return True
     return False
-
-
-def _bare(cell: str) -> str:
-    """Without blanks, and without a quotation mark that opens or closes a field."""
-    return cell.strip().strip('"').strip()
 
 
 class Names:

@@ -44,14 +44,11 @@ CellName = tuple[str, str, int]  # dataset, preset and seed
 
 
 def declare(
-    name: str,
-    season: Season,
-    known: Known | None = None,
-    brought: Mapping[str, Brought] | None = None,
+    name: str, season: Season, brought: Mapping[str, Brought] | None = None
 ) -> Declaration:
-    """The season with the name of every cell. Takes what `resolve` takes, and raises
-    UserError for the first name that fits nothing."""
-    names = SeasonNames.of(name, season, known, brought)
+    """The season with the name of every cell. `brought` are rows that `score` added.
+    Raises UserError for the first name that fits nothing."""
+    names = SeasonNames.of(name, season, brought=brought)
     cells: dict[str, Declared] = {}
     fusions: dict[str, Fused] = {}
     for dataset, preset, seed in names.cells():
@@ -90,7 +87,11 @@ class SeasonNames:
         named = list(known) if season.presets == "all" else list(season.presets)
         named += corrected
         known |= corrected
-        whole = season.model_copy(update={"presets": _with_needs(named, known)})
+        needed = dict.fromkeys(named)  # unknown ones stay
+        for preset in named:
+            if preset in known:
+                needed |= dict.fromkeys(plugins.needs(preset, known))
+        whole = season.model_copy(update={"presets": list(needed)})
         rows = {row.preset for row in brought.values()}
         _check_names(name, whole, known, rows)
         with_folds = season.datasets | _fold_settings(name, season)
@@ -228,15 +229,6 @@ class SeasonNames:
                 found=f"{cell.key}, which another cell has, too",
                 do="rename one of them, without a hyphen",
             )
-
-
-def _with_needs(presets: list[str], known: Known) -> list[str]:
-    """Presets, and after them what they are made of; unknown ones stay."""
-    needed = dict.fromkeys(presets)
-    for preset in presets:
-        if preset in known:
-            needed |= dict.fromkeys(plugins.needs(preset, known))
-    return list(needed)
 
 
 def _fold_settings(name: str, season: Season) -> dict[str, DatasetSettings]:

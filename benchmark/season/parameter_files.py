@@ -355,9 +355,9 @@ def _with_sources(season: AnySeason, local: Local) -> AnySeason:
     return season.model_copy(update={"datasets": datasets})
 
 
-def cells_like(params: Params, patterns: str, option: str) -> list[str]:
-    """Keys of the cells and fusions that fit one of several patterns, with commas
-    between them. Raises UserError for a pattern that none fits."""
+def cells_like(params: Params, patterns: str) -> list[str]:
+    """Keys of the cells and fusions that fit one of several patterns of --only, with
+    commas between them. Raises UserError for a pattern that none fits."""
     keys = list(params.everything)
     chosen: set[str] = set()
     for pattern in patterns.split(","):
@@ -365,7 +365,7 @@ def cells_like(params: Params, patterns: str, option: str) -> list[str]:
         if not fitting:
             example = keys[0] if keys else "(none)"
             raise UserError(
-                option,
+                "--only",
                 expected=f"a pattern of cells such as {example}",
                 found=suggested(pattern, keys),
                 do=f"see the presets of {SEASONS / params.season / SEASON_FILE}",

@@ -47,10 +47,8 @@ BARS = {
     "title": "rsum on test",
 }
 LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
-KEPT = {
-    "cache": False,
-    "persist": True,
-}  # an output that git keeps and DVC never deletes
+# an output that git keeps and DVC never deletes
+KEPT = {"cache": False, "persist": True}
 # what `dvc repro` runs last, of the dvc.yaml in the root
 ACTIVE = Stage(name=Kind.SEASON, kind=Kind.SEASON)
 NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
@@ -177,12 +175,6 @@ def cell_digest(cell: Cell | Fusion) -> str:
     return _short(hashlib.sha256(text.encode()).hexdigest())
 
 
-def _digest_of_names(params: Params, folder: str) -> str:
-    """Of which cells a folder of results has."""
-    names = "\n".join(sorted(cell.kept_as for cell in params.kept_in(folder)))
-    return _short(hashlib.sha256(names.encode()).hexdigest())
-
-
 def _short(sha256: str) -> str:
     """A digest in short. YAML may read hexadecimal digits as a number; with the prefix
     it does not."""
@@ -211,7 +203,10 @@ def _pipelines(params: Params) -> dict[Path, list[Stage | Group]]:
 
 def _setting_files(params: Params) -> dict[Path, dict]:
     """The files of parameters of these stages."""
-    collected = {name: _digest_of_names(params, name) for name in params.folders}
+    collected = {}  # digests of which cells a folder of results has
+    for folder in params.folders:
+        names = "\n".join(sorted(cell.kept_as for cell in params.kept_in(folder)))
+        collected[folder] = _short(hashlib.sha256(names.encode()).hexdigest())
     cells = {group: sorted(known) for group, known in _settings(params).items()}
     cells["collected"] = collected
     cells["cells"] = {key: cell_digest(cell) for key, cell in params.everything.items()}

@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -304,27 +304,22 @@ def needs(name: str, known: Known, needed_by: tuple[str, ...] = ()) -> list[str]
     needed: dict[str, None] = {}
     path = (*needed_by, name)
     for other in others:
-        _check_needed(other, path, known)
+        fault = ""
+        if other not in known:
+            fault = f"an unknown preset: {suggested(other, known)}"
+        elif other in path:
+            fault = f"{other}, which needs {name}"
+        elif known[other][1].fuse:
+            fault = f"{other}, a fusion"
+        if fault:
+            raise UserError(
+                f"preset {name}",
+                expected="presets with trainings of their own in `start` and `fuse`",
+                found=fault,
+                do="correct the .yaml file of its method",
+            )
         needed |= dict.fromkeys(needs(other, known, path))
     return [*needed, name]
-
-
-def _check_needed(other: str, path: Sequence[str], known: Known) -> None:
-    """Raise UserError for a preset that the last one of a path cannot need."""
-    fault = ""
-    if other not in known:
-        fault = f"an unknown preset: {suggested(other, known)}"
-    elif other in path:
-        fault = f"{other}, which needs {path[-1]}"
-    elif known[other][1].fuse:
-        fault = f"{other}, a fusion"
-    if fault:
-        raise UserError(
-            f"preset {path[-1]}",
-            expected="presets with trainings of their own in `start` and `fuse`",
-            found=fault,
-            do="correct the .yaml file of its method",
-        )
 
 
 def shown(path: Path) -> str:

@@ -45,7 +45,9 @@ class Trial:
     def is_taken(self, options: Mapping[str, Option]) -> bool:
         """Whether a cell with these options is trained as the trial was."""
         for name, value in self.options.items():
-            if not _is_same(value, options.get(name)):
+            other = options.get(name)
+            # 1 is 1.0, and not True
+            if value != other or isinstance(value, bool) != isinstance(other, bool):
                 return False
         return True
 
@@ -151,9 +153,3 @@ def _value(text: str) -> Option:
         except ValueError:
             continue
     return text
-
-
-def _is_same(first: Option, second: Option) -> bool:
-    """1 is 1.0, and not True."""
-    are_flags = isinstance(first, bool), isinstance(second, bool)
-    return are_flags[0] == are_flags[1] and first == second
