@@ -602,7 +602,7 @@ def test_of_reversed_parts_the_surest_decides_and_of_those_that_hold_the_least_s
     )
     assert verdict.decisive == verdict.verdicts[1]
     facts = {
-        "holds": ["each pair", "above zero"],
+        "holds": ["b over c", "least sure of 2", "above zero"],
         "reversed": ["b over c", "below zero"],
     }
     assert holds(verdict.reason, *facts[conclusion])

@@ -96,9 +96,10 @@ class ClaimTest:
             return self.flags[0].sentence
         if len(self.verdicts) == 1:
             return self.decisive.reason
+        names = self.decisive.comparison.names
         if self.conclusion == Conclusion.HOLDS:
-            return f"each pair: {self.decisive.reason}"
-        return f"{self.decisive.comparison.names}: {self.decisive.reason}"
+            names += f", the least sure of {len(self.verdicts)} pairs"
+        return f"{names}: {self.decisive.reason}"
 
 
 @lru_cache(maxsize=64)  # all pages of a report ask for them

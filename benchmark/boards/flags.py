@@ -1,8 +1,8 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
 A FlagKind declares everything about a flag: its letter, its name, what finds it on a
-row or on a comparison, and what helps where it blocks a verdict. FLAGS has the kinds
-in the order in which they stand here and pages show them.
+row or on a comparison, and what helps where it blocks a verdict. FLAGS lists the kinds
+in the order in which pages show them.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
@@ -674,7 +674,40 @@ HIDDEN_DIFFERENCE = FlagKind(
 
 # All of them --------------------------------------------------------------------------
 
-FLAGS = [kind for kind in list(globals().values()) if isinstance(kind, FlagKind)]
+FLAGS = (  # in the order of pages: those that may block a verdict first
+    NEAR_CHANCE,
+    BELOW_ITS_START,
+    FEW_SEEDS,
+    OTHER_TEXT_ENCODER,
+    FEW_QUERIES,
+    IDENTICAL,
+    UNEQUAL_SETTINGS,
+    UNLIKE_TRIALS,
+    UNLIKE_MACHINES,
+    COARSE_BINS,
+    NO_SPREAD,
+    BEYOND_REACH,
+    NEARLY_PERFECT,
+    RANDOM_TEXT_ENCODER,
+    EXTRA_INPUT,
+    CAPTIONS_SEEN,
+    OTHER_QUERIES,
+    OTHER_RELEASE,
+    NOT_CONVERGED,
+    SEEDS_ALIKE,
+    OTHER_FEATURES,
+    TWIN_IMAGES,
+    TWINS_WITHIN,
+    UNKNOWN_COMMIT,
+    BEST_EARLY,
+    SEEDS_ADDED,
+    UNLIKE_SEEDS,
+    EVENED_SETTINGS,
+    THESE_IMAGES,
+    NOT_RUN,
+    NARROW_MARGIN,
+    HIDDEN_DIFFERENCE,
+)
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
     FEW_QUERIES,
     IDENTICAL,
