@@ -40,6 +40,16 @@ def test_a_season_becomes_the_active_one_and_what_its_methods_take_is_noted():
     assert files.read_remembered()
 
 
+def test_folders_without_a_name_are_those_of_the_active_season(capsys):
+    assert activate() == 0
+    Path("a").mkdir()
+    assert main(["season", "--weights-dir", "a", "--source", "mine=a"]) == 0
+    assert files.read_local().weights_dir == "a"
+    assert files.read_local().sources == {"mine": "a"}
+    assert main(["season", "--weights-dir", "nowhere"]) == 2
+    assert "--weights-dir" in capsys.readouterr().err
+
+
 def test_folders_are_of_a_dataset_or_a_reader():
     for folder in ("a", "b"):
         Path(folder).mkdir()
