@@ -69,6 +69,13 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_written(capsys
     assert not files.SEASONS.exists() and not files.LOCAL.exists()
 
 
+def test_the_weights_may_be_in_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", str(Path("home").absolute()))
+    Path("home/w").mkdir(parents=True)
+    assert activate("--weights-dir", "~/w") == 0
+    assert files.read_params().weights_dir == str(Path("home/w").absolute())
+
+
 def test_the_folder_of_an_unknown_user_is_no_folder():
     with refused("--source mine", "a folder", "none at ~nobody-of-this-name"):
         season.check_folder("--source mine", "~nobody-of-this-name")
