@@ -83,6 +83,7 @@ def test_the_valid_keys_are_those_of_the_place():
             ),
         ),
         ({"claims": [{"beter": "a"}]}, "claims.0"),
+        ({"presets": ["a b"]}, "s.yaml: presets.0", "a name", "'a b'"),
     ):
         with refused(*told):
             checked(Season, MINE | change, "s.yaml")
