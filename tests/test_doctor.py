@@ -150,4 +150,24 @@ def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):
     enter({"flickr30k": {"source": "own"}}, ["scan_t2i_avg"])
     linked = doctor.disk_of(read_params()).needed
     enter({"flickr30k": {}}, ["scan_t2i_avg"])
-    assert doctor.disk_of(read_params()).needed > linked > doctor.CELL_GIB
+    params = read_params()
+    assert doctor.disk_of(params).needed > linked > doctor.CELL_GIB
+    for folder_name in ("raw", "prepared"):
+        Path("data", folder_name, "flickr30k").mkdir(parents=True)
+    Path("data/prepared/flickr30k/captions.parquet").touch()
+    assert doctor.disk_of(params).needed == doctor.CELL_GIB
+
+
+def test_encodings_of_folds_are_looked_for_in_their_dataset(folder):
+    words = {"vectors": "vectors.bin", "size": 5}
+    settings = {"words": words, "image": {"network": "drawn_cnn"}, "folds": 3}
+    enter({"shapes": settings}, ["two_branch_single"])
+    params = read_params()
+    findings = doctor.findings_of(params)
+    kinds = {"shapes": set(), "shapes_fold1": set(), "shapes_fold2": set()}
+    for name, each in params.feature_sets.items():
+        if name in findings:
+            kinds[each.dataset].add(each.kind)
+            assert findings[name].is_missing == (each.kind != "pictures")
+    assert kinds.pop("shapes") == {"pictures", "words", "sentences"}
+    assert set(map(frozenset, kinds.values())) == {frozenset({"words", "sentences"})}
