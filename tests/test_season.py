@@ -56,6 +56,9 @@ def test_folders_are_of_a_dataset_or_a_reader():
     assert activate("--source", "mine=a", "--source", "shapes=b") == 0
     params = files.resolved("try")
     assert files.read_local().sources == {"mine": "a", "shapes": "b"}
+    assert files.read_params("try").datasets["mine"].source == "a"
+    files.write_local(files.Local(sources={"shapes": "b"}))
+    assert files.read_params("try").datasets["mine"].source == "b"
     for word in ("other=/a", "mine=", "mine"):
         with refused("--source", expected="mine, shapes", found=word):
             season.folders_of(params, [word])
