@@ -83,6 +83,8 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
     still = np.ones((4, 1))
     stored = np.full((4, 1), -0.25)  # of a channel that varies in other images
     assert query.standardised(3 * still[:1], still, stored).tolist() == [[-0.25]]
+    varying = np.arange(4.0)[:, None]  # of other images than the sample's
+    assert query.standardised(3 * still[:1], still, varying).tolist() == [[1.5]]
     imported = feature_set.image.model_copy(update={"features": "x.npy"})
     other = feature_set.model_copy(update={"image": imported})
     with pytest.raises(ValueError, match="encoded here"):
