@@ -89,6 +89,9 @@ def test_a_season_is_a_word_or_an_option(verb, words, season):
     parser = argparse.ArgumentParser()
     import_module(stage).configure(parser)
     assert parser.parse_args(words).season == season
+    for both in (["demo", "--season", "papers"], ["--season", "papers", "demo"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args(both)
 
 
 @pytest.mark.slow

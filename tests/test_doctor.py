@@ -150,4 +150,44 @@ def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):
     enter({"flickr30k": {"source": "own"}}, ["scan_t2i_avg"])
     linked = doctor.disk_of(read_params()).needed
     enter({"flickr30k": {}}, ["scan_t2i_avg"])
-    assert doctor.disk_of(read_params()).needed > linked > doctor.CELL_GIB
+    params = read_params()
+    assert doctor.disk_of(params).needed > linked > doctor.CELL_GIB
+    for folder_name in ("raw", "prepared"):
+        Path("data", folder_name, "flickr30k").mkdir(parents=True)
+    Path("data/prepared/flickr30k/captions.parquet").touch()
+    assert doctor.disk_of(params).needed == doctor.CELL_GIB
+
+
+def test_encodings_of_folds_are_looked_for_in_their_dataset(folder):
+    words = {"vectors": "vectors.bin", "size": 5}
+    settings = {"words": words, "image": {"network": "drawn_cnn"}, "folds": 3}
+    enter({"shapes": settings}, ["two_branch_single"])
+    params = read_params()
+    findings = doctor.findings_of(params)
+    kinds = {"shapes": set(), "shapes_fold1": set(), "shapes_fold2": set()}
+    for name, each in params.feature_sets.items():
+        if name in findings:
+            kinds[each.dataset].add(each.kind)
+            assert findings[name].is_missing == (each.kind != "pictures")
+    assert kinds.pop("shapes") == {"pictures", "words", "sentences"}
+    assert set(map(frozenset, kinds.values())) == {frozenset({"words", "sentences"})}
+
+
+def test_nothing_is_to_be_fetched_into_a_linked_folder(folder):
+    enter({"flickr8k": {}}, ["scan_t2i_avg"])
+    assert "rematch fetch" in doctor.findings_of(read_params())["flickr8k"].text
+    for path in (folder / "own", Path("data/raw")):
+        path.mkdir(parents=True)
+    Path("data/raw/flickr8k").symlink_to(folder / "own")
+    assert "rematch fetch" not in doctor.findings_of(read_params())["flickr8k"].text
+
+
+def test_what_an_encoder_lacks_is_told_where_its_words_lack_nothing(folder):
+    settings = {"image": {"network": "drawn_cnn"}}
+    settings["sentence"] = {"bilstm_max": {"weights": "infersent.pkl"}}
+    enter({"shapes": settings}, ["cyclematch"])
+    params = read_params()
+    kinds = {each.kind: name for name, each in params.feature_sets.items()}
+    findings = doctor.findings_of(params)
+    assert not findings[kinds["words"]].is_missing
+    assert "infersent.pkl" in findings[kinds["sentences"]].text

@@ -15,6 +15,7 @@ from benchmark.core.errors import (
     UserError,
     checked,
     corrected_by,
+    listed,
     printable,
     redone_by,
     suggested,
@@ -39,6 +40,12 @@ def test_the_name_that_is_most_alike():
     assert suggested("CCA", known) == "'CCA' (did you mean cca?)"
     assert suggested("x" * 900, known) == "'" + "x" * 199
     assert suggested(7, []) == "7"
+
+
+def test_of_many_names_the_first_are_listed():
+    assert listed(["a", "b"], 2) == "a, b"
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert listed([]) == "(none)"
 
 
 def test_commands_tell_which_name_or_verb_may_be_meant(capsys, tmp_path, monkeypatch):
@@ -82,6 +89,7 @@ def test_the_valid_keys_are_those_of_the_place():
             ),
         ),
         ({"claims": [{"beter": "a"}]}, "claims.0"),
+        ({"presets": ["a b"]}, "s.yaml: presets.0", "a name", "'a b'"),
     ):
         with refused(*told):
             checked(Season, MINE | change, "s.yaml")

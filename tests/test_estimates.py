@@ -141,6 +141,19 @@ def test_what_has_no_estimate_is_told_with_its_reason():
     assert "at least 2.0 hours" in told
 
 
+def test_features_that_folds_take_from_their_dataset_are_not_encoded_again(monkeypatch):
+    images = {"train": 80, "val": 8, "test": 40}
+    counts = Counts(images=images, captions=images, phrases=images)
+    monkeypatch.setattr(estimates, "counts_of", lambda params, dataset: counts)
+    image = {"network": "drawn_cnn"}
+    params = season({"shapes": {"image": image, "folds": 3}}, ["scan_t2i_avg"])
+    sets = params.feature_sets
+    times = {each.folder: EncodingTimes(item=1.0) for each in sets.values()}
+    encodings, untimed = estimates._encodings(params, times)
+    named = [encoding.name for encoding in encodings]
+    assert [sets[name].dataset for name in named] == ["shapes"] and untimed == []
+
+
 def run_here(self, function, *arguments: object) -> object:
     found, worked = estimates.attempt(function, arguments)
     self.spent += worked

@@ -1,6 +1,8 @@
 """Files: read without trust, written whole or not at all."""
 
 import io
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +92,39 @@ def test_a_block_that_fails_leaves_what_was_there():
         part.write_text("new")
         raise RuntimeError
     assert PATH.read_text() == "old" and list(PATH.parent.iterdir()) == [PATH]
+
+
+def test_what_is_written_is_on_the_disk_before_it_takes_a_place(monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        call = getattr(os, name)
+        monkeypatch.setattr(
+            files.os,
+            name,
+            lambda *given, name=name, call=call: [done.append(name), call(*given)],
+        )
+    files.write_text(PATH, "new")
+    assert done == ["fsync", "replace"] and PATH.read_text() == "new"
+
+
+def test_unfinished_files_of_processes_that_ended_are_removed():
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    parts = {}
+    for number in (ended.pid, os.getppid()):
+        parts[number] = Path(f".mine.{files.HOST}.{number}.part")
+        files.write_text(parts[number], "half")
+    Path(f".mine.{files.HOST}.{os.getpid()}.part").mkdir()  # of before a restart
+    files.write_text(Path("mine"), "whole")
+    assert not parts[ended.pid].exists() and parts[os.getppid()].exists()
+
+
+def test_a_folder_takes_the_place_of_another():
+    for text in ("old", "new"):
+        with files.replaced(Path("mine")) as folder:
+            files.write_text(folder / text, text)
+    assert [path.name for path in Path("mine").iterdir()] == ["new"]
+    assert [path.name for path in Path().iterdir()] == ["mine"]
 
 
 def test_kill_between_the_two_renames_loses_nothing():

@@ -3,6 +3,7 @@ from its file to kept results."""
 
 import contextlib
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,9 @@ def test_the_order_of_files_is_of_no_account():
     assert dealt(shuffled, COUNT, "tiny").sort_index().equals(folds)
     in_order = folds[images["split"] == "train"].tolist()
     assert in_order != sorted(in_order) and in_order[::2] != [1] * 24
+    hashes = images["image_id"].map(lambda name: sha256(name.encode()).hexdigest())
+    in_order = folds[hashes[images["split"] == "train"].sort_values().index].tolist()
+    assert in_order == [1, 2] * (len(in_order) // 2)
 
 
 def test_groups_stay_together_and_sizes_are_as_equal_as_can_be():

@@ -124,7 +124,8 @@ def test_what_cannot_be_read_leaves_no_season():
     check(refused_without_season("my pets", "--name", "shared"), found="reserved")
 
 
-def test_weights_are_checked_before_anything_is_written(capsys):
+def test_weights_are_checked_before_anything_is_written(capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(Path.cwd()))
     write_coco(12)
     Path("w").mkdir()
     words = ("my pets", "--weights-dir", "w")
@@ -141,7 +142,8 @@ def test_weights_are_checked_before_anything_is_written(capsys):
     Path("w/efficientnet_lite2.pth").touch()
     feature_files.bert(Path("w/a-bert"))
     capsys.readouterr()
-    assert main(["init", *words]) == 0 and read_params().weights_dir == "w"
+    assert main(["init", "my pets", "--weights-dir", "~/w"]) == 0
+    assert read_params().weights_dir == str(Path("w").absolute())
     printed = capsys.readouterr().out
     written = Path("seasons/my_pets/season.yaml").read_text()
     for offer in (

@@ -187,6 +187,8 @@ def test_a_query_has_the_mean_of_its_epochs():
     head = header(epochs_reducer=["max"])
     with refused("epochs_reducer", expected="mean", found="max"):
         read(whole_object("reduced.json", samples, head))
+    once = read(whole_object("once.json", samples[::2], head))  # nothing is reduced
+    assert (once.table == 1.0).all(axis=None)
     with refused("sample q0", expected="2 epochs"):
         read(whole_object("less.json", samples[1:]))
 

@@ -127,6 +127,29 @@ def test_captions_of_two_groups_with_the_same_words_are_twins_and_of_one_are_not
     assert twins(images, captions, []) == {"images": 0, "captions": 4}
 
 
+def test_captions_without_words_are_twins_where_their_signs_are_the_same():
+    images = pd.DataFrame({"image_id": list("abc"), "group": list("abc")})
+    images = images.assign(file="", split="test")
+    captions = pd.DataFrame({"image_id": list("abc"), "text": ["!!", "??", "!!"]})
+    captions = captions.assign(split="test")
+    assert twins(images, captions, []) == {"images": 0, "captions": 2}
+
+
+def test_both_pictures_of_a_near_pair_are_twins_unless_they_are_of_one_group():
+    scene = soft_scene(1)
+    pictures = measured(scene, COPIES["half the size"](scene), soft_scene(2))
+    files = [str(number) for number in range(len(pictures))]
+    images = pd.DataFrame({"image_id": files, "file": files, "split": "test"})
+    captions = pd.DataFrame({"image_id": files, "text": files, "split": "test"})
+    for groups, count in (("abc", 2), ("aab", 0)):
+        grouped = images.assign(group=list(groups))
+        assert twins(grouped, captions, pictures)["images"] == count
+
+
+def test_pictures_that_are_equal_are_no_near_pair():
+    assert pairs(["train", "test"], soft_scene(1), soft_scene(1)) == []
+
+
 def test_a_picture_without_blue_is_not_plain():
     red, green, _ = soft_scene(1).split()
     scene = Image.merge("RGB", (red, green, Image.new("L", red.size)))

@@ -31,6 +31,14 @@ def test_paths_that_lead_outside_or_that_no_file_can_have(path):
         names.inside(path, "here", "correct it")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_taken"),
+    [("a_folds", True), ("a_fold3", True), ("a_fold0", False), ("folds_a", False)],
+)
+def test_names_of_folds_and_of_their_folder_are_reserved(name, is_taken):
+    assert names.is_reserved(name) == is_taken
+
+
 def test_texts_that_no_file_can_hold():
     names.check_text("x" * 9, "here", "shorten it", 9)
     for text in ("x" * 10, "a\0", "\ud800"):

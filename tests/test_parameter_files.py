@@ -92,6 +92,19 @@ def test_a_copy_has_the_line_ends_of_its_file(tmp_path, monkeypatch):
         check_kept("mine")
 
 
+def test_a_copy_that_was_edited_is_not_written_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source, copy = Path("mine.yaml"), Path("seasons/mine/season.yaml")
+    for text in ("title: A\n", "title: B\n"):  # the file alone was edited
+        source.write_text(text)
+        keep_file(source, "mine")
+        assert copy.read_text() == text
+    copy.write_text("title: C\n")
+    with refused(copy, "mine.yaml", do="remove one"):
+        keep_file(source, "mine")
+    assert copy.read_text() == "title: C\n"
+
+
 def test_no_code_of_a_season_file_is_run(tmp_path):
     path = tmp_path / "try.yaml"
     path.write_text("title: !!python/object/apply:os.system ['true']\n")

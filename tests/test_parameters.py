@@ -75,6 +75,12 @@ def test_proposals_of_a_file_need_its_folder():
     assert ProposalEncoder(how="file", boxes="boxes").count == 200
 
 
+@pytest.mark.parametrize("path", ["~/x.npy", "/x.npy", "../x.npy", "a\0b"])
+def test_features_lie_in_the_raw_folder(path):
+    with pytest.raises(ValidationError, match="inside of the folder"):
+        ImageEncoder(features=path)
+
+
 SEASON = {"title": "T", "datasets": {}, "presets": []}
 
 

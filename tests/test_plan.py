@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from refusals import check, refusal
+from refusals import check, refusal, refused
 from report_seasons import FUSION, IMAGES, MEMBERS, OWNERS, PRESETS, enter_played_season
 from scipy import stats
 
@@ -292,5 +292,8 @@ class TestSeason:
             "gated, open",
         )
         check(refusal(plan, *self.words("--like", "vse", PAIR[0])), "vse", PAIR[0])
+        for like in (PAIR[:1], (*PAIR, FUSION)):
+            with refused("--like", "two rows", found=PAIR[0]):
+                plan.known_from_season(self.origin(like=like), "rsum")
         fusion = refusal(plan, *self.words("--like", FUSION, MEMBERS[0]))
         check(fusion, "try: rsum", do="--sd-seeds")

@@ -148,3 +148,21 @@ def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
 def test_a_gpu_has_no_leading_zero():
     with refused("--gpus", found="'01'"):
         play.gpus_of("01")
+
+
+@pytest.mark.parametrize(
+    ("status", "is_new", "has_failed"),
+    [("failed", True, True), ("failed", False, False), ("not_applicable", True, False)],
+)
+def test_a_play_fails_with_a_cell_that_failed_in_it(
+    status, is_new, has_failed, monkeypatch, capsys
+):
+    cell = SimpleNamespace(dataset="a", kept_as="vse/0")
+    params = SimpleNamespace(season="s", everything={"a-vse-0": cell})
+    kept = {"vse/0": SimpleNamespace(status=status, reason="why")}
+    monkeypatch.setattr(play, "read_records", lambda folder: kept)
+    monkeypatch.setattr(play.pipeline, "evaluation_of", lambda params, key: key)
+    run = {"a-vse-0"} if is_new else set()
+    assert play.tell_cells(params, ["a-vse-0"], run) == has_failed
+    told = capsys.readouterr().out
+    assert f"a-vse-0: {status}: why" in told and ("earlier" in told) != is_new

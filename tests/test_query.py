@@ -55,9 +55,9 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
     monkeypatch.chdir(tmp_path)
     shown, data = pictures_of(), data_of()
     loaded = SimpleNamespace(load=lambda name, folder: (Stub(), {"file": "stub"}))
-    raw = SimpleNamespace(pictures=lambda: shown.__getitem__)
+    known = {"tiny": SimpleNamespace(pictures=lambda: shown.__getitem__)}
     for module in (images, query):
-        monkeypatch.setattr(module, "raw_dataset", lambda params, name: raw)
+        monkeypatch.setattr(module, "raw_dataset", lambda params, name: known[name])
         monkeypatch.setattr(module.features, "load", lambda name: loaded)
     facts = {
         "dataset": "tiny",
@@ -72,16 +72,19 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
         image=ImageEncoder(input_size=32, grid=4, standardise=standardise, pixels=32),
     )
     images.write_image_features(params_of(), feature_set, data)
+    of_fold = feature_set.model_copy(update={"dataset": "tiny_fold1"})
     for kind in ("pooled", "regions", "pixels"):
         stored = np.load(f"data/features/tiny/stub/{kind}.npy")
         again = query.image_features(
-            params_of(), feature_set, data, shown["p9.png"], kind
+            params_of(), of_fold, data, shown["p9.png"], kind
         )
         assert again.shape == stored[9:10].shape
         np.testing.assert_allclose(again.float(), stored[9:10].astype(float), atol=0.02)
     still = np.ones((4, 1))
     stored = np.full((4, 1), -0.25)  # of a channel that varies in other images
     assert query.standardised(3 * still[:1], still, stored).tolist() == [[-0.25]]
+    varying = np.arange(4.0)[:, None]  # of other images than the sample's
+    assert query.standardised(3 * still[:1], still, varying).tolist() == [[1.5]]
     imported = feature_set.image.model_copy(update={"features": "x.npy"})
     other = feature_set.model_copy(update={"image": imported})
     with pytest.raises(ValueError, match="encoded here"):

@@ -2,6 +2,7 @@
 loss."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import torch
 from torch import nn
 
 from benchmark.contracts.methods import OptionError, Phase
+from benchmark.scoring.ranking import RefusedError
 from benchmark.train import resumable_loop
 from benchmark.train.resumable_loop import (
     DivergedError,
     LossLog,
     Progress,
+    Run,
     optimiser_of,
 )
 
@@ -79,6 +82,13 @@ def test_what_the_method_froze_stays_frozen_whatever_a_phase_says():
     assert not model.words.weight.equal(before)
 
 
+def test_what_a_phase_froze_learns_in_a_later_one():
+    model = Small()
+    for rate in (0.0, 0.5):
+        optimiser_of(model, phase_of(rates=(("words.", rate),)))
+        assert model.words.weight.requires_grad == (rate > 0)
+
+
 def test_a_rate_for_no_parameter_is_refused():
     with pytest.raises(
         OptionError, match="rates: expected the start .* image, .* found 'imagr'"
@@ -141,22 +151,49 @@ def test_the_last_phase_says_which_epoch_is_kept(keeps, epoch, tmp_path):
         phase_of(epochs=len(rates), learning_rates=rates, optimiser="sgd", keeps=kept)
         for kept in keeps
     ]
-    rsums = iter([1.0, 3.0, 3.0, 2.0])
-    run = resumable_loop.Run(
-        model=Counting(),
-        phases=phases,
-        train=OneBatch(),
-        validate=lambda model: {"rsum": next(rsums)},
-        seed=0,
-        autocast=False,
-        scratch=tmp_path,
-        name="counting",
-    )
+    run = run_of(phases, [1.0, 3.0, 3.0, 2.0], tmp_path)
     run.play()
     assert (run.selected(), run.best_state["weight"].item()) == (
         epoch,
         pytest.approx(epoch),
     )
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "last.pt",
+        f"best-{epoch}.pt",
+    }
+
+
+def run_of(phases: list[Phase], rsums: list[float], scratch: Path) -> Run:
+    ahead = iter(rsums)
+    return Run(
+        model=Counting(),
+        phases=phases,
+        train=OneBatch(),
+        validate=lambda model: {"rsum": next(ahead)},
+        seed=0,
+        autocast=False,
+        scratch=scratch,
+        name="counting",
+    )
+
+
+def test_a_training_whose_best_weights_are_gone_starts_again(tmp_path):
+    phases = [phase_of(optimiser="sgd")]
+    run_of(phases, [1.0], tmp_path).play()
+    (tmp_path / "best-1.pt").unlink()
+    again = run_of(phases, [2.0], tmp_path)
+    again.play()
+    assert [row["val_rsum"] for row in again.progress.history] == [2.0]
+    assert again.best_state["weight"].item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("change", [-0.6, 0.6])
+def test_loaded_weights_neither_gain_nor_lose_rsum(change, tmp_path):
+    run = run_of([phase_of(optimiser="sgd")], [3.0, 3.4, 3.0 + change], tmp_path)
+    run.play()
+    run.check_reloaded(Counting())
+    with pytest.raises(RefusedError, match="had 3.0"):
+        run.check_reloaded(Counting())
 
 
 def test_a_history_has_gaps_where_a_phase_lacks_a_term():

@@ -10,10 +10,12 @@ from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.commands import run
+from benchmark.core.files import write_json
 from benchmark.core.records import Costs
 from benchmark.encode import drawn_pretraining
-from benchmark.season.parameters import ImageEncoder
-from seasons import ROOT
+from benchmark.season.parameters import FeatureSet, ImageEncoder
+from benchmark.season.stages import Kind, Stage
+from seasons import ROOT, params_of
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -122,3 +124,30 @@ def test_an_option_that_a_card_does_not_have_yet_is_at_its_default():
     assert not run._are_same(written, ImageEncoder(grid=7, pixels=128))
     assert not run._are_same(written | {"grid": 6}, settings)
     assert not run._are_same(written | {"of_another_version": 1}, settings)
+
+
+def pictures_of(settings: ImageEncoder) -> FeatureSet:
+    facts = {"dataset": "d", "reader": "d", "kind": "pictures", "encoder": "drawn_cnn"}
+    return FeatureSet(**facts, folder="f", source="data/prepared/d", image=settings)
+
+
+def test_features_of_other_tables_or_settings_are_encoded_again(monkeypatch):
+    prepared = SimpleNamespace(sha256="a")
+    monkeypatch.setattr(run.prepared_tables, "read", lambda name: prepared)
+    settings = ImageEncoder(grid=7)
+    assert not run.is_encoded(pictures_of(settings))
+    card = {"prepared_sha256": "a", "settings": settings.model_dump()}
+    write_json(Path("f/card.json"), card)
+    assert run.is_encoded(pictures_of(settings))
+    assert not run.is_encoded(pictures_of(ImageEncoder(grid=6)))
+    prepared.sha256 = "b"
+    assert not run.is_encoded(pictures_of(settings))
+
+
+def test_features_go_when_their_dataset_is_prepared_again(monkeypatch):
+    write_json(Path("f/card.json"), {})
+    monkeypatch.setattr(run, "prepare", lambda params, name: [])
+    sets = {"d-f": pictures_of(ImageEncoder())}
+    params = params_of().model_copy(update={"feature_sets": sets})
+    run.do(params, Stage(name="prepare-d", kind=Kind.PREPARE, item="d"))
+    assert not Path("f").exists()

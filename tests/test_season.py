@@ -40,12 +40,25 @@ def test_a_season_becomes_the_active_one_and_what_its_methods_take_is_noted():
     assert files.read_remembered()
 
 
+def test_folders_without_a_name_are_those_of_the_active_season(capsys):
+    assert activate() == 0
+    Path("a").mkdir()
+    assert main(["season", "--weights-dir", "a", "--source", "mine=a"]) == 0
+    assert files.read_local().weights_dir == "a"
+    assert files.read_local().sources == {"mine": "a"}
+    assert main(["season", "--weights-dir", "nowhere"]) == 2
+    assert "--weights-dir" in capsys.readouterr().err
+
+
 def test_folders_are_of_a_dataset_or_a_reader():
     for folder in ("a", "b"):
         Path(folder).mkdir()
     assert activate("--source", "mine=a", "--source", "shapes=b") == 0
     params = files.resolved("try")
     assert files.read_local().sources == {"mine": "a", "shapes": "b"}
+    assert files.read_params("try").datasets["mine"].source == "a"
+    files.write_local(files.Local(sources={"shapes": "b"}))
+    assert files.read_params("try").datasets["mine"].source == "b"
     for word in ("other=/a", "mine=", "mine"):
         with refused("--source", expected="mine, shapes", found=word):
             season.folders_of(params, [word])
@@ -57,6 +70,13 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_written(capsys
         told = capsys.readouterr().err
         assert words[0] in told and "nowhere" in told and told.count("\n") == 1
     assert not files.SEASONS.exists() and not files.LOCAL.exists()
+
+
+def test_the_weights_may_be_in_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", str(Path("home").absolute()))
+    Path("home/w").mkdir(parents=True)
+    assert activate("--weights-dir", "~/w") == 0
+    assert files.read_params().weights_dir == str(Path("home/w").absolute())
 
 
 def test_the_folder_of_an_unknown_user_is_no_folder():

@@ -34,3 +34,9 @@ def test_scores_that_are_not_finite_are_refused(value):
     scores, relevant = torch.full((2, 2), value), torch.eye(2, dtype=torch.bool)
     with pytest.raises(selection.NotFiniteError):
         selection.retrieval_recalls(scores, relevant, ["i2t"])
+    ious = torch.tensor([[0.5, torch.nan], [0.5, 0.1]])
+    with pytest.raises(selection.NotFiniteError):
+        selection.localisation_recalls(scores, ious)
+    scores[1], scores[0, 0] = 0.0, 0.0  # of a missing proposal alone
+    recalls = selection.localisation_recalls(scores, ious)
+    assert recalls["p2r_r5"] == 100

@@ -60,7 +60,7 @@ def test_a_stage_comes_after_those_that_write_what_it_reads_and_no_other_is_name
     listed = [
         stage_of("last", "made/first", "folder"),
         stage_of("in a folder", writes=("folder/file",)),
-        stage_of("unneeded"),
+        stage_of("unneeded", writes=("folder_2/file",)),
         stage_of("first", "raw"),
     ]
     stages = {stage.name: stage for stage in listed}

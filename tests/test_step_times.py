@@ -111,6 +111,11 @@ def test_more_rows_never_take_less():
     assert extrapolated({2: 0.0, 4: 0.0}, 8) == 0.0
 
 
+def test_a_step_grows_with_the_square_of_its_rows_at_most():
+    assert extrapolated({2: 1.0, 4: 16.0}, 8) == 64.0
+    assert extrapolated({2: 1.0, 4: 2.0}, 8) == 4.0
+
+
 def test_images_are_encoded_with_drawn_weights():
     settings = ImageEncoder(network="drawn_cnn", input_size=96, grid=3)
     times = step_times.encoding_times(set_of("pictures", image=settings), 5, "cpu", 0.1)

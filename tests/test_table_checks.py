@@ -180,6 +180,12 @@ def test_a_box_may_stick_out_by_the_pixel_that_annotations_disagree_on():
     check_boxes(changed("regions", 0, x0=-1.0, x1=6.0, y1=7.0).regions, sized(5, 6))
 
 
+def test_of_an_image_without_a_picture_a_box_needs_an_area_alone():
+    check_boxes(changed("regions", 0, x1=900.0).regions, sized(0, 0))
+    with refused(expected="x0 < x1"):
+        check_boxes(changed("regions", 0, x1=1.0).regions, sized(0, 0))
+
+
 @pytest.mark.parametrize("value", [None, math.nan, 5])
 def test_a_caption_that_is_no_text_is_named(value):
     with refused(": text", "a text", "(1 such in all)"):

@@ -140,7 +140,8 @@ def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_processes_of_tasks(folder):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_ctrl_c_and_a_kill_end_the_processes_of_tasks(folder, end):
     program = (
         "import signal; from benchmark.commands import tasks\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell ignore it\n"
@@ -155,7 +156,7 @@ def test_ctrl_c_ends_the_processes_of_tasks(folder):
     process = subprocess.Popen([sys.executable, "program.py"], start_new_session=True)
     while not Path("begun").exists():
         time.sleep(0.1)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, end)
     assert process.wait(60) != 0
     session = ["pgrep", "-s", str(process.pid)]
     deadline = time.monotonic() + 30

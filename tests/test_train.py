@@ -102,6 +102,22 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(
     assert not list(Path(".scratch").rglob("*.pt"))
 
 
+def test_a_killed_training_leaves_no_state_of_other_options(monkeypatch):
+    for rate in (0.001, 0.002):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            kill_after_epoch(patch, 1)
+            train_cell(cell_of("two_branch", learning_rate=rate))
+    assert len(list(Path(".scratch").rglob("last.pt"))) == 1
+
+
+def test_a_training_is_not_resumed_on_a_device_of_another_kind(monkeypatch):
+    folders = set()
+    for kind in ("cpu", "a GPU"):
+        monkeypatch.setattr(train, "kind", lambda device, kind=kind: kind)
+        folders.add(train._scratch(cell_of("scan"), {}, torch.device("cpu")))
+    assert len(folders) == 2
+
+
 def test_the_state_of_a_training_stays_where_it_began_wherever_the_method_goes(
     monkeypatch,
 ):

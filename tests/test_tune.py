@@ -41,8 +41,9 @@ def season(tmp_path, monkeypatch):
     return params
 
 
-def tried(*options: str, preset: str = "two_branch") -> None:
+def tried(*options: str, preset: str = "two_branch", dataset: str = "tiny") -> None:
     line = [preset, *(part for text in options for part in ("--option", text))]
+    line += ["--dataset", dataset]
     parser = tune.argparse.ArgumentParser()
     tune.configure(parser)
     tune.main(parser.parse_args(line))
@@ -109,6 +110,8 @@ def test_options_that_the_method_lacks_and_presets_of_no_training_are_refused():
         tried("learning_rat=2")
     with refused("--option", "KEY=VALUE"):
         tried("epochs")
+    with refused("dataset 'tin'", "one of tiny"):
+        tried("epochs=2", dataset="tin")
     assert not FILE.exists()
 
 

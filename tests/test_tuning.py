@@ -71,6 +71,11 @@ def test_a_season_takes_a_trial_whatever_the_spelling_of_its_options(text, is_ta
     assert trial.is_taken(cell) == is_taken
 
 
+def test_an_empty_line_is_no_trial(season):
+    write(season, "d,vse,epochs=2,1,9.5", "", "d,vse,epochs=3,1,9.5")
+    assert len(read_trials(season)) == 2
+
+
 def test_no_file_is_no_trial(season):
     assert read_trials(season) == []
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark.__main__ import main
 from benchmark.commands import verify
-from benchmark.commands.tasks import Failure
+from benchmark.commands.tasks import Failure, Task
 from benchmark.commands.verify import Compared
 from benchmark.core.devices import fingerprint
 from benchmark.data import results
 from benchmark.data.rank_keys import I2T, T2I
 from benchmark.data.results import CellResult, Ranks, Scores
+from benchmark.season import parameter_files as files
 from benchmark.season.parameter_files import read_params
 from seasons import ROOT
 
@@ -99,3 +101,23 @@ def test_a_method_is_verified_with_the_modules_beside_it(tmp_path, monkeypatch):
     verify._make_project(Path("again"), methods)
     copied = {path.name for path in Path("again/mine").iterdir()}
     assert copied == {"method.py", "layers_of_mine.py"}
+
+
+def test_a_relative_folder_of_weights_is_that_of_the_project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files.activate("demo")
+    files.SEASONS.mkdir()
+    files.write_local(files.Local(weights_dir="w"))
+    found = set()
+
+    def run_all(tasks: dict[str, Task], jobs: int) -> dict[str, Failure]:
+        for each in files.read_shared().feature_sets.values():
+            if each.words and each.words.vectors:
+                found.add(Path(each.words.vectors).parent)
+        return {}
+
+    monkeypatch.setattr(verify.tasks, "run_all", run_all)
+    monkeypatch.setattr(verify.numerics, "require", lambda mode, threads: None)
+    monkeypatch.setattr(verify, "check_raw_files", lambda records: None)
+    assert main(["verify", "flickr8k_glove", "--only", "flickr8k-cca-0"]) == 1
+    assert found == {tmp_path / "w"}

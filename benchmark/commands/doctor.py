@@ -20,6 +20,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season_first
 from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError, listed
+from benchmark.core.names import whole_of
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
 from benchmark.features import load as load_encoder
@@ -117,7 +118,7 @@ def disk_of(params: Params) -> Disk:
         dataset = raw_files.raw_dataset(params, name)
         if not dataset.source and not dataset.folder.is_dir():
             needed += dataset.card.raw_gib
-        if not (prepared_tables.ROOT / name / "card.json").is_file():
+        if not prepared_tables.is_here(name):
             needed += dataset.card.raw_gib
     for cell in params.everything.values():
         if not has_record(Path(cell.folder)):
@@ -127,7 +128,7 @@ def disk_of(params: Params) -> Disk:
 
 def findings_of(params: Params) -> dict[str, Finding]:
     """What is found of the folder of weights, of each dataset, and of each encoding
-    that was not made yet."""
+    that was not made yet and is not that of a whole dataset."""
     findings = {}
     if params.weights_dir and not Path(params.weights_dir).is_dir():
         advice = f"name another: rematch season {params.season} --weights-dir DIR"
@@ -137,7 +138,8 @@ def findings_of(params: Params) -> dict[str, Finding]:
         findings[name] = dataset_finding(raw_files.raw_dataset(params, name), params)
     names = {each.folder: name for name, each in params.feature_sets.items()}
     for key, feature_set in params.feature_sets.items():
-        if (Path(feature_set.folder) / "card.json").is_file():
+        is_made = (Path(feature_set.folder) / "card.json").is_file()
+        if is_made or feature_set.is_taken:
             continue
         source = names.get(feature_set.source, "")  # of vectors of words, for example
         if source in findings and findings[source].is_missing:
@@ -207,7 +209,7 @@ def dataset_finding(dataset: raw_files.RawDataset, params: Params) -> Finding:
 def features_finding(params: Params, features: FeatureSet) -> Finding:
     """Which file an encoding needs and lacks, and where it is to be put, or which
     weights will be downloaded."""
-    raw = raw_files.raw_dataset(params, features.dataset).origin
+    raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
     for path in files_of(params, features):
         if not path.exists():
             option = "--weights-dir DIR"
@@ -246,7 +248,7 @@ def download_finding(params: Params, weights: "Weights") -> Finding:
 
 def files_of(params: Params, features: FeatureSet) -> list[Path]:
     """The files of others that an encoding reads, if it reads any."""
-    raw = raw_files.raw_dataset(params, features.dataset).origin
+    raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
     if features.image and features.image.features:
         return [raw / features.image.features]
     if features.proposals and features.proposals.how == "file":

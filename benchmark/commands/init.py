@@ -131,6 +131,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.weights_dir:
         season.check_folder("--weights-dir", arguments.weights_dir)
     weights_dir = arguments.weights_dir or files.read_local().weights_dir
+    weights_dir = weights_dir and os.path.expanduser(weights_dir)
     encoder = features.load(module_of(NETWORK))
     if weights_dir:  # without one they are downloaded
         encoder.load(NETWORK, Path(weights_dir))

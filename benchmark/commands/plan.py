@@ -29,7 +29,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
-from benchmark.core.errors import UserError, entry, suggested
+from benchmark.core.errors import UserError, entry, listed, suggested
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
 from benchmark.report.markdown import pipe_table
@@ -413,6 +413,8 @@ def known_from_season(
     """From rows of a season: how its trainings vary, and the median of what images add
     to the difference of two rows without a common training; or of the two rows that are
     named."""
+    if like and len(like) != 2:
+        raise UserError("--like", "two rows", listed(like), "name two")
     params = read_declaration(season)
     boards = {board.dataset: board for board in read_boards(params)}
     if dataset is None and len(boards) > 1:

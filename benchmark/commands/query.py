@@ -17,6 +17,7 @@ from benchmark import features
 from benchmark.contracts.methods import Captions
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.errors import UserError, entry, listed, printable
+from benchmark.core.names import whole_of
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import Words, as_float16
 from benchmark.data.prepared_tables import Prepared
@@ -268,7 +269,7 @@ def image_features(
     describe = describer(network, settings, pick(params.device))
     described = describe([image])[kind].astype(np.float32)
     if settings.standardise:
-        open_image = raw_dataset(params, feature_set.dataset).pictures()
+        open_image = raw_dataset(params, whole_of(feature_set.dataset)).pictures()
         is_train = data.images["split"] == "train"
         files = data.images["file"][is_train].tolist()[:SAMPLE]
         raw = describe([open_image(file) for file in files])[kind]

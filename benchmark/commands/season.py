@@ -51,11 +51,12 @@ def main(arguments: argparse.Namespace) -> None:
             print(f"removed: {row.key}")
         pipeline.write_pipelines(files.resolved(name))
         print(f"next: rematch report --season {name}, or dvc repro")
-    elif arguments.name is None:
+    elif not (arguments.name or arguments.weights_dir or arguments.source):
         files.check_project()
         show(files.resolved())
     else:
-        activate(arguments.name, arguments.weights_dir, arguments.source)
+        name = arguments.name or files.active_season()
+        activate(name, arguments.weights_dir, arguments.source)
         print("next: rematch play, or dvc repro")
 
 

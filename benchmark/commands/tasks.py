@@ -20,6 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from tqdm import tqdm
 
@@ -229,10 +230,17 @@ class _Places:
 
 
 def _begin() -> None:
-    """Ctrl-C reaches the parent, which ends its workers. One that ends does not take
-    Python apart: triton, which torch imports, would list what it leaked in 30 lines."""
+    """Ctrl-C reaches the parent, which ends its workers; where it is killed, they end by
+    themselves. One that ends does not take Python apart: triton, which torch imports,
+    would list what it leaked in 30 lines."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     atexit.register(os._exit, 0)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def run_task(name: str, task: Task) -> tuple[str, float]:

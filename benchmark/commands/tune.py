@@ -40,11 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.preset)
     options = options_of(arguments.option)
-    cells: dict[str, Cell] = {}
+    cells: dict[str, dict[str, Cell]] = {}  # by preset and dataset
     for cell in params.cells.values():
-        if arguments.dataset in (None, cell.dataset):
-            cells.setdefault(cell.preset, cell)
-    cell = entry(cells, arguments.preset, "preset")
+        cells.setdefault(cell.preset, {}).setdefault(cell.dataset, cell)
+    of_preset = entry(cells, arguments.preset, "preset")
+    dataset = arguments.dataset or next(iter(of_preset))
+    cell = entry(of_preset, dataset, "dataset")
     if fold := fold_of(cell.dataset):
         raise UserError(
             "--dataset",

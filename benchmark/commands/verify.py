@@ -74,7 +74,7 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
         _make_project(folder, params)
         with contextlib.chdir(folder):
-            pipeline.write_pipelines(params)
+            pipeline.write_pipelines(files.resolved(params.season))
             check_raw_files(records)
             failures = tasks.run_all(tasks_of(params, chosen), jobs)
     if failures:

@@ -41,14 +41,15 @@ def add_season(parser: argparse.ArgumentParser) -> None:
 
 def add_season_first(parser: argparse.ArgumentParser) -> None:
     """The same as the first word, of verbs that are about a season: `rematch play
-    flickr8k`. The option means the same there."""
-    parser.add_argument(
+    flickr8k`. The option means the same there, and is not given beside the word."""
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
         "season",
         nargs="?",
         default=argparse.SUPPRESS,  # so that the option counts where no word is
         help="default: the active one",
     )
-    parser.add_argument("--season", metavar="NAME", help="the season, as an option")
+    either.add_argument("--season", metavar="NAME", help="the season, as an option")
 
 
 class OneLineParser(argparse.ArgumentParser):

@@ -1,5 +1,6 @@
 """Mistakes that a user can correct: each is one line, and says what to do."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -32,6 +33,7 @@ EXPECTED = {  # pydantic's kind of an error -> what should be there, from its co
     "less_than": "less than {lt:.15g}",
     "less_than_equal": "less than or equal to {le:.15g}",
 }
+TAG = re.compile(r"(list|dict|literal|function-after)\[.*\]")  # of a union, no key
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
@@ -226,7 +228,8 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     """The first thing that pydantic found wrong; `known` are the valid keys of its
     place."""
     first = error.errors()[0]
-    key = ".".join(str(part)[:LONGEST] for part in first["loc"]) or "(top level)"
+    parts = [str(part)[:LONGEST] for part in first["loc"]]
+    key = ".".join(part for part in parts if not TAG.fullmatch(part)) or "(top level)"
     place = f"{where}: {key}"
     if first["type"] == "extra_forbidden":
         near = suggested(first["loc"][-1], known)

@@ -8,6 +8,7 @@ seasons/<name>/external.yaml  rows that `score` added
 seasons/shared/params.yaml    settings of all datasets and feature sets of all seasons
 """
 
+import os
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -329,7 +330,8 @@ def write_local(local: Local) -> None:
 
 def placed(params: Params, local: Local) -> Params:
     """The season with the folders of this machine filled in."""
-    folder = Path(local.weights_dir or "")
+    weights_dir = local.weights_dir and os.path.expanduser(local.weights_dir)
+    folder = Path(weights_dir or "")
     feature_sets = params.model_dump(include={"feature_sets"})["feature_sets"]
     for each in feature_sets.values():
         words = each["words"] or {}
@@ -340,7 +342,7 @@ def placed(params: Params, local: Local) -> Params:
                 if settings.get(key):
                     settings[key] = str(folder / settings[key])
     fields = dict(_with_sources(params, local))
-    fields["weights_dir"] = local.weights_dir
+    fields["weights_dir"] = weights_dir
     fields["feature_sets"] = feature_sets
     return Params(**fields)
 
