@@ -75,9 +75,7 @@ def test_an_image_has_the_features_that_its_feature_folder_has(
     of_fold = feature_set.model_copy(update={"dataset": "tiny_fold1"})
     for kind in ("pooled", "regions", "pixels"):
         stored = np.load(f"data/features/tiny/stub/{kind}.npy")
-        again = query.image_features(
-            params_of(), of_fold, data, shown["p9.png"], kind
-        )
+        again = query.image_features(params_of(), of_fold, data, shown["p9.png"], kind)
         assert again.shape == stored[9:10].shape
         np.testing.assert_allclose(again.float(), stored[9:10].astype(float), atol=0.02)
     still = np.ones((4, 1))
