@@ -161,3 +161,17 @@ def test_an_array_may_take_half_of_what_is_free(size, is_there, monkeypatch):
 def test_a_number_that_torch_does_not_read_is_refused(device):
     with refused("device", found=repr(device)):
         pick(device)
+
+
+@pytest.mark.parametrize(
+    ("commit", "changes", "named"),
+    [
+        ("0123", "", "0123"),
+        ("0123", " M methods/vse.py", "0123+"),
+        (devices.UNKNOWN, devices.UNKNOWN, devices.UNKNOWN),  # where git is missing
+    ],
+)
+def test_a_commit_with_changes_is_marked(commit, changes, named, monkeypatch):
+    said = {"rev-parse": commit, "status": changes}
+    monkeypatch.setattr(devices, "_output_of", lambda git, verb, *more: said[verb])
+    assert devices._commit() == named

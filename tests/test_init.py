@@ -104,6 +104,19 @@ def test_a_season_file_can_be_resolved_whatever_its_folder_is_called(images, nam
     assert is_scaled == (counted.trained < init.LARGE)
 
 
+def test_of_one_group_no_validation_is_taken():
+    write_jsonl(6, "train", "test")
+    counted = init.count(Path("my pets"), None)
+    assert (counted.val, counted.val_is_taken) == (1, True)
+    lines = Path("my pets/all.jsonl").read_text().splitlines()
+    rows = list(map(json.loads, lines))
+    for row in rows[2::2]:
+        row["split"] = "unused"
+    Path("my pets/all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    counted = init.count(Path("my pets"), None)
+    assert (counted.val, counted.val_is_taken) == (0, False)
+
+
 def refused_without_season(*words: str) -> UserError:
     error = refusal(init, *words)
     assert not Path("seasons/my_pets").exists() and not Path("local.yaml").exists()

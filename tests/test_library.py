@@ -389,6 +389,12 @@ def test_numbers_of_any_precision_are_audited_alike(kind):
     assert found["rule"] == "count"
 
 
+def test_images_and_captions_are_counted_apart():
+    table = pd.DataFrame({"i2t_r1": ["43.12"], "t2i_r1": ["43.12"]})
+    (found,) = rematch.audit(table, (1000, 5000)).impossible
+    assert list(found["numbers"]) == ["i2t_r1"]
+
+
 def test_numbers_of_half_precision_are_not_audited():
     table = pd.DataFrame({"R@1": [43.1]}).astype("float16")
     with refused("table: i2t_r1", found="float16"):
