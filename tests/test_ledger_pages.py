@@ -152,7 +152,7 @@ def test_the_first_page_has_what_all_set_ups_say():
     told = [season(name, judged("holds", claim)) for name in ("s0", "s1")]
     text = findings(told, ledger(told))
     assert "**Confirmed**" in text and "Best row" not in text
-    assert "(by less), rsum +2.0" in text and "printed +4.0" in text
+    assert "(by less) (in part), rsum +2.0" in text and "printed +4.0" in text
     alone = findings(told[:1], ledger(told[:1]))
     assert "**Seen once**" in alone and "**Confirmed**" not in alone
 

@@ -294,6 +294,6 @@ class TestSeason:
         check(refusal(plan, *self.words("--like", "vse", PAIR[0])), "vse", PAIR[0])
         for like in (PAIR[:1], (*PAIR, FUSION)):
             with refused("--like", "two rows", found=PAIR[0]):
-                plan.known_from_season(self.origin(like=like), "rsum")
+                plan.known_from_season("try", "open", like, "rsum")
         fusion = refusal(plan, *self.words("--like", FUSION, MEMBERS[0]))
         check(fusion, "try: rsum", do="--sd-seeds")

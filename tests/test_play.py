@@ -160,7 +160,7 @@ def test_a_play_fails_with_a_cell_that_failed_in_it(
     cell = SimpleNamespace(dataset="a", kept_as="vse/0")
     params = SimpleNamespace(season="s", everything={"a-vse-0": cell})
     kept = {"vse/0": SimpleNamespace(status=status, reason="why")}
-    monkeypatch.setattr(play, "read_records", lambda folder: kept)
+    monkeypatch.setattr(play, "read_all", lambda kind, path: kept)
     monkeypatch.setattr(play.pipeline, "evaluation_of", lambda params, key: key)
     run = {"a-vse-0"} if is_new else set()
     assert play.tell_cells(params, ["a-vse-0"], run) == has_failed

@@ -121,7 +121,10 @@ class TestWithFigures:
             reached.add(path.resolve())
             for target in links(path):
                 if target.startswith("#"):
-                    assert f'<a id="{target[1:]}"></a>' in path.read_text(), target
+                    anchors = re.findall(r'<a id="([^"]+)"></a>', path.read_text())
+                    heads = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+                    anchors += [head.lower().replace(" ", "-") for head in heads]
+                    assert target[1:] in anchors, target
                 elif not target.startswith("https://"):
                     assert target_of(path, target).is_file(), (path, target)
                 own = (path.parent / target).resolve()

@@ -15,6 +15,7 @@ from itertools import chain
 
 from benchmark.boards import comparisons, row_settings, row_warnings
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.row_warnings import is_near_chance, near_chance
 from benchmark.core.records import Aspect, sentence
 from benchmark.papers.printed_tables import Bias, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
@@ -105,10 +106,10 @@ def _near_chance(board: Board, row: Row) -> str:
         images *= len(pairs.queries) / int(pairs.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
         images = row_warnings.choices_of(board.groups.of_image)
-    if text := row_warnings.near_chance(rsum, ways, images):
+    if text := near_chance(rsum, ways, images):
         return text
     ends = comparisons.interval(board, row, "rsum")
-    if not ends or not row_warnings.is_near_chance(ends[0], ways, images):
+    if not ends or not is_near_chance(ends[0], ways, images):
         return ""
     below = f"reaches below {row_warnings.TIMES} times random scores"
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
