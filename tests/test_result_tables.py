@@ -333,7 +333,7 @@ def test_the_summary_names_the_rows_that_are_chosen_otherwise():
             outcome.record.history["val_rsum"] = [200.0 - number]
     told = season_pages.summary(board(better, *plain.rows), [])
     line = next(line for line in told.splitlines() if "Chosen" in line)
-    assert "**A_NNN**" in line and "from 3 rows, 1 with corrected scores" in line
+    assert "**A_NNN**" in line and "from 3 rows, 1 corrected" in line
     assert line.count("B, 400.0") == 2
     assert holds(line, "best uncorrected", "best on validation")
 
