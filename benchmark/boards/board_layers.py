@@ -172,8 +172,9 @@ class BoardLayer:
         """Kendall's tau-b of the rows by R@1."""
         from scipy.stats import kendalltau  # takes a second to import
 
-        own = [recall.own for recall in self.recalls(way)]
-        here = [recall.here for recall in self.recalls(way)]
+        recalls = self.recalls(way)
+        own = [recall.own for recall in recalls]
+        here = [recall.here for recall in recalls]
         return float(kendalltau(own, here).statistic)
 
     def other_cuts(self, way: str) -> list[Cut]:

@@ -258,7 +258,7 @@ FEW_QUERIES = FlagKind(
 
 
 def _identical(compared: Compared) -> str:
-    """Whether two rows have the same ranks, to the last one."""
+    """Where two rows have the same ranks, to the last one."""
     if compared.comparison.difference != 0 or len(compared.rows) < 2:
         return ""
     first, second = (_by_result(row).keys() for row in compared.rows)
@@ -583,9 +583,7 @@ def _best_early(board: Board, row: Row) -> str:
     return _most_trainings(board, row, row_warnings.is_early, what)
 
 
-BEST_EARLY = FlagKind(
-    letter="E", name="best early", of_row=_best_early, warns_of_verdicts=True
-)
+BEST_EARLY = FlagKind("E", "best early", of_row=_best_early, warns_of_verdicts=True)
 
 
 def _seeds_added(board: Board, row: Row) -> str:
@@ -670,7 +668,7 @@ def _hidden_difference(compared: Compared) -> str:
 
 
 HIDDEN_DIFFERENCE = FlagKind(
-    letter="6", name="significant, within the margin", caution=_hidden_difference
+    "6", "significant, within the margin", caution=_hidden_difference
 )
 
 # All of them --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ in_words has it of a kind. What asserts a difference needs a small p as well, at
 ALPHA after Holm's adjustment (stats.verdicts); all else is undecided.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -73,6 +74,7 @@ class ClaimKind:
     from_zero: bool  # whether it asserts any difference; False: one beyond the margin
     above: Conclusion  # where the interval lies above the bound
     below: Conclusion  # where it lies below
+    margin: Callable[[Effect], float]
 
     @property
     def within(self) -> Conclusion:
@@ -81,22 +83,6 @@ class ClaimKind:
             return Conclusion.HOLDS
         is_one_sided = self.is_one_sided
         return Conclusion.NOT_BETTER if is_one_sided else Conclusion.NO_DIFFERENCE
-
-    def margin(self, effect: Effect) -> float:
-        """What is far behind lacks at least half of the printed share of the better
-        score. A difference that is claimed is one of at least half of what the paper
-        prints, but of no more than a point per recall: effects that the paper found
-        large are not "none" when they are half as large. One that is denied is one of
-        more than a point per recall or, where the paper prints more and calls it none,
-        of more than twice that; where only a gain of the first is denied, of a printed
-        gain."""
-        if self.needs_printed:
-            return effect.share / 2 * effect.level
-        if not self.denies:
-            half = abs(effect.difference) / 2 or effect.points
-            return min(half, effect.points or half, effect.most)
-        denied = effect.difference if self.is_one_sided else abs(effect.difference)
-        return min(max(effect.points, 2 * denied), effect.most)
 
     def in_words(self) -> list[Concluded]:
         """What is concluded, in the order in which it is looked for."""
@@ -138,6 +124,31 @@ class ClaimKind:
         return size < margin if self.denies else size > margin
 
 
+def _half_of_printed(effect: Effect) -> float:
+    """A difference that is claimed is one of at least half of what the paper prints,
+    but of no more than a point per recall: effects that the paper found large are not
+    "none" when they are half as large."""
+    half = abs(effect.difference) / 2 or effect.points
+    return min(half, effect.points or half, effect.most)
+
+
+def _half_of_printed_share(effect: Effect) -> float:
+    """What is far behind lacks at least half of the printed share of the better
+    score."""
+    return effect.share / 2 * effect.level
+
+
+def _twice_the_printed(effect: Effect) -> float:
+    """A difference that is denied is one of more than a point per recall or, where the
+    paper prints more and calls it none, of more than twice that."""
+    return min(max(effect.points, 2 * abs(effect.difference)), effect.most)
+
+
+def _twice_the_printed_gain(effect: Effect) -> float:
+    """The same, where only a gain of the first is denied."""
+    return min(max(effect.points, 2 * effect.difference), effect.most)
+
+
 ORDERED = ClaimKind(
     name="ordered",
     verb="beats",
@@ -148,6 +159,7 @@ ORDERED = ClaimKind(
     from_zero=True,
     above=Conclusion.HOLDS,
     below=Conclusion.REVERSED,
+    margin=_half_of_printed,
 )
 FAR = ClaimKind(
     name="far",
@@ -159,6 +171,7 @@ FAR = ClaimKind(
     from_zero=False,
     above=Conclusion.HOLDS,
     below=Conclusion.HOLDS,
+    margin=_half_of_printed_share,
 )
 ALIKE = ClaimKind(
     name="alike",
@@ -170,6 +183,7 @@ ALIKE = ClaimKind(
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,
+    margin=_twice_the_printed,
 )
 NOT_BETTER = ClaimKind(
     name="not_better",
@@ -181,6 +195,7 @@ NOT_BETTER = ClaimKind(
     from_zero=False,
     above=Conclusion.BETTER,
     below=Conclusion.WORSE,
+    margin=_twice_the_printed_gain,
 )
 KINDS = {kind.name: kind for kind in (ORDERED, FAR, ALIKE, NOT_BETTER)}
 # the kinds that a user of `rematch judge` can claim, by their sign

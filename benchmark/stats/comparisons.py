@@ -57,7 +57,9 @@ class Sample:
 
     def of(self, seeds: Collection[int]) -> "Sample":
         """These seeds only."""
-        noise = self.noise and {seed: self.noise[seed] for seed in seeds}
+        noise = None
+        if self.noise is not None:
+            noise = {seed: self.noise[seed] for seed in seeds}
         return Sample({seed: self.values[seed] for seed in seeds}, noise, self.units)
 
     @cached_property
@@ -66,7 +68,9 @@ class Sample:
 
     @cached_property
     def mean_noise(self) -> np.ndarray | None:
-        return self.noise and np.mean(list(self.noise.values()), axis=0)
+        if self.noise is None:
+            return None
+        return np.mean(list(self.noise.values()), axis=0)
 
     @property
     def is_constant(self) -> bool:

@@ -244,8 +244,9 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     in_general = _adjusted(claims, "estimate")
     on_test_set = _adjusted(claims, "on_test_set")
     judged = []
-    for of_claim in zip(claims, in_general, on_test_set, strict=True):
-        judged.append([_concluded(*of_part) for of_part in zip(*of_claim, strict=True)])
+    for claim, general, fixed in zip(claims, in_general, on_test_set, strict=True):
+        parts = zip(claim, general, fixed, strict=True)
+        judged.append([_concluded(*part) for part in parts])
     return judged
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from math import isinf
-from operator import attrgetter
 
 from benchmark.boards import comparisons, flags, row_warnings
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
@@ -67,7 +66,6 @@ def dataset_page(params: Declaration, board: Board, figures: FigureFolder) -> st
         features=_features(board),
         twins=_twins(board),
         choice=choice_of(retrieval) if len(retrieval.ranked) > 1 else None,
-        level_of=attrgetter("level"),
         validation_of=validation_of,
         captions_seen=list(filter(None, seen)),
         figures=drawn,

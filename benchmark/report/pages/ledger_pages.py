@@ -512,9 +512,8 @@ def evidence_table(row: LedgerRow) -> Table:
         name = "all set-ups"
         if len(parts) > 1:
             name += f": {verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | _columns(
-            row.claim, verdict
-        )
+        line = {"test": name, "verdict": verdict.conclusion}
+        line |= _columns(row.claim, verdict)
         line[DIFFERENCE] = _pooled_difference(part)
         line[OPEN] = line[OPEN] or _open_part(row, part)
         lines.append(line)
@@ -524,7 +523,7 @@ def evidence_table(row: LedgerRow) -> Table:
 
 
 def _columns(claim: Claim, verdict: Verdict | None) -> dict:
-    """A verdict's, which say of which metrics less is better."""
+    """As verdict_columns; the metric says so if less of it is better."""
     columns = verdict_columns(verdict)
     if verdict and quantity(claim.parts[verdict.part].metric).less_is_better:
         columns["metric"] += " (smaller is better)"
@@ -553,20 +552,19 @@ def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
         verdicts = list(finding.alone.values())
     elsewhere = SEE_ALL if is_pooled else NOT_KNOWN
     only = verdicts[0] if len(verdicts) == 1 else None
-    lines = [
-        {"test": finding.place, "verdict": finding.conclusion}
-        | _columns(finding.claim, only)
-        | {OPEN: open_by or _if_open(finding.conclusion, elsewhere)}
-    ]
+    line = {"test": finding.place, "verdict": finding.conclusion}
+    line |= _columns(finding.claim, only)
+    line[OPEN] = open_by or _if_open(finding.conclusion, elsewhere)
+    lines = [line]
     if only:
         return lines
     of_part = SEE_ABOVE if open_by else elsewhere
     for verdict in verdicts:
         name = f"{INDENT}{verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion} | _columns(
-            finding.claim, verdict
-        )
-        lines.append(line | {OPEN: _if_open(verdict.conclusion, of_part)})
+        line = {"test": name, "verdict": verdict.conclusion}
+        line |= _columns(finding.claim, verdict)
+        line[OPEN] = _if_open(verdict.conclusion, of_part)
+        lines.append(line)
     return lines
 
 

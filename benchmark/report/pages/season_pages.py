@@ -7,7 +7,6 @@ Each is a template filled from boards. Imports no torch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
@@ -259,7 +258,6 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
         leaders=leaders,
         level=claim_tables.level,
         choices=choices,
-        level_of=attrgetter("level"),
         bounds=bounds,
         tally=claim_tables.tally(tests) if is_any_run else "",
         claims=claims,
