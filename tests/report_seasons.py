@@ -17,7 +17,7 @@ import pytest
 from oracles import whole_matrices
 from PIL import Image
 
-from benchmark.boards import boards, flags
+from benchmark.boards import boards, row_warnings
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import npz_of, read_json, write_json
 from benchmark.core.records import Costs, Provenance, Record
@@ -355,8 +355,8 @@ def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
     """Let a made-up test set be large enough for conclusions, in tests of something
     else; of a few images, nearly any score is near chance."""
     patch.setattr(boards, "MIN_TEST_QUERIES", 1)
-    patch.setattr(flags, "near_chance", lambda *_: "")
-    patch.setattr(flags, "is_near_chance", lambda *_: False)
+    patch.setattr(row_warnings, "near_chance", lambda *_: "")
+    patch.setattr(row_warnings, "is_near_chance", lambda *_: False)
 
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:

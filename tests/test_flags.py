@@ -206,7 +206,7 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
     for other, words in said.items():
         rows = [first, other]
         compared = flags.Compared(board=board(*rows), rows=rows, comparison=comparison)
-        assert flags.UNLIKE_SEEDS.caution(compared) == words
+        assert flags.unlike_seeds.caution(compared) == words
 
 
 def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims():
@@ -219,5 +219,5 @@ def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims
         assert part in said["5"]
     (caution,) = flags.claim_flags(on, ["a", "b"], [])
     assert (caution.letter, caution.sentence, caution.blocks) == ("5", "a", False)
-    assert flags.CAPTIONS_SEEN.name in flags.FLATTERING
+    assert flags.captions_seen.name in flags.FLATTERING
     assert flags_of(board(read, reader="shapes"), read) == {}

@@ -338,10 +338,10 @@ def test_an_encoder_that_was_trained_on_the_captions_is_named_on_the_page(boards
     head = "## What to know of each row"
     text = page("datasets/people.md")
     assert "1 of 1 rows read a text encoder" in section(text, "## Result")
-    assert flags.CAPTIONS_SEEN.name in section(text, head)
+    assert flags.captions_seen.name in section(text, head)
     other = page("datasets/scenes.md")
     assert "text encoder" not in section(other, "## Result")
-    assert flags.CAPTIONS_SEEN.name not in section(other, head)
+    assert flags.captions_seen.name not in section(other, head)
 
 
 def test_the_page_says_what_the_best_row_is_the_best_of(boards):

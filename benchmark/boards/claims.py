@@ -164,7 +164,7 @@ def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> Claim
     missing = lacks[:1]
     if verdicts:
         sentences = dict.fromkeys(lack.sentence for lack in lacks)
-        missing = [flags.NOT_RUN.flag(f"in part: {each}") for each in sentences]
+        missing = [flags.not_run.flag(f"in part: {each}") for each in sentences]
     return ClaimTest(
         paper=name,
         claim=claim,
@@ -202,17 +202,14 @@ def _unjudged_verdict(
     else:
         known = of_paper if kind.needs_printed else printed
         margin = margin_of(part, known, is_half, level)
-    blocked = flags.obstacle(board, comparison)
-    if claim.out_of_reach:
-        reason = claim.out_of_reach.removesuffix(".")
-        blocked = flags.BEYOND_REACH.flag(reason, blocks=True)
+    compared = flags.Compared.of(board, comparison, claim)
     return Verdict(
         comparison=comparison,
         rule=Rule(kind=kind, margin=margin),
         part=index,
         printed=difference,
-        blocked=blocked,
-        biases=flags.biases(board, comparison, claim.bias),
+        blocked=flags.obstacle(compared),
+        biases=flags.biases(compared),
         slopes=slopes,
     )
 
@@ -317,7 +314,7 @@ def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
     if not reason:
         rows = [board.row(preset) for preset in part.presets]
         reason = _other_weights(board, claim, rows) or _too_alike(rows)
-    return flags.NOT_RUN.flag(reason, blocks=True) if reason else None
+    return flags.not_run.flag(reason, blocks=True) if reason else None
 
 
 def _missing_row(board: Board, claim: Claim, part: Part) -> str:
@@ -355,7 +352,7 @@ def _other_weights(board: Board, claim: Claim, rows: Sequence[Row]) -> str:
     alone reads word vectors, with vectors that were trained on the captions at hand."""
     if not claim.weights:
         return ""
-    kind = flags.RANDOM_TEXT_ENCODER
+    kind = flags.random_text_encoder
     random = [row for row in rows if flags.has_flag(board, row, kind)]
     if random:
         return f"{flags.titles_of(random)} was run with a random text encoder"

@@ -1,23 +1,25 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
-A FlagKind declares everything about a flag: its letter, its name, what finds it on a
-row or on a comparison, and what helps where it blocks a verdict. FLAGS lists the kinds
-in the order in which pages show them.
+A kind of flag is declared by flag_kind above the function that finds it, in the order
+in which pages show them: its letter, its name, and what helps where it blocks a
+verdict. What finds it gives a sentence without its full stop, or "" where there is no
+such flag.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from operator import attrgetter
+from typing import Self
 
 from benchmark.boards import comparisons, row_settings, row_warnings
 from benchmark.boards.boards import Board, Row
-from benchmark.boards.row_warnings import is_near_chance, near_chance
 from benchmark.core.records import Aspect, sentence
-from benchmark.papers.printed_tables import Bias, is_time, sides
+from benchmark.papers.printed_tables import Bias, Claim, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.season.tuning import Trial
 from benchmark.stats.claim_kinds import Side
@@ -26,6 +28,8 @@ from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Verdict
 
 ENOUGH = 3  # trainings
 NEARLY = 0.98  # of the largest rsum
+# each kind as it is declared, in the order of pages: those that may block come first
+FLAGS: list["FlagKind"] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,46 +39,68 @@ class Compared:
     board: Board
     rows: list[Row]  # one or two
     comparison: Comparison
+    claim: Claim | None = None  # None: it is of none
     verdict: Verdict | None = None  # None: not judged yet
+
+    @classmethod
+    def of(
+        cls, board: Board, comparison: Comparison, claim: Claim | None = None
+    ) -> Self:
+        presets = (comparison.first, comparison.second)
+        rows = [board.row(preset) for preset in presets if preset]
+        return cls(board=board, rows=rows, comparison=comparison, claim=claim)
+
+    @property
+    def is_of_two(self) -> bool:
+        return len(self.rows) == 2
 
     @property
     def is_of_times(self) -> bool:
         return is_time(self.comparison.metric)
 
     @property
-    def trained(self) -> list[Row]:
-        """The rows whose trainings the comparison rests on: none of times."""
-        return [] if self.is_of_times else self.rows
+    def has_several(self) -> bool:
+        """Whether each row has several trainings."""
+        return min(count for count in self.comparison.trainings if count) > 1
 
     def with_flag(self, kind: "FlagKind") -> list[Row]:
-        return [row for row in self.trained if has_flag(self.board, row, kind)]
+        """The rows whose trainings count and have a flag; none of times."""
+        rows = [] if self.is_of_times else self.rows
+        return [row for row in rows if has_flag(self.board, row, kind)]
+
+    def favoured_against(self, weak: Sequence[Row]) -> Side:
+        """The side that is favoured where some rows are worse than they could be."""
+        if not self.is_of_two or len(weak) != 1:
+            return Side.UNKNOWN
+        return Side.SECOND if weak[0] is self.rows[0] else Side.FIRST
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FlagKind:
-    """A kind of flag. What finds it, as far as there is such a thing, gives a sentence
-    without its full stop, or "" where there is no such flag."""
+    """A kind of flag, and what finds it."""
 
     letter: str
     name: str
-    _: KW_ONLY
     # what helps where it blocks a verdict; "": it blocks none
     remedy: str = ""
     of_row: Callable[[Board, Row], str] | None = None
-    # the rows that nothing is concluded against; "": it only warns
-    no_verdict_against: str = ""
     # why nothing can be concluded from a comparison, whatever its numbers
     obstacle: Callable[[Compared], str] | None = None
-    # whether no test here can decide what it stands in the way of
-    is_out_of_reach: bool = False
     # what favours a side of a comparison, or may
     bias: Callable[[Compared], Bias | None] | None = None
     # what speaks against trusting a verdict on a comparison
     caution: Callable[[Compared], str] | None = None
+    # the rows that nothing is concluded against; "": it only warns
+    no_verdict_against: str = ""
+    # whether no test here can decide what it stands in the way of
+    is_out_of_reach: bool = False
     # whether it counts against a verdict on a row that has it
-    warns_of_verdicts: bool = False
+    warns: bool = False
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
+
+    def __post_init__(self) -> None:
+        FLAGS.append(self)
 
     def flag(
         self, sentence: str, *, blocks: bool = False, favours: Side | None = None
@@ -90,10 +116,37 @@ class FlagKind:
         )
 
 
+def flag_kind(letter: str, name: str, by: str, **facts: object) -> Callable:
+    """Declare the kind that the function below finds, in its field `by`, such as
+    "of_row". The function's name becomes that of the kind."""
+
+    def declared(finds: Callable) -> FlagKind:
+        return FlagKind(letter=letter, name=name, **{by: finds}, **facts)
+
+    return declared
+
+
 # On rows, gravest first ---------------------------------------------------------------
 
 
-def _near_chance(board: Board, row: Row) -> str:
+def _barely_trained(compared: Compared) -> Bias | None:
+    poor = compared.with_flag(near_chance)
+    if not poor:
+        return None
+    because = f"{titles_of(poor)} barely trained"
+    return Bias(because=because, favours=compared.favoured_against(poor))
+
+
+@flag_kind(
+    "N",
+    "near chance",
+    by="of_row",
+    remedy="a row above chance",
+    no_verdict_against="any row (near chance)",
+    bias=_barely_trained,
+    warns=True,
+)
+def near_chance(board: Board, row: Row) -> str:
     """The R@K of random scores is K / N in each direction, with N items for each right
     one."""
     rsum, ways = row.mean("rsum"), len(board.ways)
@@ -106,78 +159,64 @@ def _near_chance(board: Board, row: Row) -> str:
         images *= len(pairs.queries) / int(pairs.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
         images = row_warnings.choices_of(board.groups.of_image)
-    if text := near_chance(rsum, ways, images):
+    if text := row_warnings.near_chance(rsum, ways, images):
         return text
     ends = comparisons.interval(board, row, "rsum")
-    if not ends or not is_near_chance(ends[0], ways, images):
+    if not ends or not row_warnings.is_near_chance(ends[0], ways, images):
         return ""
     below = f"reaches below {row_warnings.TIMES} times random scores"
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
-def _barely_trained(compared: Compared) -> Bias | None:
-    poor = compared.with_flag(NEAR_CHANCE)
-    if not poor:
-        return None
-    because = f"{titles_of(poor)} barely trained"
-    return Bias(because=because, favours=_favoured_against(compared, poor))
+def _fine_tuning_lost(compared: Compared) -> str:
+    fallen = compared.with_flag(below_its_start)
+    if not compared.is_of_two or not fallen:
+        return ""
+    return f"{titles_of(fallen)} ended worse than fine-tuning began"
 
 
-def _favoured_against(compared: Compared, weak: Sequence[Row]) -> Side:
-    """The side that is favoured where some rows are worse than they could be."""
-    if len(compared.rows) < 2 or len(weak) != 1:
-        return Side.UNKNOWN
-    return Side.SECOND if weak[0] is compared.rows[0] else Side.FIRST
-
-
-NEAR_CHANCE = FlagKind(
-    "N",
-    "near chance",
-    remedy="a row above chance",
-    of_row=_near_chance,
-    no_verdict_against="any row (near chance)",
-    bias=_barely_trained,
-    warns_of_verdicts=True,
+@flag_kind(
+    "D",
+    "below its start",
+    by="of_row",
+    remedy="fine-tuning that improves on its start",
+    no_verdict_against="any row (below its start)",
+    obstacle=_fine_tuning_lost,
+    is_out_of_reach=True,
+    warns=True,
 )
-
-
-def _below_its_start(board: Board, row: Row) -> str:
+def below_its_start(board: Board, row: Row) -> str:
     """Of each training with a start: its best validation rsum, and that of the
     start."""
     if not row.declared.start:
         return ""
     start = comparisons.row_of_any_task(board, row.declared.start)
-    if start is None:
-        return ""
-    after, before = row.validation, start.validation
+    before = start.validation if start else {}
     fallen = []
-    for seed in sorted(after.keys() & before.keys()):
-        if after[seed] < before[seed]:
-            ends = f"{after[seed]:.1f}, begun at {before[seed]:.1f}"
+    for seed, best in sorted(row.validation.items()):
+        if seed in before and best < before[seed]:
+            ends = f"{best:.1f}, begun at {before[seed]:.1f}"
             fallen.append(f"seed {seed}: {ends}")
     return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
 
 
-def _fine_tuning_lost(compared: Compared) -> str:
-    fallen = compared.with_flag(BELOW_ITS_START)
-    if len(compared.rows) < 2 or not fallen:
+def _spread_unknown(compared: Compared) -> str:
+    if not compared.comparison.is_of_these_trainings or compared.has_several:
         return ""
-    return f"{titles_of(fallen)} ended worse than fine-tuning began"
+    if compared.is_of_times:
+        return "timed once, maybe beside other work"
+    return "1 seed, and no other preset tells how far trainings lie apart"
 
 
-BELOW_ITS_START = FlagKind(
-    "D",
-    "below its start",
-    remedy="fine-tuning that improves on its start",
-    of_row=_below_its_start,
-    no_verdict_against="any row (below its start)",
-    obstacle=_fine_tuning_lost,
-    is_out_of_reach=True,
-    warns_of_verdicts=True,
+@flag_kind(
+    "S",
+    f"fewer than {ENOUGH} seeds",
+    by="of_row",
+    remedy=f"{ENOUGH} seeds",
+    no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
+    obstacle=_spread_unknown,
 )
-
-
-def _few_seeds(board: Board, row: Row) -> str:
+def few_seeds(board: Board, row: Row) -> str:
     """An external row is one set of scores: no number of trainings is too few."""
     count = len(row.played)
     if count >= ENOUGH or row.is_external:
@@ -186,94 +225,61 @@ def _few_seeds(board: Board, row: Row) -> str:
     return f"{trainings} of {ENOUGH}"
 
 
-def _spread_unknown(compared: Compared) -> str:
-    comparison = compared.comparison
-    if not comparison.is_of_these_trainings or _have_several(comparison):
-        return ""
-    if compared.is_of_times:
-        return "timed once, maybe beside other work"
-    return "1 seed, and no other preset tells how far trainings lie apart"
-
-
-def _have_several(comparison: Comparison) -> bool:
-    return min(count for count in comparison.trainings if count) > 1
-
-
-FEW_SEEDS = FlagKind(
-    "S",
-    f"fewer than {ENOUGH} seeds",
-    remedy=f"{ENOUGH} seeds",
-    of_row=_few_seeds,
-    no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
-    obstacle=_spread_unknown,
-)
-
-
-def _other_text_encoder(board: Board, row: Row) -> str:
-    text = ""
-    if not row.has_paper:
-        return text
-    for departure in row.record.departures:
-        if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
-            text = f"{sentence(departure)}, fixed: the paper trains their encoder"
-    if other := row_settings.other_encoder(row):
-        text = f"sentence vectors: {other}, in the paper {row.declared.sentence}"
-    return text
-
-
 def _one_has_another_encoder(compared: Compared) -> str:
-    other, trained = compared.with_flag(OTHER_TEXT_ENCODER), compared.trained
-    if len(trained) < 2 or len(other) != 1:
+    other = compared.with_flag(other_text_encoder)
+    if not compared.is_of_two or len(other) != 1:
         return ""
-    if not all(row.has_paper for row in trained):
+    if not all(row.has_paper for row in compared.rows):
         return ""
     return f"{other[0].title} has another text encoder than in its paper"
 
 
-OTHER_TEXT_ENCODER = FlagKind(
+@flag_kind(
     "G",
     "other text encoder",
+    by="of_row",
     remedy="the paper's text encoder",
-    of_row=_other_text_encoder,
     no_verdict_against="rows with the paper's text encoder",
     obstacle=_one_has_another_encoder,
     is_out_of_reach=True,
-    warns_of_verdicts=True,
+    warns=True,
 )
+def other_text_encoder(board: Board, row: Row) -> str:
+    if not row.has_paper:
+        return ""
+    if other := row_settings.other_encoder(row):
+        return f"sentence vectors: {other}, in the paper {row.declared.sentence}"
+    for departure in row.record.departures:
+        if departure.aspect == Aspect.TEXT_VECTORS and departure.texts == "contextual":
+            return f"{sentence(departure)}, fixed: the paper trains their encoder"
+    return ""
 
 
 # On comparisons -----------------------------------------------------------------------
 
 
-def _few_queries(compared: Compared) -> str:
+@flag_kind("L", "few test queries", by="obstacle", remedy="100 test queries")
+def few_queries(compared: Compared) -> str:
     board, task = compared.board, compared.rows[0].task
     if not board.is_small(task):
         return ""
     return f"nothing can be concluded from {board.test_queries(task)} test queries"
 
 
-FEW_QUERIES = FlagKind(
-    "L", "few test queries", remedy="100 test queries", obstacle=_few_queries
-)
-
-
-def _identical(compared: Compared) -> str:
+@flag_kind("M", "identical results", by="obstacle", remedy="rows that differ")
+def identical(compared: Compared) -> str:
     """Where two rows have the same ranks, to the last one."""
-    if compared.comparison.difference != 0 or len(compared.rows) < 2:
+    if compared.comparison.difference != 0 or not compared.is_of_two:
         return ""
     first, second = (_by_result(row).keys() for row in compared.rows)
     return "identical results" if first and first == second else ""
 
 
-IDENTICAL = FlagKind(
-    "M", "identical results", remedy="rows that differ", obstacle=_identical
-)
-
-
-def _unequal_settings(compared: Compared) -> Bias | None:
+@flag_kind("U", "unequal settings", by="bias", remedy="equal settings")
+def unequal_settings(compared: Compared) -> Bias | None:
     """An option favours the row that was tried with it, where the other was not; where
     both were, each has what its own validation prefers."""
-    if len(compared.rows) < 2:
+    if not compared.is_of_two:
         return None
     unequal, favoured = [], set()
     for setting in row_settings.settings_of_pair(*compared.rows).unequal:
@@ -284,50 +290,44 @@ def _unequal_settings(compared: Compared) -> Bias | None:
                 untried.append(row)
         if untried:
             unequal.append(str(setting))
-            favoured.add(_favoured_against(compared, untried))
+            favoured.add(compared.favoured_against(untried))
     if not unequal:
         return None
     side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
     return Bias(because=f"the rows have {', '.join(unequal)}", favours=side)
 
 
-UNEQUAL_SETTINGS = FlagKind(
-    "U", "unequal settings", remedy="equal settings", bias=_unequal_settings
-)
-
-
 def _untried(compared: Compared) -> Bias | None:
     """One of two methods had no trial, and has epochs to be tried."""
-    if len(compared.trained) < 2:
+    if not compared.is_of_two or compared.is_of_times:
         return None
     first, second = compared.rows
-    if first.method == second.method:
-        return None
     board = compared.board
     untried = [row for row in compared.rows if not _trials_of_method(board, row)]
-    if len(untried) != 1:
+    if first.method == second.method or len(untried) != 1:
         return None
     (row,) = untried
     if not any(outcome.record.history for outcome in row.played):
         return None
     because = f"{row.title} had no trials on validation, its opponent had"
-    return Bias(because=because, favours=_favoured_against(compared, untried))
+    return Bias(because=because, favours=compared.favoured_against(untried))
 
 
-def _unlike_trials(compared: Compared) -> str:
+@flag_kind("H", "unlike trials", by="caution", remedy="equal trials", bias=_untried)
+def unlike_trials(compared: Compared) -> str:
     """How often, and with which options, each of two methods was tried on validation,
     where that differs; of one method's rows, which of them its settings were tried
     on."""
-    if len(compared.rows) < 2 or _untried(compared):
+    if not compared.is_of_two or _untried(compared):
         return ""
     board, (first, second) = compared.board, compared.rows
     if first.method == second.method:
         own = [row.title for row in (first, second) if row.preset in board.tried]
         return f"of its method, {own[0]} alone was tried" if len(own) == 1 else ""
-    trials = {row.title: _trials_text(board, row) for row in (first, second)}
-    if len({*trials.values()}) == 1:
+    texts = [_trials_text(board, row) for row in compared.rows]
+    if texts[0] == texts[1]:
         return ""
-    return "; ".join(f"{title}: {text}" for title, text in trials.items())
+    return f"{first.title}: {texts[0]}; {second.title}: {texts[1]}"
 
 
 def _trials_text(board: Board, row: Row) -> str:
@@ -345,12 +345,8 @@ def _trials_of_method(board: Board, row: Row) -> list[Trial]:
     return list(chain.from_iterable(board.tried.get(preset, ()) for preset in alike))
 
 
-UNLIKE_TRIALS = FlagKind(
-    "H", "unlike trials", remedy="equal trials", bias=_untried, caution=_unlike_trials
-)
-
-
-def _unlike_machines(compared: Compared) -> str:
+@flag_kind("Y", "unlike machines", by="obstacle", remedy="times of one idle machine")
+def unlike_machines(compared: Compared) -> str:
     timed = compared.rows if compared.is_of_times else ()
     settings = {*chain.from_iterable(map(row_settings.time_settings, timed))}
     if any(setting.stages_at_once > 1 for setting in settings):
@@ -360,48 +356,40 @@ def _unlike_machines(compared: Compared) -> str:
     return ""
 
 
-UNLIKE_MACHINES = FlagKind(
-    "Y",
-    "unlike machines",
-    remedy="times of one idle machine",
-    obstacle=_unlike_machines,
-)
-
-
-def _coarse_bins(compared: Compared) -> str:
+@flag_kind("Z", "coarse bins", by="obstacle", remedy="S of more scores")
+def coarse_bins(compared: Compared) -> str:
     if "overlap_s" not in sides(compared.comparison.metric):
         return ""
     coarse = [row for row in compared.rows if comparisons.is_coarse(row)]
     return f"S of {titles_of(coarse)} depends on its bins" if coarse else ""
 
 
-COARSE_BINS = FlagKind(
-    "Z", "coarse bins", remedy="S of more scores", obstacle=_coarse_bins
+@flag_kind(
+    NOTHING_VARIES.letter, "no spread", by="obstacle", remedy=NOTHING_VARIES.remedy
 )
-
-
-def _no_spread(compared: Compared) -> str:
-    comparison = compared.comparison
-    if not comparison.is_of_these_trainings or not _have_several(comparison):
+def no_spread(compared: Compared) -> str:
+    if not compared.comparison.is_of_these_trainings or not compared.has_several:
         return ""
     return NOTHING_VARIES.sentence
 
 
-NO_SPREAD = FlagKind(
-    NOTHING_VARIES.letter,
-    "no spread",
-    remedy=NOTHING_VARIES.remedy,
-    obstacle=_no_spread,
+@flag_kind(
+    "2",
+    "out of reach",
+    by="obstacle",
+    remedy="what this project lacks",
+    is_out_of_reach=True,
 )
+def beyond_reach(compared: Compared) -> str:
+    claim = compared.claim
+    return claim.out_of_reach.removesuffix(".") if claim else ""
 
-BEYOND_REACH = FlagKind(  # found by the entry of a claim
-    "2", "out of reach", remedy="what this project lacks", is_out_of_reach=True
-)
 
 # On rows, those that block nothing ----------------------------------------------------
 
 
-def _nearly_perfect(board: Board, row: Row) -> str:
+@flag_kind("V", "nearly perfect", by="of_row", warns=True)
+def nearly_perfect(board: Board, row: Row) -> str:
     """No published result is as good."""
     rsum = row.mean("rsum")
     ways = len(board.ways) if row.task == "retrieval" else 1
@@ -411,12 +399,8 @@ def _nearly_perfect(board: Board, row: Row) -> str:
     return f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
 
 
-NEARLY_PERFECT = FlagKind(
-    "V", "nearly perfect", of_row=_nearly_perfect, warns_of_verdicts=True
-)
-
-
-def _random_text_encoder(board: Board, row: Row) -> str:
+@flag_kind("T", "random text encoder", by="of_row", warns=True)
+def random_text_encoder(board: Board, row: Row) -> str:
     for departure in row.record.departures:
         is_random = departure.aspect == Aspect.RANDOM_TEXT_WEIGHTS
         if is_random and departure.texts == "sentence":
@@ -424,12 +408,8 @@ def _random_text_encoder(board: Board, row: Row) -> str:
     return ""
 
 
-RANDOM_TEXT_ENCODER = FlagKind(
-    "T", "random text encoder", of_row=_random_text_encoder, warns_of_verdicts=True
-)
-
-
-def _extra_input(board: Board, row: Row) -> str:
+@flag_kind("X", "extra input", by="of_row", warns=True, flatters=True)
+def extra_input(board: Board, row: Row) -> str:
     record = row.record
     reads_phrases = any(departure.texts == "phrase" for departure in record.departures)
     if not reads_phrases or record.task != "retrieval":
@@ -437,12 +417,10 @@ def _extra_input(board: Board, row: Row) -> str:
     return "phrases that are annotated in the test captions"
 
 
-EXTRA_INPUT = FlagKind(
-    "X", "extra input", of_row=_extra_input, warns_of_verdicts=True, flatters=True
+@flag_kind(
+    "5", "encoder trained on the captions", by="of_row", warns=True, flatters=True
 )
-
-
-def _captions_seen(board: Board, row: Row) -> str:
+def captions_seen(board: Board, row: Row) -> str:
     """Such an encoder has seen no image, but which captions belong to the same one."""
     seen = row_settings.captions_seen(board, row)
     if seen is None:
@@ -456,35 +434,16 @@ def _captions_seen(board: Board, row: Row) -> str:
     )
 
 
-CAPTIONS_SEEN = FlagKind(
-    "5",
-    "encoder trained on the captions",
-    of_row=_captions_seen,
-    warns_of_verdicts=True,
-    flatters=True,
-)
-
-
-def _other_queries(board: Board, row: Row) -> str:
+@flag_kind("4", "other test queries", by="of_row", warns=True, flatters=True)
+def other_queries(board: Board, row: Row) -> str:
     if row.record.metrics.get("correction", {}).get("how") != "dual_softmax":
         return ""
     return "its scores depend on the other test queries; a search has none"
 
 
-OTHER_QUERIES = FlagKind(
-    "4",
-    "other test queries",
-    of_row=_other_queries,
-    warns_of_verdicts=True,
-    flatters=True,
-)
-
-
-def _other_release(board: Board, row: Row) -> str:
+@flag_kind("W", "other release of the data", by="of_row")
+def other_release(board: Board, row: Row) -> str:
     return board.card.get("release", {}).get("departs", "").removesuffix(".")
-
-
-OTHER_RELEASE = FlagKind("W", "other release of the data", of_row=_other_release)
 
 
 def _most_trainings(
@@ -503,18 +462,14 @@ def _most_trainings(
     return f"{sum(shown)} of {len(shown)} trainings {what}"
 
 
-def _not_converged(board: Board, row: Row) -> str:
-    return _most_trainings(
-        board, row, row_warnings.is_rising, "still improved at the end"
-    )
+@flag_kind("C", "not converged", by="of_row", warns=True)
+def not_converged(board: Board, row: Row) -> str:
+    what = "still improved at the end"
+    return _most_trainings(board, row, row_warnings.is_rising, what)
 
 
-NOT_CONVERGED = FlagKind(
-    "C", "not converged", of_row=_not_converged, warns_of_verdicts=True
-)
-
-
-def _seeds_alike(board: Board, row: Row) -> str:
+@flag_kind("J", "seeds alike", by="of_row", warns=True)
+def seeds_alike(board: Board, row: Row) -> str:
     sentences = []
     if any(outcome.record.starts_alike for outcome in row.played):
         alike = "every training starts from the same weights"
@@ -526,8 +481,6 @@ def _seeds_alike(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-SEEDS_ALIKE = FlagKind("J", "seeds alike", of_row=_seeds_alike, warns_of_verdicts=True)
-
 OF_FEATURES = (  # of what departs: how the flag of features lists it
     (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
     (Aspect.GRID_REGIONS,),
@@ -537,7 +490,8 @@ OF_FEATURES = (  # of what departs: how the flag of features lists it
 )
 
 
-def _other_features(board: Board, row: Row) -> str:
+@flag_kind("F", "other features", by="of_row")
+def other_features(board: Board, row: Row) -> str:
     """Features of other networks, regions or word vectors than the paper's."""
     if not row.has_paper:
         return ""
@@ -549,44 +503,34 @@ def _other_features(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-OTHER_FEATURES = FlagKind("F", "other features", of_row=_other_features)
-
-
-def _twin_images(board: Board, row: Row) -> str:
+@flag_kind("P", "twin images", by="of_row")
+def twin_images(board: Board, row: Row) -> str:
     count = row_warnings.twins_in_all(board.card)
     return f"{count} test images have a twin in another split" if count else ""
 
 
-TWIN_IMAGES = FlagKind("P", "twin images", of_row=_twin_images)
-
-
-def _twins_within(board: Board, row: Row) -> str:
+@flag_kind("B", "twins within test", by="of_row")
+def twins_within(board: Board, row: Row) -> str:
     counts = board.card.get("twins", {})
     parts = [f"{count} {items}" for items, count in counts.items() if count]
     return f"{' and '.join(parts)} of test have a twin within it" if parts else ""
 
 
-TWINS_WITHIN = FlagKind("B", "twins within test", of_row=_twins_within)
-
-
-def _unknown_commit(board: Board, row: Row) -> str:
+@flag_kind("K", "unknown commit", by="of_row")
+def unknown_commit(board: Board, row: Row) -> str:
     commits = [costs.git_commit for costs in row.costs]
     is_unknown = any("unknown" in commit or not commit for commit in commits)
     return "the commit of its code is not known" if is_unknown else ""
 
 
-UNKNOWN_COMMIT = FlagKind("K", "unknown commit", of_row=_unknown_commit)
-
-
-def _best_early(board: Board, row: Row) -> str:
+@flag_kind("E", "best early", by="of_row", warns=True)
+def best_early(board: Board, row: Row) -> str:
     what = "were best in the first quarter of their epochs, and fell"
     return _most_trainings(board, row, row_warnings.is_early, what)
 
 
-BEST_EARLY = FlagKind("E", "best early", of_row=_best_early, warns_of_verdicts=True)
-
-
-def _seeds_added(board: Board, row: Row) -> str:
+@flag_kind("A", "seeds added", by="of_row", warns=True)
+def seeds_added(board: Board, row: Row) -> str:
     trained = [outcome for outcome in row.played if outcome.trainings]
     commits = {each.record.seed: each.trainings[0].git_commit for each in trained}
     first = next(iter(commits.values()), None)
@@ -598,13 +542,11 @@ def _seeds_added(board: Board, row: Row) -> str:
     return f"{seeds} {', '.join(added)}: {why}"
 
 
-SEEDS_ADDED = FlagKind("A", "seeds added", of_row=_seeds_added, warns_of_verdicts=True)
-
-
 # On comparisons, those that block nothing ---------------------------------------------
 
 
-def _unlike_seeds(compared: Compared) -> str:
+@flag_kind("1", "unlike seeds", by="caution")
+def unlike_seeds(compared: Compared) -> str:
     """Which seeds are compared, where they are not the same; "" of external rows, which
     have none."""
     if any(row.is_external for row in compared.rows):
@@ -618,19 +560,15 @@ def _unlike_seeds(compared: Compared) -> str:
     return " against ".join(sides)
 
 
-UNLIKE_SEEDS = FlagKind("1", "unlike seeds", caution=_unlike_seeds)
-
-
-def _evened_settings(compared: Compared) -> str:
-    if len(compared.rows) < 2:
+@flag_kind("Q", "evened settings", by="caution")
+def evened_settings(compared: Compared) -> str:
+    if not compared.is_of_two:
         return ""
     return ", ".join(row_settings.settings_of_pair(*compared.rows).evened)
 
 
-EVENED_SETTINGS = FlagKind("Q", "evened settings", caution=_evened_settings)
-
-
-def _these_images(compared: Compared) -> str:
+@flag_kind("I", "these test images", by="caution")
+def these_images(compared: Compared) -> str:
     comparison = compared.comparison
     is_of_images = comparison.interval is None or comparison.doubt.image_count
     if is_of_images or compared.is_of_times:  # of times other images make no sense
@@ -638,11 +576,11 @@ def _these_images(compared: Compared) -> str:
     return "the interval is for other trainings only"
 
 
-THESE_IMAGES = FlagKind("I", "these test images", caution=_these_images)
-NOT_RUN = FlagKind("R", "not run")  # see claims.not_run
+not_run = FlagKind(letter="R", name="not run")  # found by claims.not_run
 
 
-def _narrow_margin(compared: Compared) -> str:
+@flag_kind("3", "narrow margin", by="caution")
+def narrow_margin(compared: Compared) -> str:
     verdict = compared.verdict
     kind, printed = verdict.rule.kind, verdict.printed or 0.0
     denied = printed if kind.is_one_sided else abs(printed)
@@ -651,10 +589,8 @@ def _narrow_margin(compared: Compared) -> str:
     return "the printed difference is more than a tenth of the level here"
 
 
-NARROW_MARGIN = FlagKind("3", "narrow margin", caution=_narrow_margin)
-
-
-def _hidden_difference(compared: Compared) -> str:
+@flag_kind("6", "significant, within the margin", by="caution")
+def hidden_difference(compared: Compared) -> str:
     """A difference within the margin that is significantly different from zero."""
     verdict = compared.verdict
     interval, rule = verdict.interval, verdict.rule
@@ -667,59 +603,19 @@ def _hidden_difference(compared: Compared) -> str:
     return f"{verdict.comparison.names}: the interval does not reach zero"
 
 
-HIDDEN_DIFFERENCE = FlagKind(
-    "6", "significant, within the margin", caution=_hidden_difference
-)
-
 # All of them --------------------------------------------------------------------------
 
-FLAGS = (  # in the order of pages: those that may block a verdict first
-    NEAR_CHANCE,
-    BELOW_ITS_START,
-    FEW_SEEDS,
-    OTHER_TEXT_ENCODER,
-    FEW_QUERIES,
-    IDENTICAL,
-    UNEQUAL_SETTINGS,
-    UNLIKE_TRIALS,
-    UNLIKE_MACHINES,
-    COARSE_BINS,
-    NO_SPREAD,
-    BEYOND_REACH,
-    NEARLY_PERFECT,
-    RANDOM_TEXT_ENCODER,
-    EXTRA_INPUT,
-    CAPTIONS_SEEN,
-    OTHER_QUERIES,
-    OTHER_RELEASE,
-    NOT_CONVERGED,
-    SEEDS_ALIKE,
-    OTHER_FEATURES,
-    TWIN_IMAGES,
-    TWINS_WITHIN,
-    UNKNOWN_COMMIT,
-    BEST_EARLY,
-    SEEDS_ADDED,
-    UNLIKE_SEEDS,
-    EVENED_SETTINGS,
-    THESE_IMAGES,
-    NOT_RUN,
-    NARROW_MARGIN,
-    HIDDEN_DIFFERENCE,
-)
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
-    FEW_QUERIES,
-    IDENTICAL,
-    UNLIKE_MACHINES,
-    BELOW_ITS_START,
-    OTHER_TEXT_ENCODER,
-    COARSE_BINS,
-    NO_SPREAD,
-    FEW_SEEDS,
+    beyond_reach,
+    few_queries,
+    identical,
+    unlike_machines,
+    below_its_start,
+    other_text_encoder,
+    coarse_bins,
+    no_spread,
+    few_seeds,
 )
-BIASES = [kind for kind in FLAGS if kind.bias]
-WARNINGS = [kind for kind in FLAGS if kind.warns_of_verdicts]
-CAUTIONS = [kind for kind in FLAGS if kind.caution]
 BY_LETTER = {kind.letter: kind for kind in FLAGS}
 NAMES = {kind.letter: kind.name for kind in FLAGS}
 BLOCKING = {kind.letter: kind.remedy for kind in FLAGS if kind.remedy}
@@ -738,49 +634,40 @@ def letters(flags: Iterable[Flag]) -> str:
 
 def row_flags(board: Board, row: Row) -> list[Flag]:
     """What a reader must know of a row, gravest first."""
-    flags = [_flag_of(board, row, kind) for kind in FLAGS]
-    return [flag for flag in flags if flag]
+    sentences = [(kind, _of_row(board, row, kind)) for kind in FLAGS]
+    return [kind.flag(text) for kind, text in sentences if text]
 
 
 def has_flag(board: Board, row: Row, kind: FlagKind) -> bool:
-    return _flag_of(board, row, kind) is not None
+    return _of_row(board, row, kind) != ""
 
 
 @lru_cache(maxsize=8192)
-def _flag_of(board: Board, row: Row, kind: FlagKind) -> Flag | None:
-    text = kind.of_row(board, row) if kind.of_row else ""
-    return kind.flag(text) if text else None
+def _of_row(board: Board, row: Row, kind: FlagKind) -> str:
+    return kind.of_row(board, row) if kind.of_row else ""
 
 
-def obstacle(board: Board, comparison: Comparison) -> Flag | None:
+def obstacle(compared: Compared) -> Flag | None:
     """Why nothing can be concluded from a comparison, whatever its numbers; None: it
     can."""
-    compared = _compared(board, comparison)
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
             return kind.flag(text, blocks=True)
     return None
 
 
-def biases(
-    board: Board, comparison: Comparison, declared: Bias | None = None
-) -> tuple[Flag, ...]:
-    """What favours a side of a comparison, or may; `declared` is what the entry of its
-    claim says."""
-    compared = _compared(board, comparison)
-    of_kinds = [(kind, kind.bias(compared)) for kind in BIASES]
+def biases(compared: Compared) -> tuple[Flag, ...]:
+    """What favours a side of a comparison, or may: what the entry of its claim says
+    comes first."""
+    known = [(kind, kind.bias(compared)) for kind in FLAGS if kind.bias]
+    if compared.claim:
+        known.insert(0, (unequal_settings, compared.claim.bias))
     flags = []
-    for kind, bias in [(UNEQUAL_SETTINGS, declared), *of_kinds]:
+    for kind, bias in known:
         if bias:
             because = bias.because.removesuffix(".")
             flags.append(kind.flag(because, favours=bias.favours))
     return tuple(flags)
-
-
-def _compared(board: Board, comparison: Comparison) -> Compared:
-    presets = (comparison.first, comparison.second)
-    rows = [board.row(preset) for preset in presets if preset]
-    return Compared(board=board, rows=rows, comparison=comparison)
 
 
 def claim_flags(
@@ -790,13 +677,13 @@ def claim_flags(
     verdict."""
     rows = [board.row(preset) for preset in presets]
     flags = []
-    for kind in WARNINGS:
+    for kind in filter(attrgetter("warns"), FLAGS):
         titles = [row.title for row in rows if has_flag(board, row, kind)]
         if titles:
             flags.append(kind.flag("; ".join(titles)))
     for verdict in verdicts:
-        compared = replace(_compared(board, verdict.comparison), verdict=verdict)
-        for kind in CAUTIONS:
+        compared = replace(Compared.of(board, verdict.comparison), verdict=verdict)
+        for kind in filter(attrgetter("caution"), FLAGS):
             if text := kind.caution(compared):
                 flags.append(kind.flag(text))
     return list(dict.fromkeys(flags))

@@ -91,7 +91,7 @@ def concluded(judged: Sequence[Judged]) -> list[Verdict]:
     settled = []
     for (verdict,) in verdicts.judge([[each.verdict] for each in judged]):
         blocked = verdict.blocked
-        is_identical = blocked is not None and blocked.letter == flags.IDENTICAL.letter
+        is_identical = blocked is not None and blocked.letter == flags.identical.letter
         # Identical results are no evidence of a difference, and satisfy a claim that
         # denies one: for these trainings, as a refactored program repeats them.
         if is_identical and verdict.rule.kind.denies:
@@ -132,11 +132,12 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         advice = "choose other presets, or another metric"
         raise UserError(", ".join(names), expected, "none", advice)
     is_half = len(board.ways) == 1
+    compared = flags.Compared.of(board, comparison)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, metric, comparison, is_half),
-        blocked=flags.obstacle(board, comparison),
-        biases=flags.biases(board, comparison),
+        blocked=flags.obstacle(compared),
+        biases=flags.biases(compared),
     )
     cautions = flags.claim_flags(board, names, [verdict])
     return Judged(
@@ -309,7 +310,7 @@ def of_files(
         notes.append(f"{alike}: p is that of the exact sign test")
     blocked = too_few(first)
     if blocked is None and _bytes_of(first) == _bytes_of(second):
-        blocked = flags.IDENTICAL.flag("identical results", blocks=True)
+        blocked = flags.identical.flag("identical results", blocks=True)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, measure.metric, comparison, measure.is_of_one_way),
@@ -367,7 +368,7 @@ def too_few(result: Result) -> Flag | None:
         return None
     worth = f"{len(cluster_sizes(result))} clusters, worth {clusters:.1f} of equal size"
     few = f"nothing can be concluded from {queries} queries in {worth}"
-    return flags.FEW_QUERIES.flag(few, blocks=True)
+    return flags.few_queries.flag(few, blocks=True)
 
 
 def _bytes_of(result: Result) -> list[bytes]:

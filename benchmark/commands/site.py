@@ -531,7 +531,7 @@ def has_features_of_paper(board: Board, row: Row) -> bool:
     """Whether a row was fed what its paper feeds it."""
     if not row.has_paper or row.record.departures:
         return False
-    return not flags.has_flag(board, row, flags.OTHER_TEXT_ENCODER)
+    return not flags.has_flag(board, row, flags.other_text_encoder)
 
 
 def short_name(title: str) -> tuple[str, str]:
@@ -594,7 +594,7 @@ def claim_data(board: Board, test: ClaimTest, finding: ClaimEntry) -> dict:
         "statement": test.claim.statement,
         "where": test.claim.where,
         "less_is_better": quantity(metric).less_is_better if metric else False,
-        "identical": blocked is not None and blocked.letter == flags.IDENTICAL.letter,
+        "identical": blocked is not None and blocked.letter == flags.identical.letter,
         "counted": test.is_counted,
     }
 

@@ -272,7 +272,7 @@ def leaderboard_lines(board: Board) -> list[Line]:
     lines = []
     for rank, row in enumerate(board.ranked, 1):
         letters = flags.letters(flags.row_flags(board, row))
-        is_cut_short = flags.has_flag(board, row, flags.NOT_CONVERGED)
+        is_cut_short = flags.has_flag(board, row, flags.not_converged)
         look = CUT_SHORT if is_cut_short else CONVERGED
         line = Line(
             label=row.title,

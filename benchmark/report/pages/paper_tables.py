@@ -164,7 +164,7 @@ def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
         "other split": is_dataset and not claims.is_same(paper, board, place),
         "other features": bool(row.record.departures),
         "other budget": bool(row.record.scaled),
-        "random text encoder": flags.has_flag(board, row, flags.RANDOM_TEXT_ENCODER),
-        "extra input": flags.has_flag(board, row, flags.EXTRA_INPUT),
+        "random text encoder": flags.has_flag(board, row, flags.random_text_encoder),
+        "extra input": flags.has_flag(board, row, flags.extra_input),
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]

@@ -43,10 +43,10 @@ OF_SCORES = tuple(metric.name for metric in SCORE_METRICS if metric.in_tables)
 SHOWN = 5  # rows on the first page of a season, without external ones
 # flags whose sentences the other remarks have, too
 IN_OTHER_ROWS = (
-    flags.OTHER_FEATURES,
-    flags.OTHER_TEXT_ENCODER,
-    flags.TWINS_WITHIN,
-    flags.FEW_SEEDS,
+    flags.other_features,
+    flags.other_text_encoder,
+    flags.twins_within,
+    flags.few_seeds,
 )
 
 
@@ -285,7 +285,7 @@ def of_each_row(board: Board) -> Table:
     members."""
     of_all = set(shared_flags(board))
     lines = []
-    other_encoder = flags.OTHER_TEXT_ENCODER
+    other_encoder = flags.other_text_encoder
     are_mixed = any(flags.has_flag(board, row, other_encoder) for row in board.ranked)
     for row in sorted(board.ranked, key=lambda row: row.title):
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
@@ -293,7 +293,7 @@ def of_each_row(board: Board) -> Table:
         warnings = []
         for flag in flags.row_flags(board, row):
             kind = flags.BY_LETTER[flag.letter]
-            is_harmless = kind is flags.FEW_SEEDS and is_known
+            is_harmless = kind is flags.few_seeds and is_known
             if kind.no_verdict_against and not is_harmless:
                 blocking.append(kind.no_verdict_against)
             elif kind.letter not in of_all:
