@@ -235,7 +235,7 @@ def test_a_season_that_repeats_images_and_features_is_no_set_up_more():
     (alone,) = graded([[few, many]])
     assert alone.grade == Grade.SEEN_ONCE and alone.agreeing == 1
     assert alone.decisive.set_ups == (many,)
-    assert alone.decisive.alone_in(few) == Conclusion.HOLDS
+    assert few.alone[0].conclusion == Conclusion.HOLDS
     for name, other in others.items():
         (both,) = graded([[few, many, other]])
         assert both.grade == Grade.CONFIRMED, name

@@ -5,7 +5,7 @@ findings on photographs (grades); drawings are a test of the machinery.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -58,12 +58,12 @@ class LedgerRow:
             expected = f"{len(self.claim.parts)} parts, as the claim has"
             advice = f"run: rematch report --season {season.season}"
             raise UserError(where, expected, "others", advice)
-        if not entry.parts and data.is_of_folds:
-            return  # folds play a choice of the rows of their dataset
         if not entry.parts:
-            lacking = self.lacks.setdefault(entry.reason, [])
-            if season.season not in lacking:
-                lacking.append(season.season)
+            # folds play a choice of the rows of their dataset
+            if not data.is_of_folds:
+                seasons = self.lacks.setdefault(entry.reason, [])
+                if season.season not in seasons:
+                    seasons.append(season.season)
             return
         verdicts = []
         for part in entry.parts:
@@ -98,28 +98,22 @@ class LedgerRow:
         return self.findings[0].decisive
 
     def deciding(self, finding: Finding) -> Verdict | None:
-        """What a finding says on the part that decides over all set-ups, one on
-        photographs for itself; None where it was not run."""
-        if not self.graded:
-            return finding.decisive
-        decisive = self.graded.decisive
-        verdict = finding.on(decisive.verdict.part)
-        if verdict is None or finding.is_drawn:
-            return verdict
-        return replace(verdict, conclusion=decisive.alone_in(finding))
+        """What a finding says for itself on the part that decides over all set-ups;
+        None where it was not run."""
+        if self.graded:
+            return finding.alone.get(self.decisive.part)
+        return finding.decisive
 
     def repeated(self, finding: Finding) -> Finding | None:
         """The test on the same images and features, by the part that decides over all
         set-ups, that counts in the place of a finding; None where it counts itself."""
-        if not self.graded or finding in self.graded.decisive.set_ups:
+        verdict = self.deciding(finding)
+        if not self.graded or finding not in self.photographs or not verdict:
             return None
-        part = self.graded.decisive.verdict.part
-        if finding not in self.photographs or not finding.on(part):
-            return None
-        inputs = finding.inputs(part)
         for counted in self.graded.decisive.set_ups:
-            if all(inputs) and counted.inputs(part) == inputs:
-                return counted
+            inputs = self.deciding(counted).comparison.inputs
+            if inputs and inputs == verdict.comparison.inputs:
+                return None if finding is counted else counted
         return None
 
     @property
@@ -133,9 +127,8 @@ class LedgerRow:
     @property
     def holds_in_part(self) -> bool:
         """Whether it holds, and no test has all its parts."""
-        return self.grade in HOLDING and all(
-            finding.is_in_part for finding in self.photographs
-        )
+        are_in_part = [finding.is_in_part for finding in self.photographs]
+        return self.grade in HOLDING and all(are_in_part)
 
     @property
     def lacking(self) -> str:
@@ -175,9 +168,10 @@ def ledger(
     for row in rows.values():
         row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
     for name in papers():
-        of_paper = [row for row in rows.values() if row.paper == name]
-        counted = [row for row in of_paper if not row.claim.uncounted]
-        tested = [row for row in counted if row.photographs]
+        tested = []
+        for row in rows.values():
+            if row.paper == name and row.photographs and not row.claim.uncounted:
+                tested.append(row)
         grades = graded([row.photographs for row in tested])
         for row, of_claim in zip(tested, grades, strict=True):
             row.graded = of_claim

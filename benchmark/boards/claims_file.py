@@ -140,6 +140,7 @@ class VerdictEntry(Strict):
                 doubt=self.doubt,
                 written=None if self.low is None else (self.low, self.high),
                 is_of_these_trainings=self.is_of_these_trainings,
+                features=self.features,
                 **evidence,
             ),
             rule=Rule(kind=kind, margin=self.margin),

@@ -1,19 +1,11 @@
 """The grade of a claim: what its tests in several set-ups amount to.
 
 A set-up is a season on a dataset of photographs; a season with the test images and
-features of another is not a further set-up. Each part of a claim is pooled over the
-set-ups that can judge it (stats.pooling), and the pooled differences are judged like
-those of one season, with Holm's adjustment over the claims of the paper: that is the
-headline. Each set-up also has a verdict of its own, without the adjustment, since it
-repeats a test and chooses none. The first line that applies decides, whether the claim
-holds or fails:
-
-    depends on the set-up   the set-ups of a part differ by more than chance and do not
-                            all say the same, and no other part denies the claim
-    undecided               the pooled verdict is undecided, or a set-up contradicts it
-    confirmed               at least two set-ups, each alone, agree with the pooled
-                            verdict: on every part if it holds, else on the decisive one
-    seen once               fewer than two do
+features of another is not a further set-up. docs/statistics.md (Grades) has the rule:
+what all set-ups say together is judged like what one season says, with Holm's
+adjustment over the claims of the paper, and each set-up is judged for itself without
+it. If set-ups differ by more than chance and do not all say the same, the grade depends
+on the set-up, unless a part on which they agree denies the claim.
 """
 
 from collections.abc import Sequence
@@ -55,16 +47,14 @@ class Grade(StrEnum):
 
 
 MARKS = {  # of one finding, in the matrix
-    Conclusion.HOLDS: "●",
-    Conclusion.REVERSED: "✕",
-    Conclusion.BETTER: "✕",
-    Conclusion.WORSE: "✕",
-    Conclusion.NOT_BETTER: "✕",
-    Conclusion.NO_DIFFERENCE: "○",
-    Conclusion.UNDECIDED: "?",
+    **dict.fromkeys(FAILED, Grade.FAILS.mark),
+    Conclusion.HOLDS: Grade.CONFIRMED.mark,
+    Conclusion.NO_DIFFERENCE: Grade.NO_EFFECT.mark,
+    Conclusion.UNDECIDED: Grade.UNDECIDED.mark,
 }
 HOLDING = (Grade.CONFIRMED, Grade.SEEN_ONCE)
 FAILING = (Grade.FAILS, Grade.NO_EFFECT)  # confirmed or seen once, too
+SHOWING = 2  # set-ups that confirm
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,7 +63,7 @@ class Finding:
 
     claim: Claim
     entry: ClaimEntry
-    verdicts: tuple[Verdict, ...]  # on the parts that were run
+    verdicts: tuple[Verdict, ...]  # of the season, on the parts that were run
     place: str  # the dataset with its season
     is_drawn: bool  # by the code, no photographs
     level: float  # how strong the features are
@@ -83,46 +73,33 @@ class Finding:
         """Whether parts of the claim were not run."""
         return len(self.verdicts) < len(self.claim.parts)
 
-    @property
-    def decisive(self) -> Verdict:
-        """The verdict that is that of the claim."""
-        return self.verdicts[self.entry.decisive]
-
-    def on(self, part: int) -> Verdict | None:
-        """The verdict on a part of the claim; None where it was not run."""
-        return next((each for each in self.verdicts if each.part == part), None)
-
-    def inputs(self, part: int) -> tuple[str, str]:
-        """Digests of the test images and of the features of a part that was run; ""
-        where one is not known."""
-        (entry,) = [each for each in self.entry.parts if each.part == part]
-        return self.on(part).comparison.images, entry.features
-
     @cached_property
     def alone(self) -> dict[int, Verdict]:
-        """The verdict on each part that was run, by part, without an adjustment for
-        other claims."""
-        (judged,) = rules.judge([self.verdicts])
+        """By part that was run, what it says for itself, without an adjustment for
+        other claims; drawings say what their season says."""
+        (judged,) = [self.verdicts] if self.is_drawn else rules.judge([self.verdicts])
         return {verdict.part: verdict for verdict in judged}
 
     @property
-    def conclusion(self) -> Conclusion:
-        """The conclusion on the whole claim: its own on photographs, that of the season
-        on drawings."""
+    def decisive(self) -> Verdict:
+        """The verdict that is that of the whole claim."""
         if self.is_drawn:
-            return self.entry.conclusion
-        return rules.decisive(list(self.alone.values())).conclusion
+            return self.verdicts[self.entry.decisive]
+        return rules.decisive(list(self.alone.values()))
+
+    @property
+    def conclusion(self) -> Conclusion:
+        return self.entry.conclusion if self.is_drawn else self.decisive.conclusion
 
     @property
     def reason(self) -> str:
         """The reason of its conclusion and, where the season concludes something else,
-        that of the season; the season's alone on drawings."""
-        own = rules.decisive(list(self.alone.values()))
-        if self.is_drawn or own.conclusion == self.entry.conclusion:
+        that of the season."""
+        if self.conclusion == self.entry.conclusion:
             return self.entry.reason
-        reason = own.reason
+        reason = self.decisive.reason
         if len(self.verdicts) > 1:
-            reason = f"{own.comparison.names}: {reason}"
+            reason = f"{self.decisive.comparison.names}: {reason}"
         of_season = f"{self.entry.conclusion} among all claims of the season"
         return f"{reason}; {of_season}, where {self.entry.reason}"
 
@@ -143,22 +120,19 @@ class PooledPart:
         return [finding.alone[part].conclusion for finding in self.set_ups]
 
     @property
+    def holding(self) -> int:
+        """How many set-ups say, each alone, that the claim holds."""
+        return self.alone.count(Conclusion.HOLDS)
+
+    @property
+    def failing(self) -> int:
+        """How many say that it fails."""
+        return sum(conclusion in FAILED for conclusion in self.alone)
+
+    @property
     def is_unanimous(self) -> bool:
-        """Whether its set-ups, each alone, all say the same."""
-        return len({_answer(conclusion) for conclusion in self.alone}) < 2
-
-    def number_saying(self, *, holds: bool) -> int:
-        """How many set-ups say, each alone, that the claim holds, or that it fails."""
-        answers = [_answer(conclusion) for conclusion in self.alone]
-        return answers.count(holds)
-
-    def alone_in(self, finding: Finding) -> Conclusion:
-        """What a finding says of it for itself, which may repeat a set-up; undecided
-        where it cannot judge it."""
-        part = self.verdict.part
-        if finding.on(part).blocked:
-            return Conclusion.UNDECIDED
-        return finding.alone[part].conclusion
+        """Whether all hold, all fail, or none says either."""
+        return max(self.holding, self.failing) in (0, len(self.set_ups))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +157,7 @@ class Graded:
     @property
     def is_confirmed(self) -> bool:
         """Whether two set-ups or more say alone what it says."""
-        return self.agreeing >= 2
+        return self.agreeing >= SHOWING
 
 
 def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
@@ -205,42 +179,34 @@ def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
     """The parts that any of the findings has, over their set-ups, not yet judged."""
     parts = []
     for index, declared in enumerate(findings[0].claim.parts):
-        run = [finding for finding in findings if finding.on(index)]
-        usable = [finding for finding in run if not finding.on(index).blocked]
+        run = {}
+        for finding in findings:
+            for verdict in finding.verdicts:
+                if verdict.part == index:
+                    run[finding] = verdict
+        usable = {each: run[each] for each in run if not run[each].blocked}
         if is_time(declared.metric):
-            usable = usable[:1]  # machines differ, so times are not pooled
+            usable = dict([*usable.items()][:1])  # machines differ, so times do
         if usable:
-            parts.append(_over_set_ups(index, _on_distinct_inputs(index, usable)))
+            parts.append(_over_set_ups(usable))
         elif run:
-            verdicts = [finding.on(index) for finding in run]
-            is_out_of_reach = all(verdict.is_out_of_reach for verdict in verdicts)
-            blocked = verdicts[0].blocked._replace(is_out_of_reach=is_out_of_reach)
-            parts.append(PooledPart(verdict=replace(verdicts[0], blocked=blocked)))
+            first = next(iter(run.values()))
+            is_out_of_reach = all(each.is_out_of_reach for each in run.values())
+            blocked = first.blocked._replace(is_out_of_reach=is_out_of_reach)
+            parts.append(PooledPart(verdict=replace(first, blocked=blocked)))
     return parts
 
 
-def _on_distinct_inputs(index: int, findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for each pair of test images and features: of several, the one with
-    the most trainings; the first on ties."""
-    best: dict[tuple[str, ...], Finding] = {}
-    for number, finding in enumerate(findings):
-        inputs: tuple[str, ...] = finding.inputs(index)
-        if not all(inputs):  # not known, so taken as distinct
-            inputs = (*inputs, str(number))
-        known = best.setdefault(inputs, finding)
-        if _trainings(finding, index) > _trainings(known, index):
-            best[inputs] = finding
-    return list(best.values())
-
-
-def _trainings(finding: Finding, part: int) -> int:
-    seeds = finding.on(part).comparison.doubt.seeds
-    return sum(count for known in seeds for count in known.counts)
-
-
-def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
-    """A part of a claim over the set-ups that can judge it."""
-    verdicts = [finding.on(index) for finding in findings]
+def _over_set_ups(usable: dict[Finding, Verdict]) -> PooledPart:
+    """A part of a claim over the findings that can judge it. Of several on the same
+    images and features, the one with the most trainings counts; the first on ties."""
+    set_ups: dict[object, Finding] = {}
+    for finding, verdict in usable.items():
+        inputs = verdict.comparison.inputs or finding  # not known: taken as distinct
+        known = usable[set_ups.setdefault(inputs, finding)]
+        if verdict.comparison.doubt.trainings > known.comparison.doubt.trainings:
+            set_ups[inputs] = finding
+    verdicts = [usable[finding] for finding in set_ups.values()]
     compared = [verdict.comparison for verdict in verdicts]
     first = verdicts[0]
     slopes = first.slopes
@@ -254,8 +220,11 @@ def _over_set_ups(index: int, findings: Sequence[Finding]) -> PooledPart:
         slopes=slopes,
         biases=tuple(chain.from_iterable(verdict.biases for verdict in verdicts)),
     )
-    p = pooling.heterogeneity(compared)
-    return PooledPart(verdict=verdict, set_ups=tuple(findings), heterogeneity=p)
+    return PooledPart(
+        verdict=verdict,
+        set_ups=tuple(set_ups.values()),
+        heterogeneity=pooling.heterogeneity(compared),
+    )
 
 
 def _p_of_dependence(parts: Sequence[PooledPart]) -> float:
@@ -280,40 +249,24 @@ def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:
         if not deciding:
             apart = min(mixed, key=lambda part: part.heterogeneity)
             return Graded(grade=Grade.DEPENDS, parts=parts, decisive=apart)
-    decisive = decisive_of(deciding)
-    conclusion = decisive.verdict.conclusion
-    if conclusion == Conclusion.UNDECIDED:
+    verdict = rules.decisive([part.verdict for part in deciding])
+    decisive = next(part for part in deciding if part.verdict is verdict)
+    agreeing = contradicting = 0
+    if verdict.conclusion == Conclusion.UNDECIDED:
         is_out_of_reach = any(part.verdict.is_out_of_reach for part in parts)
         grade = Grade.OUT_OF_REACH if is_out_of_reach else Grade.UNDECIDED
-        return Graded(grade=grade, parts=parts, decisive=decisive)
-    if conclusion == Conclusion.HOLDS:
-        agreeing = min(part.number_saying(holds=True) for part in parts)
-        contradicting = max(part.number_saying(holds=False) for part in parts)
-        grade = Grade.CONFIRMED if agreeing >= 2 else Grade.SEEN_ONCE
+    elif verdict.conclusion == Conclusion.HOLDS:
+        agreeing = min(part.holding for part in parts)
+        contradicting = max(part.failing for part in parts)
+        grade = Grade.CONFIRMED if agreeing >= SHOWING else Grade.SEEN_ONCE
     else:
-        agreeing = decisive.number_saying(holds=False)
-        contradicting = decisive.number_saying(holds=True)
-        is_none = conclusion == Conclusion.NO_DIFFERENCE
+        agreeing, contradicting = decisive.failing, decisive.holding
+        is_none = verdict.conclusion == Conclusion.NO_DIFFERENCE
         grade = Grade.NO_EFFECT if is_none else Grade.FAILS
-    if contradicting:
-        grade = Grade.UNDECIDED
     return Graded(
-        grade=grade,
+        grade=Grade.UNDECIDED if contradicting else grade,
         parts=parts,
         decisive=decisive,
         agreeing=agreeing,
         contradicting=contradicting,
     )
-
-
-def decisive_of(parts: Sequence[PooledPart]) -> PooledPart:
-    """The part whose pooled verdict is that of the claim."""
-    verdict = rules.decisive([part.verdict for part in parts])
-    return next(part for part in parts if part.verdict is verdict)
-
-
-def _answer(conclusion: Conclusion) -> bool | None:
-    """Whether a conclusion is for the claim; None: neither for nor against it."""
-    if conclusion == Conclusion.HOLDS:
-        return True
-    return False if conclusion in FAILED else None

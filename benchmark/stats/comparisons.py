@@ -288,7 +288,9 @@ class Comparison:
     doubt: Doubt
     # (G,) what each image does to the difference; None: images are not known
     noise: np.ndarray | None = field(default=None, compare=False, repr=False)
-    images: str = ""  # which ones; equal texts: the same ones, in the same order
+    # which images in which order, and which features both have; equal texts: the same
+    images: str = ""
+    features: str = ""
     is_paired: bool = False  # by shared runs
     is_of_these_trainings: bool = False  # nothing is known of other runs
     reach: float = 0.0  # the largest difference that an image can have; 0: not known
@@ -320,6 +322,12 @@ class Comparison:
         if self.written:
             return self.written
         return self.estimate.interval if self.estimate else None
+
+    @property
+    def inputs(self) -> tuple[str, str] | None:
+        """Images and features; None where one is not known."""
+        is_known = self.images and self.features
+        return (self.images, self.features) if is_known else None
 
     @property
     def names(self) -> str:

@@ -63,6 +63,11 @@ class Doubt(NamedTuple):
         return sum(part.weight() * part.main for part in self.seeds)
 
     @property
+    def trainings(self) -> int:
+        """How many it is known from."""
+        return sum(sum(part.counts) for part in self.seeds)
+
+    @property
     def share_of_trainings(self) -> float | None:
         """Of the variance, that of trainings: what other trainings would change on
         other images as well counts as theirs. None where there is no variance."""
