@@ -13,7 +13,7 @@ import torch
 from refusals import refused
 
 from benchmark.boards import boards as boards_module
-from benchmark.boards import claim_entries, comparisons
+from benchmark.boards import claims_file, comparisons
 from benchmark.boards.claims_file import read_seasons
 from benchmark.boards.season_boards import read_boards, read_fold_boards
 from benchmark.collect.__main__ import collect
@@ -453,7 +453,9 @@ def test_folds_have_a_board_beside_that_of_the_official_split(params):
         values = comparisons.sample_of(board, row, "rsum").values
         of_folds = [fold.row(row.preset).mean("rsum") for fold in board.fold_boards]
         assert list(values.values()) == of_folds
-    assert claim_entries.test_images(board) != claim_entries.test_images(boards[0])
+    assert claims_file.digest_of_images(board) != claims_file.digest_of_images(
+        boards[0]
+    )
 
 
 def test_a_season_without_results_on_folds_has_no_board_of_them(params):

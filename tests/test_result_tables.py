@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from refusals import holds
 
-from benchmark.boards import claim_entries, flags
+from benchmark.boards import flags
+from benchmark.boards.claims_file import Made
 from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import (
     dataset_page,
@@ -239,7 +240,7 @@ def test_a_training_costs_what_it_goes_on_from_as_well():
     curve = pd.DataFrame({"epoch": [1, 2, 3], "loss": 1.0, "val_rsum": [1.0, 2.0, 3.0]})
     (only,) = records(result_tables.costs(board(row("a", 0, history=curve))))
     assert only["epochs"] == "3"
-    assert claim_entries.made(board(row("a", 0, 1, history=curve))).trainings == 2
+    assert Made.of(board(row("a", 0, 1, history=curve))).trainings == 2
     trained = [row("a", 0, history=curve[:length]).outcomes[0] for length in (3, 1)]
     (only,) = records(result_tables.costs(board(builders.standing("a", trained))))
     assert only["epochs"] == "1 to 3"

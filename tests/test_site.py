@@ -17,7 +17,6 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.boards import (
-    claim_entries,
     claim_ledger,
     claims,
     claims_file,
@@ -92,8 +91,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     for claim, verdict in zip(of_claims, verdicts, strict=True):
         parts = []
         for part in verdict.verdicts:
-            features = claim_entries._features(board, part.comparison)
-            parts.append(VerdictEntry.of(part, features).model_dump(mode="json"))
+            parts.append(VerdictEntry.of(part).model_dump(mode="json"))
         assert claim["parts"] == parts
     best = ranked[0]["place"]
     assert (best["low"], best["high"]) == pytest.approx(

@@ -30,7 +30,6 @@ from benchmark.stats.verdicts import (
     Verdict,
     claim_p,
     decisive,
-    favoured,
     judge,
     log_odds_per_point,
     size_of,
@@ -213,10 +212,9 @@ def test_what_goes_against_the_favoured_side_stands(value, favours, conclusion):
 
 
 def test_biases_favour_one_side_only_if_all_do():
-    flags = {side: Flag("U", "", favours=side) for side in Side}
-    assert favoured([]) is None
-    assert favoured([flags[Side.FIRST]] * 2) == Side.FIRST
-    assert favoured([flags[Side.FIRST], flags[Side.UNKNOWN]]) == Side.UNKNOWN
+    assert biased(2.0).favoured is None
+    assert biased(2.0, Side.FIRST, Side.FIRST).favoured == Side.FIRST
+    assert biased(2.0, Side.FIRST, Side.UNKNOWN).favoured == Side.UNKNOWN
 
 
 def undecided(difference: float, **facts: object) -> Verdict:

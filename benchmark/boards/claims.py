@@ -9,7 +9,7 @@ claims of a paper that count on the dataset: a sentence about another dataset is
 and neither counted nor adjusted with. Of a comparison with a bias only what goes against
 it is concluded. Why a claim is not run at all: see not_run; why nothing is concluded
 from a comparison, and what favours a side: see flags. What a season says on them all is
-written to reports/<season>/claims.json (claim_entries).
+written to reports/<season>/claims.json (claims_file).
 """
 
 import math

@@ -1,28 +1,35 @@
 """A season's claims.json: what it says on the claims, and which of the papers' tables
-and figures its pages show, as data.
+and figures its pages show, as data. `of` makes each of its parts from boards.
 
 A report writes reports/<season>/claims.json, and beside it what each test image does to
 each difference (EVIDENCE); the ledger reads these files and neither records nor
 Markdown, so that no season depends on another. Numbers have DIGITS significant digits.
 """
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Self
 
+import numpy as np
 import pandas as pd
 from pydantic import AfterValidator
 
-from benchmark.boards import flags
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import RANKED_BY, Board
+from benchmark.boards.claims import ClaimTest, claim_tests
+from benchmark.boards.row_settings import board_time_settings
 from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name, is_reserved
+from benchmark.papers.printed_tables import quantity
+from benchmark.season.parameters import Declaration
 from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
-from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict, favoured
+from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict
 
 DIGITS = 6  # significant ones
 FILE = "claims.json"
@@ -74,11 +81,10 @@ class VerdictEntry(Strict):
     favours: Side | None = None  # the side that all biases favour
     is_blocked: bool = False  # whether nothing can be concluded, whatever the numbers
     is_out_of_reach: bool = False
-    # a digest of the features that both read; "": not known
     features: str = ""
 
     @classmethod
-    def of(cls, verdict: Verdict, features: str = "") -> Self:
+    def of(cls, verdict: Verdict) -> Self:
         comparison = verdict.comparison
         low, high = comparison.interval or (None, None)
         limit = verdict.limit or Limit(None, None)
@@ -105,49 +111,50 @@ class VerdictEntry(Strict):
             part=verdict.part,
             doubt=comparison.doubt,
             slopes=verdict.slopes or (1.0, 1.0),
-            favours=favoured(verdict.biases),
+            favours=verdict.favoured,
             is_blocked=verdict.blocked is not None and verdict.blocked.favours is None,
             is_out_of_reach=verdict.is_out_of_reach,
-            features=features,
+            features=comparison.features,
         )
 
     def verdict(self, kind: ClaimKind, reason: str, **evidence: object) -> Verdict:
         """What was written, on a part of this kind; `reason` is that of its claim, and
         `evidence` the images and noise of the comparison. What may favour either side
         lets nothing be concluded, so it blocks."""
-        hindrance = Flag(
+        bias = Flag(
             letter="",
             sentence=self.remedy or reason,
+            favours=self.favours,
             remedy=self.remedy,
             is_out_of_reach=self.is_out_of_reach,
         )
-        blocked, limit = None, None
-        biases = (hindrance._replace(favours=self.favours),) if self.favours else ()
+        blocked = limit = None
         if self.is_blocked:
-            blocked = hindrance._replace(blocks=True)
+            blocked = bias._replace(blocks=True, favours=None)
         elif self.favours == Side.UNKNOWN:
-            blocked = biases[0]._replace(blocks=True)
-        if self.conclusion == Conclusion.UNDECIDED and not (blocked or biases):
+            blocked = bias._replace(blocks=True)
+        elif self.conclusion == Conclusion.UNDECIDED and not self.favours:
             limit = Limit(self.seeds, self.folds)
+        comparison = Comparison(
+            first=self.first,
+            second=self.second,
+            titles=(self.first, self.second),
+            heading=self.metric,
+            decimals=self.decimals,
+            difference=self.difference,
+            doubt=self.doubt,
+            written=None if self.low is None else (self.low, self.high),
+            is_of_these_trainings=self.is_of_these_trainings,
+            features=self.features,
+            **evidence,
+        )
         return Verdict(
-            comparison=Comparison(
-                first=self.first,
-                second=self.second,
-                titles=(self.first, self.second),
-                heading=self.metric,
-                decimals=self.decimals,
-                difference=self.difference,
-                doubt=self.doubt,
-                written=None if self.low is None else (self.low, self.high),
-                is_of_these_trainings=self.is_of_these_trainings,
-                features=self.features,
-                **evidence,
-            ),
+            comparison=comparison,
             rule=Rule(kind=kind, margin=self.margin),
             part=self.part,
             printed=self.printed,
             blocked=blocked,
-            biases=biases,
+            biases=(bias,) if self.favours else (),
             slopes=None if self.size is None else self.slopes,
             conclusion=self.conclusion,
             adjusted_p=self.p,
@@ -172,6 +179,28 @@ class ClaimEntry(Strict):
     # of relevance, beside `own`: the conclusions on their queries and directions alone,
     # by `own` and by the layer, and whether it changes the verdict
     layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}
+
+    @classmethod
+    def of(cls, test: ClaimTest, layers: Sequence = ()) -> Self:
+        """`layers` are the BoardLayers of the board."""
+        by_layers = {}
+        for layer in layers:
+            judged = layer.judged_claims.get((test.paper, test.claim.id))
+            if judged:
+                own, here = judged.own.conclusion, judged.here.conclusion
+                by_layers[layer.name] = own, here, judged.is_changed
+        return cls(
+            paper=test.paper,
+            id=test.claim.id,
+            conclusion=test.conclusion,
+            on_test_set=test.on_test_set,
+            reason=test.reason,
+            is_elsewhere=test.is_elsewhere,
+            cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
+            parts=list(map(VerdictEntry.of, test.verdicts)),
+            decisive=test.verdicts.index(test.decisive) if test.verdicts else None,
+            layers=by_layers,
+        )
 
 
 class RowEntry(Strict):
@@ -201,6 +230,36 @@ class Leader(Strict):
     is_compared: bool  # whether any two rows could differ significantly
     places: list[RowEntry]  # of all rows with a result, the best first
 
+    @classmethod
+    def of(cls, board: Board) -> Self:
+        """Of a board of one task."""
+        rivals = comparisons.rivals(board)
+        ranks = comparisons.rank_intervals(board)
+        task = board.ranked[0].task
+        metric = RANKED_BY[task]
+        heading = quantity(metric).heading
+        if metric == "rsum" and len(board.ways) == 1:
+            heading = f"rsum of {board.ways[0]} alone"
+        places = []
+        for row, of_row, ends in zip(board.ranked, rivals, ranks, strict=True):
+            of_both = comparisons.interval(board, row, metric)
+            of_images = comparisons.interval_over_images(board, row, metric)
+            low, high = of_both or of_images or (None, None)
+            row_flags = flags.row_flags(board, row)
+            place = RowEntry(
+                title=row.title,
+                mean=row.mean(metric),
+                rivals=of_row,
+                ranks=ends,
+                low=low,
+                high=high,
+                is_of_these_trainings=of_both is None and low is not None,
+                flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
+            )
+            places.append(place)
+        is_compared = comparisons.is_compared(board)
+        return cls(task=task, metric=heading, is_compared=is_compared, places=places)
+
     @property
     def best(self) -> RowEntry:
         return self.places[0]
@@ -228,7 +287,7 @@ def feature_levels(leaders: Sequence[Leader]) -> list[float]:
 
 
 class Made(Strict):
-    """How the results on a dataset were made, as its records say."""
+    """How the results on a dataset were made, as its records and costs say."""
 
     seeds: list[int]
     trainings: int
@@ -239,6 +298,24 @@ class Made(Strict):
     # in which times were measured; tables of costs count them from 1
     settings: list[str]
     commits: list[str]  # of the code
+
+    @classmethod
+    def of(cls, board: Board) -> Self:
+        trained, costs = [], []
+        for row in board.rows:
+            trained += [outcome for outcome in row.played if outcome.record.history]
+        for outcome in board.outcomes:
+            costs += [*outcome.trainings, outcome.scoring]
+        epochs = sorted({len(outcome.record.epochs) for outcome in trained})
+        return cls(
+            seeds=sorted({outcome.record.seed for outcome in board.outcomes}),
+            trainings=len(trained),
+            epochs=[*epochs[:1], *epochs[-1:]],
+            images=board.card["counts"].get("train", {}).get("images", 0),
+            hours=sum(outcome.training_seconds for outcome in trained) / 3600,
+            settings=[str(setting) for setting in board_time_settings(board)],
+            commits=sorted({each.git_commit for each in costs}),
+        )
 
 
 class Measured(Strict):
@@ -252,6 +329,22 @@ class Measured(Strict):
     made: Made
     leaders: list[Leader]
     claims: list[ClaimEntry]
+
+    @classmethod
+    def of(cls, board: Board, layers: Sequence = ()) -> Self:
+        """`layers` are its BoardLayers. Folds, which are further set-ups of the claims,
+        rank no rows."""
+        tasks = () if board.fold_boards else board.by_task
+        return cls(
+            dataset=board.dataset,
+            title=board.title,
+            split=board.card["split"],
+            images=board.test_image_count,
+            test_images=digest_of_images(board),
+            made=Made.of(board),
+            leaders=[Leader.of(of_task) for of_task in tasks if of_task.ranked],
+            claims=[ClaimEntry.of(test, layers) for test in claim_tests(board)],
+        )
 
     @property
     def is_drawn(self) -> bool:
@@ -292,10 +385,60 @@ class SeasonClaims(Strict):
     datasets: list[Measured]
     pages: list[PageContents] = []  # those that show something of the papers, by path
 
+    @classmethod
+    def of(
+        cls,
+        params: Declaration,
+        boards: Sequence[Board],
+        layers: Callable[[Board], Sequence] = lambda board: (),
+        folds: Sequence[Board] = (),
+    ) -> Self:
+        """`layers` gives the BoardLayers of a board; `folds` are further boards."""
+        datasets = [Measured.of(board, layers(board)) for board in boards]
+        datasets += map(Measured.of, folds)
+        return cls(season=params.season, title=params.title, datasets=datasets)
+
+
+def digest_of_images(board: Board) -> str:
+    """Which test images a board has, and their order: those of the raw files, of the
+    split, and of all queries."""
+    digest = hashlib.sha256()
+    for part in board.fold_boards or (board,):
+        digest.update(f"{part.card['manifest']} {part.card['split']}".encode())
+        groups = part.groups
+        for images in (groups.of_image, *groups.image_of_query.values()):
+            digest.update(np.ascontiguousarray(images, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+# Evidence -----------------------------------------------------------------------------
+
 
 def column(paper: str, claim: str, part: int) -> str:
     """Of EVIDENCE: a part of a claim, from 0."""
     return f"{paper}/{claim}/{part}"
+
+
+def evidence(boards: Sequence[Board]) -> pd.DataFrame:
+    """What each test image, or group of them, does to the difference of each part of a
+    claim, on photographs: a row per image and dataset, a column per part (column). The
+    squares of a column add up to the variance over images. NaN where a part has fewer
+    terms, or is not known."""
+    tables = [pd.DataFrame({"dataset": pd.Series(dtype=str)})]
+    for board in boards:
+        if board.card["split"] == DRAWN:
+            continue
+        columns = {}
+        for test in claim_tests(board):
+            for verdict in test.verdicts:
+                noise = verdict.comparison.noise
+                if noise is not None and test.is_counted:
+                    name = column(test.paper, test.claim.id, verdict.part)
+                    columns[name] = pd.Series(noise, dtype=np.float32)
+        table = pd.DataFrame(columns)
+        table.insert(0, "dataset", board.dataset)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def read_evidence(folder: Path, season: str) -> pd.DataFrame:

@@ -11,6 +11,7 @@ trainings is estimated from all rows of the dataset (stats.comparisons), but tha
 times, mean scores and correlations, which differs between rows, from the row itself.
 """
 
+import hashlib
 import json
 from functools import lru_cache
 from itertools import combinations
@@ -19,6 +20,7 @@ import numpy as np
 
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.core.errors import UserError
+from benchmark.core.files import json_text
 from benchmark.data.rank_keys import RankKey
 from benchmark.papers.printed_tables import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.scoring import distribution_overlap
@@ -148,7 +150,17 @@ def compare(
         titles=(first.title, second.title if second else ""),
         heading=shown.heading,
         decimals=shown.decimals,
+        features=features_of(*rows),
     )
+
+
+@lru_cache(maxsize=4096)
+def features_of(*rows: Row) -> str:
+    """A digest of the features, with their weights, that rows read."""
+    read = []
+    for row in rows:
+        read.append([row.record.image_features, row.record.text_features])
+    return hashlib.sha256(json_text(read).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=4096)

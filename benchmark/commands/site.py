@@ -27,12 +27,14 @@ import numpy as np
 from jinja2 import Environment
 from PIL import ImageOps
 
-from benchmark.boards import claim_entries, claims, flags, row_warnings
+from benchmark.boards import claims, flags, row_warnings
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.boards.claim_ledger import LedgerRow
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.claims_file import (
     ClaimEntry,
+    Leader,
+    Made,
     RowEntry,
     SeasonClaims,
     read_seasons,
@@ -461,11 +463,11 @@ def boards_by_layer(boards: Sequence[Board]) -> Iterator[tuple[Board, str]]:
 def board_data(board: Board, layer: str, is_public: bool) -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks. `layer` is
     that of relevance, "" of a caption's own image."""
-    made = claim_entries.made(board)
+    made = Made.of(board)
     lacks = ""
     if not is_prepared(board):
         lacks = public_note(board) if is_public else preparation_note(board)
-    leader = claim_entries.leader(board) if board.ranked else None
+    leader = Leader.of(board) if board.ranked else None
     task = board.rows[0].task
     ways = ["p2r"] if task == "localisation" else list(board.ways)
     metrics = []
@@ -576,7 +578,7 @@ def cell_data(outcome: Outcome) -> dict:
 
 def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
     """What the season says on every claim, its own claims first."""
-    season = claim_entries.season_claims(params, boards, layers=lambda board: ())
+    season = SeasonClaims.of(params, boards)
     listed = []
     for board, data in zip(boards, season.datasets, strict=True):
         tests = claims.claim_tests(board)

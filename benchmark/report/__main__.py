@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claim_entries, claims, claims_file
+from benchmark.boards import claims, claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
+from benchmark.boards.claims_file import SeasonClaims
 from benchmark.boards.season_boards import read_boards, read_fold_boards
 from benchmark.core.command_line import add_season_first, run_stage
 from benchmark.core.files import atomic, write_json, write_text
@@ -50,9 +51,9 @@ def write_report(params: Declaration) -> Path:
     pages = season_pages(params, boards, figures, folds)
     texts = pages.texts | plots(boards)
     measured = metrics(boards)
-    season_claims = claim_entries.season_claims(params, boards, board_layers, folds)
+    season_claims = SeasonClaims.of(params, boards, board_layers, folds)
     of_season = season_claims.model_copy(update={"pages": pages.contents})
-    evidence = claim_entries.evidence([*boards, *folds])
+    evidence = claims_file.evidence([*boards, *folds])
     remove_others(figures.folder, figures.written)
     kept = [folder / name for name in texts]
     for subfolder in ("datasets", "papers"):

@@ -226,6 +226,15 @@ class Verdict:
         return self.rule.margin
 
     @property
+    def favoured(self) -> Side | None:
+        """The side that all biases favour; UNKNOWN where they do not favour one alike;
+        None without one."""
+        sides = {bias.favours for bias in self.biases}
+        if len(sides) > 1:
+            return Side.UNKNOWN
+        return next(iter(sides), None)
+
+    @property
     def remedy(self) -> str:
         """What helps against what blocks it, or against a bias; "" without one."""
         if self.blocked:
@@ -248,15 +257,6 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
         parts = zip(claim, general, fixed, strict=True)
         judged.append([_concluded(*part) for part in parts])
     return judged
-
-
-def favoured(biases: Sequence[Flag]) -> Side | None:
-    """The side that all biases favour; UNKNOWN where they do not favour one alike; None
-    without one."""
-    sides = {bias.favours for bias in biases}
-    if not sides:
-        return None
-    return sides.pop() if len(sides) == 1 else Side.UNKNOWN
 
 
 class Adjusted(NamedTuple):
@@ -322,7 +322,7 @@ def _concluded_in_general(verdict: Verdict, adjusted: Adjusted) -> Verdict:
 
 
 def _despite_biases(verdict: Verdict, conclusion: Conclusion) -> Conclusion:
-    side = favoured(verdict.biases)
+    side = verdict.favoured
     return conclusion if side is None else verdict.rule.kind.despite(conclusion, side)
 
 

@@ -10,9 +10,8 @@ from itertools import chain
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
-from benchmark.boards.claim_entries import leader
 from benchmark.boards.claims import ClaimTest, claim_tests
-from benchmark.boards.claims_file import PageContents
+from benchmark.boards.claims_file import Leader, PageContents
 from benchmark.boards.row_warnings import choice_of, is_corrected
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
@@ -234,7 +233,7 @@ def summary(board: Board, tests: Sequence[ClaimTest]) -> str:
     for of_task in board.by_task:
         task = of_task.rows[0].task
         if of_task.ranked and not board.is_small(task):
-            leaders.append(leader(of_task))
+            leaders.append(Leader.of(of_task))
             choices[task] = choice_of(of_task)
     counted = [test for test in tests if test.is_counted]
     counted.sort(key=lambda test: not test.claim.headline)
