@@ -1,7 +1,7 @@
 """The page over all seasons: the ledger of claims. Imports no torch."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -39,12 +39,7 @@ from benchmark.report.pages.claim_tables import (
 from benchmark.report.tables import NONE, Number, Table, signed
 from benchmark.stats import PERCENT
 from benchmark.stats.claim_kinds import FAILED, Conclusion
-from benchmark.stats.verdicts import (
-    MOST_FOLDS,
-    MOST_SEEDS,
-    Limit,
-    Verdict,
-)
+from benchmark.stats.verdicts import MOST_FOLDS, MOST_SEEDS, Limit, Verdict
 
 UNDECIDED = Conclusion.UNDECIDED
 BEYOND = f"more than {MOST_SEEDS} seeds or {MOST_FOLDS} folds"
@@ -111,40 +106,29 @@ def ledger_page(
 ) -> str:
     """reports/README.md, and the same for a site, which has other `links`; `figures`
     are the Markdown of the figures by name."""
-    of_papers, matrices, counts = {}, {}, {}
-    for name in papers():
-        of_paper = [row for row in rows if row.paper == name]
-        of_paper.sort(key=lambda row: not row.claim.headline)
-        of_papers[name], counts[name] = of_paper, numbers(of_paper)
-        matrices[name] = matrix(of_paper, _places(rows))
+    places, of_papers = {}, {name: [] for name in papers()}
+    for row in sorted(rows, key=lambda row: not row.claim.headline):
+        places |= {finding.place: finding.level for finding in row.photographs}
+        of_papers[row.paper].append(row)
     untested = [row.claim for row in rows if row.grade == Grade.UNTESTED]
-    return filled(
+    return _filled(
         "ledger.md.j2",
         links=links,
         figures=figures,
         seasons=seasons,
+        rows=rows,
+        of_papers=of_papers,
+        # where tests on photographs were made, the highest level first
+        places=sorted(places, key=places.__getitem__, reverse=True),
         brought=brought,
-        numbers=numbers(rows),
-        denied=[row for row in rows if row.grade in FAILING],
-        Grade=Grade,
-        FAILING=FAILING,
-        MARKS=MARKS,
-        NONE=NONE,
         verdicts_by_grade=verdicts_by_grade(),
+        best_rows=best_rows(seasons),
         leaders=leaders(seasons),
-        rivals=[best for best in best_rows(seasons) if best.is_rivalled],
         gains=gains(seasons),
         layers=layer_changes(seasons),
-        of_papers=of_papers,
-        matrices=matrices,
-        of_paper=counts,
-        papers=papers(),
-        anchor=anchor,
-        printed=printed_difference,
-        pooled=pooled_difference,
+        matrix=matrix,
         evidence=evidence_table,
         untested=Counter(map(untested_for, untested)),
-        in_part=IN_PART,
         untested_for=untested_for,
     )
 
@@ -157,61 +141,52 @@ def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
     return of_grades
 
 
-def _places(rows: Sequence[LedgerRow]) -> list[str]:
-    """Where tests on photographs were made, the highest level first."""
-    levels = {}
-    for row in rows:
-        for finding in row.photographs:
-            levels[finding.place] = finding.level
-    return sorted(levels, key=levels.__getitem__, reverse=True)
-
-
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     """Markdown for the first page of a project: what photographs say of the headlines
     of each paper that has a printed number for one of them, and the best row on
     photographs."""
-    of_papers = {}  # paper -> grade -> rows
+    of_papers = {}  # paper -> grade -> rows, first those with a printed number
     for name, paper in papers().items():
-        headlines = _headlines(name, rows)
-        if any(_is_printed(row) for row in headlines):
-            grades: dict[str, list[LedgerRow]] = {}
+        order = [claim.id for claim in paper.claims if claim.headline]
+        of_paper = [row for row in rows if row.paper == name and row.graded]
+        headlines = [row for row in of_paper if row.claim.headline]
+        headlines.sort(
+            key=lambda row: (not _is_printed(row), order.index(row.claim.id))
+        )
+        if any(map(_is_printed, headlines)):
+            grades = defaultdict(list)
             for row in headlines:
-                grades.setdefault(row.grade, []).append(row)
+                grades[row.grade].append(row)
             of_papers[paper.paper.cited] = grades
-    fair = [best for best in best_rows(seasons) if best.place == best.leader.fair]
-    on_photographs = []
-    for best in fair:
-        is_large = best.data.images >= MIN_TEST_QUERIES
-        if is_large and not best.data.is_drawn and best.leader.metric == "rsum":
-            on_photographs.append(best)
-    return filled(
-        "readme_findings.md.j2",
-        findings=of_papers,
-        best=on_photographs,
-        numbers=numbers(rows),
-        papers=papers(),
-        anchor=anchor,
-        pooled=pooled_difference,
-        printed=printed_difference,
-        FAILING=FAILING,
-        HOLDING=HOLDING,
-        Grade=Grade,
-    )
-
-
-def _headlines(paper: str, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
-    """Those that were tested on photographs; those with a printed number first."""
-    of_claim = {row.claim.id: row for row in rows if row.paper == paper}
-    headlines = []
-    for claim in papers()[paper].claims:
-        row = of_claim[claim.id]
-        if claim.headline and row.graded:
-            headlines.append(row)
-    return sorted(headlines, key=lambda row: not _is_printed(row))
+    best = []
+    for row in best_rows(seasons):
+        is_large = row.data.images >= MIN_TEST_QUERIES and not row.data.is_drawn
+        if is_large and row.is_fair and row.leader.metric == "rsum":
+            best.append(row)
+    return _filled("readme_findings.md.j2", rows=rows, findings=of_papers, best=best)
 
 
 def _is_printed(row: LedgerRow) -> bool:
     return row.decisive.printed is not None
+
+
+def _filled(template: str, **values: object) -> str:
+    """A template with what all of the ledger's say claims with."""
+    return filled(
+        template,
+        Grade=Grade,
+        FAILING=FAILING,
+        HOLDING=HOLDING,
+        MARKS=MARKS,
+        NONE=NONE,
+        in_part=IN_PART,
+        papers=papers(),
+        numbers=numbers,
+        anchor=anchor,
+        pooled=pooled_difference,
+        printed=printed_difference,
+        **values,
+    )
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:
@@ -234,21 +209,9 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
     """Markdown: a row per claim that was tested: its grade, what all set-ups say
     together and each for itself, and drawings; the effects are of the part that
     decides. Empty without a row."""
-    text = filled(
-        "matrix.md.j2",
-        rows=[row for row in rows if row.findings],
-        places=places,
-        Grade=Grade,
-        FAILING=FAILING,
-        HOLDING=HOLDING,
-        NONE=NONE,
-        anchor=anchor,
-        pooled=pooled_difference,
-        printed=printed_difference,
-        needed=needed,
-        cells=_cells,
-    )
-    return text.strip()
+    tested = [row for row in rows if row.findings]
+    facts = {"rows": tested, "places": places, "needed": needed, "signed": signed}
+    return _filled("matrix.md.j2", **facts).strip()
 
 
 def pooled_difference(row: LedgerRow) -> Number | None:
@@ -262,28 +225,33 @@ def _pooled_difference(part: PooledPart) -> Number | None:
     return difference(part.verdict.comparison) if part.set_ups else None
 
 
+# What would decide a claim ------------------------------------------------------------
+
+
 def needed(row: LedgerRow) -> str:
     """What would decide an open claim, or why nothing here can; "" of others."""
     if row.grade == Grade.DRAWINGS:
         return needs(row.findings[0].verdicts, row.decisive)
-    if row.grade == Grade.OUT_OF_REACH:
-        return _lacking(row)
-    if row.grade != Grade.UNDECIDED:
+    if row.grade not in (Grade.UNDECIDED, Grade.OUT_OF_REACH):
         return ""
     if row.graded.contradicting:
-        return _contradiction(row)
-    undecided = _undecided([part.verdict for part in row.graded.parts], row.decisive)
-    limits = [verdict.limit for verdict in undecided]
-    if None in limits:
-        reasons = [verdict.reason for verdict in undecided if not verdict.limit]
-        return ", ".join(dict.fromkeys(reasons))
-    return decided_by(Limit(_most(limits, "seeds"), _most(limits, "folds")))
+        return _contradiction(row.graded.decisive)
+    verdicts = [part.verdict for part in row.graded.parts]
+    if row.grade == Grade.OUT_OF_REACH:
+        reasons = [verdict.reason for verdict in verdicts if verdict.is_out_of_reach]
+        return row.claim.out_of_reach.removesuffix(".") or _listed(reasons)
+    undecided = _undecided(verdicts, row.decisive)
+    reasons = [verdict.reason for verdict in undecided if not verdict.limit]
+    return _listed(reasons) if reasons else decided_by(_limit_of_all(undecided))
 
 
-def _contradiction(row: LedgerRow) -> str:
-    """What all set-ups say together of the part that decides, and what each of those
-    says alone that can tell."""
-    part = row.graded.decisive
+def _listed(reasons: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(reasons))
+
+
+def _contradiction(part: PooledPart) -> str:
+    """What all set-ups say together of a part, and what each of those says alone that
+    can tell."""
     together = f"all together: {part.verdict.conclusion}"
     if part.verdict.conclusion == Conclusion.NO_DIFFERENCE:
         together += f" of {part.verdict.margin:.3g}"
@@ -294,77 +262,53 @@ def _contradiction(row: LedgerRow) -> str:
     return f"set-ups that agree ({'; '.join(said)})"
 
 
-def _lacking(row: LedgerRow) -> str:
-    if row.claim.out_of_reach:
-        return row.claim.out_of_reach.removesuffix(".")
-    verdicts = [part.verdict for part in row.graded.parts]
-    reasons = [verdict.reason for verdict in verdicts if verdict.is_out_of_reach]
-    return ", ".join(dict.fromkeys(reasons))
-
-
 def needs(verdicts: Sequence[Verdict], decisive: Verdict) -> str:
     """What would decide an undecided test, in short: seeds, or else folds, or else what
     its parts lack. Nothing where a part denies the claim."""
     undecided = _undecided(verdicts, decisive)
     if decisive.conclusion in FAILED or not undecided:
         return ""
-    limits = [verdict.limit or Limit(None, None) for verdict in undecided]
-    seeds, folds = _most(limits, "seeds"), _most(limits, "folds")
-    if seeds:
-        return f"{seeds} more seeds" if seeds > 1 else "1 more seed"
-    if folds:
-        return f"{folds} more folds" if folds > 1 else "1 more fold"
+    limit = _limit_of_all(undecided)
+    for count, what in ((limit.seeds, "seed"), (limit.folds, "fold")):
+        if count:
+            return f"{count} more {what}{'s' if count > 1 else ''}"
     remedies = [verdict.remedy for verdict in undecided if verdict.remedy]
-    return ", ".join(dict.fromkeys(remedies)) or BEYOND
+    return _listed(remedies) or BEYOND
 
 
 def _undecided(verdicts: Sequence[Verdict], decisive: Verdict) -> list[Verdict]:
     """The undecided verdicts that have to be decided: all, or the decisive one alone
     where further trainings may show that one denies the claim."""
-    undecided = []
-    for verdict in verdicts:
-        if verdict.conclusion == UNDECIDED:
-            undecided.append(verdict)
-    behind = [verdict for verdict in undecided if verdict.difference < 0]
-    if any(verdict.limit and any(verdict.limit) for verdict in behind):
-        return [decisive]
+    undecided = [each for each in verdicts if each.conclusion == UNDECIDED]
+    for verdict in undecided:
+        if verdict.difference < 0 and verdict.limit and any(verdict.limit):
+            return [decisive]
     return undecided
 
 
-def _most(limits: Sequence[Limit], what: str) -> int | None:
-    """The largest number of seeds or folds among limits; None where one has none."""
-    numbers = [getattr(limit, what) for limit in limits]
-    return None if None in numbers else max(numbers)
-
-
-def _cells(row: LedgerRow, findings: Iterable[Finding]) -> str:
-    """What each test says on the part that decides over all set-ups: its mark and the
-    effect, and whether parts of the claim are missing."""
-    cells = []
-    for finding in findings:
-        verdict = row.deciding(finding)
-        cell = MARKS[verdict.conclusion if verdict else finding.conclusion]
-        if finding.is_in_part:
-            cell += IN_PART
-        if verdict:
-            decimals = verdict.comparison.decimals
-            cell += f" {signed(verdict.difference, decimals)}"
-        cells.append(cell)
-    return ", ".join(cells)
+def _limit_of_all(verdicts: Sequence[Verdict]) -> Limit:
+    """The most seeds and the most folds that one needs; None where no number does."""
+    limits = [verdict.limit or Limit(None, None) for verdict in verdicts]
+    most = []
+    for counts in zip(*limits, strict=True):
+        most.append(None if None in counts else max(counts))
+    return Limit(*most)
 
 
 def anchor(row: LedgerRow) -> str:
     return f"{row.paper}-{row.claim.id}".replace("_", "-")
 
 
+# Rows and layers of relevance ---------------------------------------------------------
+
+
 def gains(seasons: Sequence[SeasonClaims]) -> Table:
     """What rows gain from the weakest to the strongest set of features of the same
     photographs."""
     boards: dict[str, list[Leader]] = {}  # title of a dataset -> its leaders
-    for season in seasons:
-        for data in season.datasets:
-            if data.of_retrieval and not data.is_drawn:
-                boards.setdefault(data.title, []).append(data.of_retrieval)
+    for _, data in _measured(seasons):
+        if data.of_retrieval and not data.is_drawn:
+            boards.setdefault(data.title, []).append(data.of_retrieval)
     lines = []
     for of_dataset in boards.values():
         if len(of_dataset) < 2:
@@ -397,7 +341,7 @@ class Change:
     here: Conclusion  # by the layer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayerChanges:
     """What the layers of relevance of a dataset change."""
 
@@ -411,29 +355,37 @@ class LayerChanges:
 def layer_changes(seasons: Sequence[SeasonClaims]) -> list[LayerChanges]:
     """What further layers of relevance change, for each dataset that has some: claims
     of papers alone."""
-    claims = {}
-    for name, paper in papers().items():
-        for claim in paper.claims:
-            claims[name, claim.id] = claim
     listed = []
+    for season, data in _measured(seasons):
+        judged, changed, layers = [], [], {}
+        for entry in data.claims:
+            paper = papers().get(entry.paper)
+            claims = {claim.id: claim for claim in paper.claims} if paper else {}
+            if entry.id not in claims or not entry.layers:
+                continue
+            judged.append(entry)
+            layers |= entry.layers
+            for layer, (own, here, is_changed) in entry.layers.items():
+                if is_changed:
+                    changed.append(Change(claims[entry.id], layer, own, here))
+        if judged:
+            of_data = LayerChanges(
+                season=season.season,
+                data=data,
+                layers=list(layers),
+                judged=judged,
+                changed=changed,
+            )
+            listed.append(of_data)
+    return listed
+
+
+def _measured(
+    seasons: Sequence[SeasonClaims],
+) -> Iterator[tuple[SeasonClaims, Measured]]:
     for season in seasons:
         for data in season.datasets:
-            judged, changed, layers = [], [], {}
-            for entry in data.claims:
-                claim = claims.get((entry.paper, entry.id))
-                if claim is None or not entry.layers:
-                    continue
-                judged.append(entry)
-                layers |= entry.layers
-                for layer, (own, here, is_changed) in entry.layers.items():
-                    if is_changed:
-                        changed.append(Change(claim, layer, own, here))
-            if judged:
-                of_dataset = LayerChanges(
-                    season.season, data, list(layers), judged, changed
-                )
-                listed.append(of_dataset)
-    return listed
+            yield season, data
 
 
 @dataclass(frozen=True)
@@ -451,6 +403,10 @@ class BestRow:
         return self.leader.like(self.place)
 
     @property
+    def is_fair(self) -> bool:
+        return self.place == self.leader.fair
+
+    @property
     def is_rivalled(self) -> bool:
         """Whether rows are compared, and some are not significantly different."""
         return self.leader.is_compared and bool(self.alike)
@@ -460,12 +416,11 @@ def best_rows(seasons: Sequence[SeasonClaims]) -> list[BestRow]:
     """The best row of every board, photographs first; where it knows more than others,
     the best of the others, too."""
     listed = []
-    for season in seasons:
-        for data in season.datasets:
-            for leader in data.leaders:
-                for place in leader.places:
-                    if place in (leader.best, leader.fair):
-                        listed.append(BestRow(season, data, leader, place))
+    for season, data in _measured(seasons):
+        for leader in data.leaders:
+            for place in leader.places:
+                if place in (leader.best, leader.fair):
+                    listed.append(BestRow(season, data, leader, place))
     return sorted(listed, key=lambda best: (best.data.is_drawn, -_highest(best.data)))
 
 
@@ -478,8 +433,13 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
     different, and what speaks against trusting it."""
     lines = []
     for best in best_rows(seasons):
-        leader, place = best.leader, best.place
-        known = [name for name in flags.NAMES.values() if name in place.flags]
+        leader, place, alike = best.leader, best.place, None
+        if leader.is_compared:
+            alike = f"{len(best.alike)} of {len(leader.places) - 1}"
+            fair = [other for other in leader.places if not other.knows]
+            if len(fair) < len(leader.places) and not place.knows:
+                fair_alike = sum(not other.knows for other in best.alike)
+                alike += f"; {fair_alike} of the {len(fair) - 1} that know no more"
         line = {
             "season": f"{best.season.title} ({best.season.season})",
             "board": f"{best.data.title}, {leader.task}",
@@ -488,18 +448,14 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "best row": place.title,
             "metric": leader.metric,
             f"level, {PERCENT} interval": level(place),
-            "not significantly different": None,
-            "flags": ", ".join(known),
+            "not significantly different": alike,
+            "flags": ", ".join(filter(place.flags.get, flags.NAMES.values())),
         }
-        if leader.is_compared:
-            alike = f"{len(best.alike)} of {len(leader.places) - 1}"
-            fair = [other for other in leader.places if not other.knows]
-            if len(fair) < len(leader.places) and not place.knows:
-                fair_alike = sum(not other.knows for other in best.alike)
-                alike += f"; {fair_alike} of the {len(fair) - 1} that know no more"
-            line["not significantly different"] = alike
         lines.append(line)
     return Table.of("The best rows", lines)
+
+
+# The evidence for a claim -------------------------------------------------------------
 
 
 def evidence_table(row: LedgerRow) -> Table:
@@ -508,12 +464,11 @@ def evidence_table(row: LedgerRow) -> Table:
     lines = []
     parts = row.graded.parts if row.graded else ()
     for part in parts:
-        verdict = part.verdict
         name = "all set-ups"
         if len(parts) > 1:
-            name += f": {verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion}
-        line |= _columns(row.claim, verdict)
+            name += f": {part.verdict.comparison.names}"
+        line = {"test": name, "verdict": part.verdict.conclusion}
+        line |= _columns(row.claim, part.verdict)
         line[DIFFERENCE] = _pooled_difference(part)
         line[OPEN] = line[OPEN] or _open_part(row, part)
         lines.append(line)
@@ -534,39 +489,30 @@ def _open_part(row: LedgerRow, part: PooledPart) -> str:
     """What would decide a part of an open claim over all set-ups, where no number of
     trainings is known to."""
     is_open = part.verdict.conclusion == UNDECIDED
-    words = ""
+    words = part.verdict.remedy if is_open else ""
     if part is row.graded.decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
         words = needed(row)
-    elif is_open:
-        words = part.verdict.remedy
     return words or (NOT_KNOWN if is_open else "")
 
 
 def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
-    """A finding on photographs has its verdicts for itself, without an adjustment for
-    other claims; what would decide one that is pooled stands beside all set-ups."""
-    verdicts, open_by = finding.verdicts, ""
+    """What it says for itself; what would decide one that is pooled stands beside all
+    set-ups."""
+    verdicts, open_by = list(finding.alone.values()), ""
     if finding.is_drawn:
         open_by = needs(verdicts, finding.decisive)
-    else:
-        verdicts = list(finding.alone.values())
     elsewhere = SEE_ALL if is_pooled else NOT_KNOWN
     only = verdicts[0] if len(verdicts) == 1 else None
     line = {"test": finding.place, "verdict": finding.conclusion}
     line |= _columns(finding.claim, only)
-    line[OPEN] = open_by or _if_open(finding.conclusion, elsewhere)
+    is_open = finding.conclusion == UNDECIDED
+    line[OPEN] = open_by or (elsewhere if is_open else "")
     lines = [line]
-    if only:
-        return lines
-    of_part = SEE_ABOVE if open_by else elsewhere
-    for verdict in verdicts:
+    for verdict in () if only else verdicts:
         name = f"{INDENT}{verdict.comparison.names}"
         line = {"test": name, "verdict": verdict.conclusion}
         line |= _columns(finding.claim, verdict)
-        line[OPEN] = _if_open(verdict.conclusion, of_part)
+        is_open = verdict.conclusion == UNDECIDED
+        line[OPEN] = (SEE_ABOVE if open_by else elsewhere) if is_open else ""
         lines.append(line)
     return lines
-
-
-def _if_open(conclusion: Conclusion, words: str) -> str:
-    return words if conclusion == UNDECIDED else ""
