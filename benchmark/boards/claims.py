@@ -12,7 +12,6 @@ from a comparison, and what favours a side: see flags. What a season says on the
 written to reports/<season>/claims.json (claims_file).
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -50,7 +49,6 @@ READERS = {
 # no such option
 RELEASE = "CUHK-PEDES"
 FOLDED = "mscoco_1k"  # the papers print means over folds of 1,000 images
-MOST_OF_LEVEL = 0.1  # of the better score: the largest margin
 POINTS_OF_A_RECALL = 1.0  # a difference of two recalls that counts as none
 
 
@@ -265,7 +263,6 @@ def margin_of(
         points=points / 2 if is_half else points,
         share=share,
         level=level,
-        most=math.inf if level is None else MOST_OF_LEVEL * level,
     )
     return KINDS[part.kind].margin(effect)
 

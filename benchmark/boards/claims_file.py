@@ -88,9 +88,8 @@ class VerdictEntry(Strict):
         comparison = verdict.comparison
         low, high = comparison.interval or (None, None)
         limit = verdict.limit or Limit(None, None)
-        # No p where the verdict does not rest on it, as where an interval within the
-        # margin decides.
-        asserted = verdict.rule.asserted(comparison.difference)
+        # Where an interval within the margin decides, the verdict rests on no p.
+        rests_on_p = verdict.conclusion in verdict.rule.kind.asserted
         return cls(
             first=comparison.titles[0],
             second=comparison.titles[1],
@@ -100,7 +99,7 @@ class VerdictEntry(Strict):
             difference=comparison.difference,
             low=low,
             high=high,
-            p=verdict.adjusted_p if verdict.conclusion == asserted else None,
+            p=verdict.adjusted_p if rests_on_p else None,
             is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
             printed=verdict.printed,
             margin=verdict.margin,

@@ -1,15 +1,17 @@
-"""The kinds of claims. An entry of KINDS is all that there is to say of a kind.
+"""The kinds of claims. An entry of KINDS is all that there is to say of a kind: docs of
+all of them are in docs/statistics.md (Verdicts on claims).
 
-Its difference is positive where the first thing is better; its margin is what a claim
-counts as no difference. docs/statistics.md has the table of what is concluded, as
-in_words has it of a kind. What asserts a difference needs a small p as well, at most
-ALPHA after Holm's adjustment (stats.verdicts); all else is undecided.
+A difference is positive where the first thing is better; a margin is what a claim
+counts as no difference.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf, isinf
 from typing import NamedTuple
+
+MOST_OF_LEVEL = 0.1  # of the better score: the largest margin
 
 
 class Conclusion(StrEnum):
@@ -50,15 +52,31 @@ class Effect:
     points: float  # of the metric that nobody would call a difference
     share: float  # of the better printed value that the difference is
     level: float | None  # the better score here; None: it is no recall
-    most: float  # a margin is no larger
+
+    @property
+    def most(self) -> float:
+        """The largest margin: a point is little to a recall of 60 and nearly all of a
+        recall of 1."""
+        return inf if self.level is None else MOST_OF_LEVEL * self.level
 
 
-class Concluded(NamedTuple):
-    """A line of the table of conclusions."""
+class Line(NamedTuple):
+    """A conclusion, and the differences that it allows, in margins: the whole interval
+    has to lie in this range."""
 
-    name: str
-    interval: str  # what it does
-    needs_p: bool = False  # whether p must be small after Holm's adjustment, too
+    conclusion: Conclusion
+    low: float
+    high: float
+
+    @property
+    def needs_p(self) -> bool:
+        """Whether it asserts a difference: then p must be small after Holm's
+        adjustment, too."""
+        return self.low >= 0 or self.high <= 0
+
+    def contains(self, interval: tuple[float, float], margin: float) -> bool:
+        ends = [end if isinf(end) else end * margin for end in (self.low, self.high)]
+        return ends[0] <= interval[0] and interval[1] <= ends[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,60 +85,54 @@ class ClaimKind:
 
     name: str  # in the files of claims
     verb: str  # between the titles of two rows
-    sign: str  # in `rematch judge --claim`; "": such claims need printed values
-    denies: bool  # whether it claims that there is no difference beyond the margin
-    is_one_sided: bool  # whether only a difference in favour of the first counts
-    needs_printed: bool  # whether its margin is a share of what a paper prints
-    from_zero: bool  # whether it asserts any difference; False: one beyond the margin
-    above: Conclusion  # where the interval lies above the bound
-    below: Conclusion  # where it lies below
+    sign: str = ""  # in `rematch judge --claim`; "": such claims need printed values
+    needs_printed: bool = False  # whether its margin is a share of what a paper prints
+    # what is concluded, in the order in which it is looked for: first what says that no
+    # difference reaches beyond the margin
+    table: tuple[Line, ...]
     margin: Callable[[Effect], float]
 
     @property
     def within(self) -> Conclusion:
         """The conclusion where no difference reaches beyond the margin."""
-        if self.denies:
-            return Conclusion.HOLDS
-        is_one_sided = self.is_one_sided
-        return Conclusion.NOT_BETTER if is_one_sided else Conclusion.NO_DIFFERENCE
+        return self.table[0].conclusion
 
-    def in_words(self) -> list[Concluded]:
-        """What is concluded, in the order in which it is looked for."""
-        ends = [self.above] if self.is_one_sided else [self.above, self.below]
-        asserted = "; ".join(ends)
-        if self.is_one_sided:
-            within, beyond = "does not reach above the margin", "lies above the margin"
-        else:
-            within, beyond = "lies within the margin", "lies above the margin; below it"
-        if self.from_zero:
-            beyond = "else lies above zero; below zero"
-        listed = [Concluded(self.within, within), Concluded(asserted, beyond, True)]
-        if self.from_zero:
-            denied = "else does not reach above the margin"
-            listed.append(Concluded(Conclusion.NOT_BETTER, denied))
-        return listed
+    @property
+    def asserted(self) -> list[Conclusion]:
+        """The conclusions that assert a difference."""
+        return [line.conclusion for line in self.table if line.needs_p]
+
+    @property
+    def denies(self) -> bool:
+        """Whether it claims that there is no difference beyond the margin."""
+        return self.within == Conclusion.HOLDS
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether only a difference in favour of the first counts."""
+        return isinf(self.table[0].low)
+
+    @property
+    def from_zero(self) -> bool:
+        """Whether it asserts any difference, or else one beyond the margin."""
+        return any(line.low == 0 for line in self.table)
 
     def despite(self, conclusion: Conclusion, favoured: Side) -> Conclusion:
         """What is left of a conclusion where something favours a side: what goes
         against that side. A difference that is too large may still be shown to be
         small, one that is too small to be large."""
-        if favoured == Side.SECOND:
-            return conclusion if conclusion == self.above else Conclusion.UNDECIDED
-        if favoured == Side.UNKNOWN:
-            return Conclusion.UNDECIDED
-        if self.is_one_sided:
-            return conclusion if conclusion == self.within else Conclusion.UNDECIDED
-        if conclusion == self.within and not self.denies:
-            return Conclusion.NOT_BETTER  # by the margin; whether worse is open
-        if conclusion in (self.below, Conclusion.NOT_BETTER):
-            return conclusion
+        for line in self.table:
+            if line.conclusion != conclusion or favoured == Side.UNKNOWN:
+                continue
+            if isinf(line.low if favoured == Side.FIRST else line.high):
+                return conclusion
+            if favoured == Side.FIRST and conclusion == Conclusion.NO_DIFFERENCE:
+                return Conclusion.NOT_BETTER  # by the margin; whether worse is open
         return Conclusion.UNDECIDED
 
     def is_true_of(self, difference: float, margin: float) -> bool:
         """Whether a claim of this kind holds of a true difference."""
-        size = difference
-        if self.denies and not self.is_one_sided:
-            size = abs(difference)
+        size = difference if self.is_one_sided or not self.denies else abs(difference)
         return size < margin if self.denies else size > margin
 
 
@@ -153,48 +165,37 @@ ORDERED = ClaimKind(
     name="ordered",
     verb="beats",
     sign=">",
-    denies=False,
-    is_one_sided=False,
-    needs_printed=False,
-    from_zero=True,
-    above=Conclusion.HOLDS,
-    below=Conclusion.REVERSED,
+    table=(
+        Line(Conclusion.NO_DIFFERENCE, -1, 1),
+        Line(Conclusion.HOLDS, 0, inf),
+        Line(Conclusion.REVERSED, -inf, 0),
+        Line(Conclusion.NOT_BETTER, -inf, 1),
+    ),
     margin=_half_of_printed,
 )
 FAR = ClaimKind(
     name="far",
     verb="is far above",
-    sign="",
-    denies=False,
-    is_one_sided=True,
     needs_printed=True,
-    from_zero=False,
-    above=Conclusion.HOLDS,
-    below=Conclusion.HOLDS,
+    table=(Line(Conclusion.NOT_BETTER, -inf, 1), Line(Conclusion.HOLDS, 1, inf)),
     margin=_half_of_printed_share,
 )
 ALIKE = ClaimKind(
     name="alike",
     verb="is like",
     sign="=",
-    denies=True,
-    is_one_sided=False,
-    needs_printed=False,
-    from_zero=False,
-    above=Conclusion.BETTER,
-    below=Conclusion.WORSE,
+    table=(
+        Line(Conclusion.HOLDS, -1, 1),
+        Line(Conclusion.BETTER, 1, inf),
+        Line(Conclusion.WORSE, -inf, -1),
+    ),
     margin=_twice_the_printed,
 )
 NOT_BETTER = ClaimKind(
     name="not_better",
     verb="does not beat",
     sign="not better than",
-    denies=True,
-    is_one_sided=True,
-    needs_printed=False,
-    from_zero=False,
-    above=Conclusion.BETTER,
-    below=Conclusion.WORSE,
+    table=(Line(Conclusion.HOLDS, -inf, 1), Line(Conclusion.BETTER, 1, inf)),
     margin=_twice_the_printed_gain,
 )
 KINDS = {kind.name: kind for kind in (ORDERED, FAR, ALIKE, NOT_BETTER)}

@@ -1,28 +1,26 @@
 """What an interval says about a claim, and what would decide an undecided one.
 
-stats.claim_kinds defines what each kind of claim asserts. If a conclusion asserts a
-difference d, its p must also be at most ALPHA after Holm's adjustment. Every conclusion
-states a range of d that contains the whole interval. So two conclusions on one
-difference always have a range in common, and cannot contradict each other.
+stats.claim_kinds has the conclusions. Each states a range of differences that contains
+the whole interval, so two conclusions on one difference cannot contradict each other.
 
 All parts of a claim, one for each pair of rows, have to hold, so the p of the claim is
 the largest of theirs. If a part is reversed, it denies the claim, and p is the smallest
 of the reversed parts times the number of parts. Holm's adjustment is over the claims
-that are judged together; a claim that is made twice counts once. It is made once for
-other images and other trainings, and once for other trainings on this test set. Each
-part is adjusted as if it were the only part of its claim.
+that are judged together, once for other images and other trainings, and once for other
+trainings on this test set; a claim that is made twice counts once. Each part is
+adjusted as if it were the only part of its claim.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import inf, log, sqrt
+from math import inf, isinf, log, sqrt
 from operator import attrgetter
 from typing import NamedTuple
 
 from scipy import special
 
-from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Side
+from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Line, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import (
     ALPHA,
@@ -106,47 +104,46 @@ class Rule:
             return estimate.p_above(self.margin)
         return estimate.p(beyond=self.bound)
 
-    def asserted(self, difference: float) -> Conclusion:
-        """The conclusion if the interval lies beyond the bound on this side of it."""
-        return self.kind.above if difference > 0 else self.kind.below
-
     def is_within(self, interval: tuple[float, float]) -> bool:
         """Whether no difference in the interval is beyond the margin."""
-        low, high = interval
-        return high <= self.margin and (self.kind.is_one_sided or low >= -self.margin)
+        return self.kind.table[0].contains(interval, self.margin)
 
     def conclusion(
         self, estimate: Estimate, adjusted_p: float
     ) -> tuple[Conclusion, str]:
         """With the reason: a short sentence without its full stop."""
-        margin = f"{self.margin:.3g}"
-        not_above = f"the interval does not reach above the margin of {margin}"
-        if self.is_within(estimate.interval):
-            if self.kind.is_one_sided:
-                return self.kind.within, not_above
-            return self.kind.within, f"the interval lies within {margin} of zero"
-        if adjusted_p > ALPHA:
-            if self.kind.from_zero and estimate.interval[1] <= self.margin:
-                return Conclusion.NOT_BETTER, not_above
-            if self.p(estimate) > ALPHA:
-                return Conclusion.UNDECIDED, f"the interval {self._covers()}"
+        for line in self.kind.table:
+            if line.needs_p:
+                is_on_its_side = isinf(line.high) == (estimate.value > 0)
+                applies = is_on_its_side and adjusted_p <= ALPHA
+            else:
+                applies = line.contains(estimate.interval, self.margin)
+            if applies:
+                return line.conclusion, f"the interval {self._lies(line)}"
+        if self.p(estimate) <= ALPHA:
             reason = f"p is {adjusted_p:.2g} after Holm's adjustment"
             return Conclusion.UNDECIDED, reason
-        is_of_zero = self.kind.from_zero
-        above, below = ("zero", "zero") if is_of_zero else (margin, f"-{margin}")
-        where = f"above {above}" if estimate.value > 0 else f"below {below}"
-        return self.asserted(estimate.value), f"the interval lies {where}"
-
-    def _covers(self) -> str:
-        """What an interval covers that decides nothing."""
         margin = f"{self.margin:.3g}"
         if self.kind.is_one_sided:
-            return f"covers the margin of {margin}"
-        if not self.kind.from_zero:
-            return f"reaches within {margin} of zero and beyond"
-        if self.margin:
-            return f"covers zero and reaches beyond {margin}"
-        return "covers zero"
+            covered = f"covers the margin of {margin}"
+        elif not self.kind.from_zero:
+            covered = f"reaches within {margin} of zero and beyond"
+        else:
+            beyond = f" and reaches beyond {margin}" if self.margin else ""
+            covered = f"covers zero{beyond}"
+        return Conclusion.UNDECIDED, f"the interval {covered}"
+
+    def _lies(self, line: Line) -> str:
+        """What an interval does that is in the range of a line."""
+        margin = f"{self.margin:.3g}"
+        if not line.needs_p:
+            within = f"lies within {margin} of zero"
+            above = f"does not reach above the margin of {margin}"
+            return above if isinf(line.low) else within
+        bound = "zero" if self.kind.from_zero else margin
+        if isinf(line.high):
+            return f"lies above {bound}"
+        return f"lies below {'zero' if self.kind.from_zero else f'-{margin}'}"
 
     def holding(self, reach: float, half_width: float) -> tuple[float, float]:
         """The range of measured differences with which the claim holds: `reach` is how
@@ -272,51 +269,37 @@ def _concluded(
 ) -> Verdict:
     """The verdict with its conclusions: `general` has its p for other images and other
     trainings, `fixed` that for other trainings on this test set."""
+    comparison, rule = verdict.comparison, verdict.rule
+    conclusion, blocked, limit = Conclusion.UNDECIDED, None, None
     if general is None:
-        flag = verdict.blocked or NOTHING_VARIES
-        verdict = replace(
-            verdict,
-            conclusion=Conclusion.UNDECIDED,
-            reason=flag.sentence,
-            blocked=flag,
-            size=None,
-            limit=None,
-        )
+        blocked = verdict.blocked or NOTHING_VARIES
     else:
-        verdict = _concluded_in_general(verdict, general)
+        estimate = comparison.estimate
+        measured, reason = rule.conclusion(estimate, general.by_holm)
+        conclusion = _despite_biases(verdict, measured)
+        if conclusion == Conclusion.UNDECIDED and verdict.biases:
+            blocked = verdict.biases[0]._replace(blocks=True)
+        elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
+            limit = rule.limit(comparison.difference, comparison.doubt, general.factor)
     # What holds for other images also holds on this test set. The interval for the test
     # set is never wider, but with few degrees of freedom its p after Holm's adjustment
     # can be larger.
     on_test_set = Conclusion.UNDECIDED
     if fixed:
-        estimate = verdict.comparison.on_test_set
-        on_test_set, _ = verdict.rule.conclusion(estimate, fixed.by_holm)
-        on_test_set = _despite_biases(verdict, on_test_set)
+        measured, _ = rule.conclusion(comparison.on_test_set, fixed.by_holm)
+        on_test_set = _despite_biases(verdict, measured)
     if on_test_set == Conclusion.UNDECIDED:
-        on_test_set = verdict.conclusion
-    return replace(verdict, on_test_set=on_test_set)
-
-
-def _concluded_in_general(verdict: Verdict, adjusted: Adjusted) -> Verdict:
-    """The verdict with its conclusion for other images and other trainings."""
-    comparison, rule = verdict.comparison, verdict.rule
-    estimate = comparison.estimate
-    measured, reason = rule.conclusion(estimate, adjusted.by_holm)
-    conclusion = _despite_biases(verdict, measured)
-    blocked = limit = None
-    if verdict.biases and conclusion == Conclusion.UNDECIDED:
-        blocked = verdict.biases[0]._replace(blocks=True)
-        reason = blocked.sentence
-    elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
-        limit = rule.limit(comparison.difference, comparison.doubt, adjusted.factor)
+        on_test_set = conclusion
+    sizes = comparison.interval, verdict.printed, verdict.slopes
     return replace(
         verdict,
         conclusion=conclusion,
+        on_test_set=on_test_set,
         blocked=blocked,
-        reason=reason,
-        p=adjusted.p,
-        adjusted_p=adjusted.by_holm,
-        size=size_of(comparison.interval, verdict.printed, verdict.slopes),
+        reason=blocked.sentence if blocked else reason,
+        p=general and general.p,
+        adjusted_p=general and general.by_holm,
+        size=size_of(*sizes) if general else None,
         limit=limit,
     )
 
