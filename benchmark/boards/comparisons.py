@@ -1,14 +1,9 @@
 """Intervals of the metrics of a board's rows, and differences between two rows.
 
-Recalls, rsum and every other metric that is declared with `of_queries` are means over
-queries. Their units are groups of images, such as those of one person; an image counts
-with all its captions and phrases. S has resamples of its own. Every other metric, such
-as a time, varies only with the training.
-
-All trainings of a row are used. Two rows are compared in pairs if they share trainings,
-as a fusion does with its members; equal seeds alone make no pairs. The variance between
-trainings is estimated from all rows of the dataset (stats.comparisons), but that of
-times, mean scores and correlations, which differs between rows, from the row itself.
+Metrics that are declared with `of_queries`, such as recalls, are means over queries.
+Their units are groups of images, such as those of one person; an image counts with all
+its captions and phrases. S has resamples of its own. Every other metric, such as a
+time, varies only with the training. How trainings vary: docs/statistics.md.
 """
 
 import hashlib
@@ -29,10 +24,11 @@ from benchmark.stats import comparisons, significance
 from benchmark.stats.comparisons import Comparison, Sample, Spread
 from benchmark.stats.significance import SeedPart
 
-SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
+# bins are too coarse where S exceeds its bound by more, or differs by more between half
+# and double the bins
+SLACK, BIN_GAP = 0.01, 0.02
 # units of metrics whose scale, and so whose variance, differs between rows
 UNITS_OF_OWN_SCALE = ("score", "correlation")
-BIN_GAP = 0.02  # by which S may differ between half and double the bins
 
 
 def measure(outcome: Outcome, metric: str) -> float | None:
@@ -72,18 +68,14 @@ def is_coarse(row: Row) -> bool:
     true overlap, or half and double the bins give another S."""
     if not row.has_scores:
         return False
-    if row.mean("overlap_s") > row.mean("one_minus_ks") + SLACK:
-        return True
     ends = [row.mean(f"overlap_s_{bins}_bins") for bins in ("half", "double")]
-    return None not in ends and abs(ends[0] - ends[1]) > BIN_GAP
+    depends = None not in ends and abs(ends[0] - ends[1]) > BIN_GAP
+    return depends or row.mean("overlap_s") > row.mean("one_minus_ks") + SLACK
 
 
 def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
-    """Interval of the mean of a row's trainings, for other images and trainings.
-
-    None where nothing is known of other trainings, and where there is no
-    `interval_over_images`.
-    """
+    """Interval of the mean of a row's trainings, for other images and trainings. None
+    where nothing is known of other trainings, or without interval_over_images."""
     part = seed_part(board, row, metric)
     over_images = interval_over_images(board, row, metric)
     if over_images is None or part is None:
@@ -97,10 +89,8 @@ def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
 def interval_over_images(
     board: Board, row: Row, metric: str
 ) -> tuple[float, float] | None:
-    """Interval of the mean of these very trainings, had other images been drawn.
-
-    None where the metric was not measured, or varies with its trainings only.
-    """
+    """Interval of the mean of these very trainings, had other images been drawn. None
+    where the metric was not measured, or varies with its trainings only."""
     outcomes = usable(row, metric)
     sample = sample_of(board, row, metric)
     if not outcomes or sample.noise is None:
@@ -117,21 +107,15 @@ def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
     """The spread that the mean of the row's trainings inherits; None: it is not
     known."""
     count = len(sample_of(board, row, metric).values)
-    if not count:
-        return None
-    return spread_of(board, row.task, metric).part(
-        _varies_as(board, row, metric), count
-    )
+    spread = spread_of(board, row.task, metric)
+    return spread.part(_varies_as(board, row, metric), count) if count else None
 
 
 def compare(
     board: Board, first: Row, second: Row | None, metric: str
 ) -> Comparison | None:
     """The difference of two rows; of one row, its difference of two metrics against
-    zero.
-
-    None where a row does not have the metric.
-    """
+    zero. None where a row does not have the metric."""
     rows = [row for row in (first, second) if row]
     samples = [sample_of(board, row, metric) for row in rows]
     if not all(sample.values for sample in samples):
@@ -180,12 +164,9 @@ def usable(row: Row, metric: str) -> dict[int, Outcome]:
 
 @lru_cache(maxsize=4096)  # of each pair of rows that is compared
 def sample_of(board: Board, row: Row, metric: str) -> Sample:
-    """The metric of every training that can be used.
-
-    Its noise is None where that of one is not known: of times, MedR, means of scores,
-    and S of records without resamples. The noise of a difference is the difference of
-    the noises. On the board of several folds each of them counts as one training.
-    """
+    """The metric of every training that can be used, of folds of each fold. Its noise is
+    None where that of one is not known: of times, MedR, means of scores, and S of
+    records without resamples."""
     if board.fold_boards:
         of_folds = {}
         for number, fold in enumerate(board.fold_boards, start=1):
@@ -232,21 +213,16 @@ def _noise_of_resamples(replicates_T: np.ndarray | None) -> np.ndarray | None:
     """Deviations (T,) whose squares add up to the variance of the resamples. All cells
     of a dataset share the resamples; one that is NaN, as of a single group, is NaN for
     every cell, and its deviation is 0."""
-    if replicates_T is None:
+    if replicates_T is None or np.isfinite(replicates_T).sum() < 2:
         return None
     is_finite_T = np.isfinite(replicates_T)
-    count = is_finite_T.sum()
-    if count < 2:
-        return None
     deviations_T = replicates_T - replicates_T[is_finite_T].mean()
-    return np.where(is_finite_T, deviations_T, 0.0) / np.sqrt(count - 1)
+    return np.where(is_finite_T, deviations_T, 0.0) / np.sqrt(is_finite_T.sum() - 1)
 
 
 def _terms(outcome: Outcome, metric: str) -> list[Metric]:
-    """The means over queries that add up to the metric; empty: it is not such a mean.
-
-    A mean over folds of the same number of images is a mean over all queries.
-    """
+    """The means over queries that add up to the metric, such as one over folds of equal
+    size; empty: it is not such a mean."""
     return query_terms(metric, outcome.record.metrics) if metric in METRICS else []
 
 
@@ -266,28 +242,24 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
 
 
 def _varies_on_its_own(board: Board, metric: str) -> bool:
-    """Whether the spread of one row says nothing about that of another: other work on
-    the machine slows one training only, scores have the scale of their method, and a
-    fold is hard or easy for all rows at once."""
-    if board.fold_boards:
-        return True
-    return is_time(metric) or quantity(metric).unit in UNITS_OF_OWN_SCALE
+    """Whether the spread of one row says nothing about that of another: other work
+    slows one training only, scores have the scale of their method, and a fold is hard
+    or easy for all rows at once."""
+    has_own_scale = quantity(metric).unit in UNITS_OF_OWN_SCALE
+    return bool(board.fold_boards) or is_time(metric) or has_own_scale
 
 
 def _varies_as(board: Board, row: Row, metric: str) -> str:
-    """The preset whose spread is used for a row: the row's own, or the one that
-    represents all presets with the same training."""
-    if _varies_on_its_own(board, metric):
-        return row.preset
-    return _representative(board, row)
+    """The preset whose spread is used for a row."""
+    is_own = _varies_on_its_own(board, metric)
+    return row.preset if is_own else _representative(board, row)
 
 
 @lru_cache(maxsize=4096)
 def trainings_of(board: Board, row: Row) -> frozenset[str]:
     """The presets whose trainings gave the scores: itself, of a fusion its members,
     and of one that only scores differently the one that it starts from. Of presets
-    whose trainings are the same, as where papers differ in what is equal here, one
-    of them."""
+    with the same training, one."""
     declared = row.declared
     if declared.fuse:
         members = {member.partition(":")[0] for member in declared.fuse.of}
@@ -309,12 +281,12 @@ def row_of_any_task(board: Board, preset: str) -> Row | None:
 
 
 def _representative(board: Board, row: Row) -> str:
-    """Of the presets with the same training, the one with the most seeds; the first on
-    ties."""
+    """Of the presets with the same training, as where papers differ in what is equal
+    here, the one with the most seeds; the first on ties."""
     training, alike = _training_identity(row), []
-    for other in board.rows:
-        is_alike = training and _training_identity(other) == training
-        if is_alike and other.task == row.task and other.played:
+    for other in board.rows if training else ():
+        is_alike = other.task == row.task and _training_identity(other) == training
+        if is_alike and other.played:
             alike.append(other)
     return max(alike, key=lambda other: len(other.played), default=row).preset
 
@@ -324,26 +296,15 @@ def _training_identity(row: Row) -> str:
     """What determines the row's own trainings, apart from the seed, as text; "" if the
     records do not say."""
     identity = row.record.trainings.get(row.preset)
-    if not identity:
-        return ""
-    facts = {
-        "options": row.record.options,
-        "start": row.declared.start,
-        "method": row.method,
-        "identity": identity,
-    }
-    return json.dumps(facts, sort_keys=True)
+    facts = [row.record.options, row.declared.start, row.method, identity]
+    return json.dumps(facts, sort_keys=True) if identity else ""
 
 
 @lru_cache(maxsize=64)
 def _apart(board: Board) -> np.ndarray:
-    """Which of `board.ranked`, of one task, differ, (R, R).
-
-    All pairs are compared for other images and other trainings, with Holm's adjustment
-    over all of them. Two rows differ if the one that is ranked higher is significantly
-    better. They never do if nothing is known of other trainings, or if there are too
-    few test queries for any conclusion.
-    """
+    """Which of `board.ranked`, of one task, differ, (R, R): those of which the one that
+    is ranked higher is significantly better, for other images and other trainings, with
+    Holm's adjustment over all pairs."""
     ranked = board.ranked
     p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]
     return significance.apart(p_values, len(ranked))
@@ -364,22 +325,18 @@ def rank_intervals(board: Board) -> list[tuple[int, int]]:
 
 
 def _p_apart(board: Board, first: Row, second: Row) -> float:
-    """p of the difference by which the first stands before the second."""
-    if board.is_small(first.task):
-        return 1.0
+    """p of the difference by which the first stands before the second; 1 where nothing
+    is known of other trainings, and of too few test queries for any conclusion."""
     comparison = compare(board, first, second, RANKED_BY[first.task])
-    if comparison is None or comparison.is_of_these_trainings:
+    if board.is_small(first.task) or not comparison or not comparison.estimate:
         return 1.0
-    if not comparison.estimate or comparison.difference <= 0:
-        return 1.0
-    return comparison.estimate.p()
+    is_ahead = comparison.difference > 0 and not comparison.is_of_these_trainings
+    return comparison.estimate.p() if is_ahead else 1.0
 
 
 def is_compared(board: Board) -> bool:
     """Whether any two of `board.ranked`, of one task, could differ significantly: the
     test queries are enough, and something is known of other trainings."""
-    ranked = board.ranked
-    if len(ranked) < 2 or board.is_small(ranked[0].task):
-        return False
-    parts = (seed_part(board, row, RANKED_BY[row.task]) for row in ranked)
-    return sum(part is not None for part in parts) > 1
+    parts = [seed_part(board, row, RANKED_BY[row.task]) for row in board.ranked]
+    known = [part for part in parts if part is not None]
+    return len(known) > 1 and not board.is_small(board.ranked[0].task)

@@ -5,20 +5,13 @@ cluster of queries, such as an image, in its error. Two things are compared in p
 runs if they share runs, as a fusion does with its members; equal seeds alone make no
 pairs.
 
-Three trainings give a poor estimate of a variance, with two degrees of freedom. The
-trainings of all presets together give a good one if the presets vary alike. So the
-variances of presets with trainings of their own are pooled, and each is shrunk toward
-the common variance, the less the more they differ: the variances of presets are taken
-to be s0^2 d0 / chi^2(d0), and a preset with d degrees of freedom and variance s^2 has
-(d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom (G. K. Smyth, Statistical
-Applications in Genetics and Molecular Biology 3(1), 2004). d0 is infinite if the
-variances differ no more than by chance. If it is not, a preset with a larger variance
-than this keeps its own, since the common one would make it look steadier than it is
-(tests/test_significance.py shows how often).
-
-A preset that varies far more than the others (Cochran's test, step by step) also keeps
-its own variance; so do fusions, which have no training of their own, and presets whose
-trainings are all the same, such as CCA.
+The variances of presets with trainings of their own are pooled, and each is shrunk
+toward the common variance s0^2, the less the more they differ: a preset with d degrees
+of freedom and variance s^2 has (d0 s0^2 + d s^2) / (d0 + d) with d0 + d (G. K. Smyth,
+Statistical Applications in Genetics and Molecular Biology 3(1), 2004). A preset with a
+larger variance than this keeps its own; so do one that varies far more than the others
+(Cochran's test, step by step), fusions, which have no training of their own, and
+presets whose trainings are all the same, such as CCA. docs/statistics.md says why.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,13 +1,9 @@
-"""One difference in several set-ups: what they say together, and whether they agree.
+"""One difference in several set-ups: what they say together, and whether they agree
+(docs/statistics.md, Grades).
 
-A set-up is a season's features and encoders, or other images. The estimate is the mean
-of the set-ups, each with the same weight: that of the average set-up, whichever is
-surest. On the same images the set-ups are averaged image by image, so that an image
-which is easy for the first thing in all of them counts once; trainings, and other
-images, are independent.
-
-Heterogeneity is tested by Student's t of the gap between every two set-ups, with
-Bonferroni's correction over the pairs.
+Each set-up has the same weight, whichever is surest. On the same images they are
+averaged image by image, so that an image which is easy for the first thing in all of
+them counts once; trainings, and other images, are independent.
 """
 
 from collections.abc import Sequence
@@ -58,8 +54,9 @@ def pool(set_ups: Sequence[Comparison]) -> Comparison:
 
 
 def heterogeneity(set_ups: Sequence[Comparison]) -> float:
-    """p that chance alone makes any two of the set-ups differ as much; 1 of a single
-    one, and where nothing varies."""
+    """p that chance alone makes any two of the set-ups differ as much, by Student's t
+    with Bonferroni's correction over the pairs; 1 of a single one, and where nothing
+    varies."""
     pairs = list(combinations(set_ups, 2))
     p_values = [_p_of_gap(first, second) for first, second in pairs]
     return min([1.0, *(len(pairs) * p for p in p_values)])

@@ -1,11 +1,9 @@
 """How sure a mean over queries is, and whether two presets differ; whether one quantity
 falls or rises with another over rows: arrays in, numbers out.
 
-Queries of one image are alike, so images are the units, never single queries. A mean of
-trainings is uncertain for two reasons: other images, and other trainings. The spread of
-trainings on the same images is partly the luck of a training with single images (the
-interaction); other images would change that, too, so it is already in the spread over
-images and is counted once:
+Images are the units, never single queries. The spread of trainings on the same images
+is partly the luck of a training with single images (the interaction); other images
+would change that, too, so it is in the spread over images and is counted once:
 
     variance for other images and trainings   images + sum of w max(0, spread - interaction)
     variance for other trainings, these images         sum of w spread
@@ -151,8 +149,7 @@ class Constant:
 
 
 def t_of(freedom: float) -> float:
-    """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as
-    long."""
+    """Student's t at LEVEL, two-sided."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
 
 
@@ -160,12 +157,9 @@ def deviations(
     values_Q: np.ndarray, cluster_Q: np.ndarray, clusters: int
 ) -> np.ndarray:
     """What each of `clusters` images does to a mean over queries, (G,): the squares add
-    up to the variance of the mean.
-
-    `cluster_Q` is the image of each query, in [0, clusters). An image without a query
-    does nothing. The variance is that of a ratio of sums over clusters, linearised,
-    with n / (n - 1): what a bootstrap over images tends to.
-    """
+    up to the variance of the mean, what a bootstrap over images tends to: that of a
+    ratio of sums over clusters, linearised, with n / (n - 1). `cluster_Q` is the image
+    of each query, in [0, clusters); one without a query does nothing."""
     sums_G = np.bincount(cluster_Q, values_Q, minlength=clusters)
     counts_G = np.bincount(cluster_Q, minlength=clusters)
     has_query_G = counts_G > 0
@@ -176,11 +170,9 @@ def deviations(
 
 def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
     """For other trainings on the same images; None where these are not known, or do not
-    vary.
-
-    From the spread of presets, or less: where equal seeds make two presets alike, the
-    interaction of their difference shows it. Never less sure than for other images.
-    """
+    vary. From the spread of presets, or less: where equal seeds make two presets alike,
+    the interaction of their difference shows it. Never less sure than for other
+    images."""
     if not doubt.seeds:
         return None
     variance = sum(part.weight() * part.variance for part in doubt.seeds)
@@ -193,16 +185,13 @@ def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
 
 
 def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
-    """For other images and other trainings; None where there is no spread.
-
-    Satterthwaite's degrees of freedom. The interaction is known from many images, so
-    what is left of a spread without it is as uncertain as all of the spread.
-    """
+    """For other images and other trainings; None where there is no spread. With
+    Satterthwaite's degrees of freedom: what is left of a spread without the interaction
+    is as uncertain as all of it."""
     variance = doubt.images + doubt.main
-    of_seeds = [
-        (part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds
-    ]
-    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1), *of_seeds]
+    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)]
+    for part in doubt.seeds:
+        doubts.append((part.weight() * part.variance) ** 2 / part.freedom)
     freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
     return _estimate(value, variance, max(freedom, doubt.least_freedom))
 
@@ -216,16 +205,12 @@ def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
 def score_interval(
     value: float, variance: float, span: float, units: int
 ) -> tuple[float, float]:
-    """Wilson's interval of a mean of queries that lies in [0, span], for other images.
-
-    With the design effect of the images: n is the number of independent queries that
-    would have this variance. With a variance of zero, as where no query hits, it is the
-    number of images.
-    """
+    """Wilson's interval of a mean of queries that lies in [0, span], for other images: n
+    is the number of independent queries that would have this variance or, where it is
+    zero, as where no query hits, that of images."""
     share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
-    n = share * (1 - share) * span**2 / variance if variance > 0 else units
-    if not n > 0:
-        n = units
+    n = share * (1 - share) * span**2 / variance if variance > 0 else 0
+    n = n if n > 0 else units
     centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
     return span * float(max(0.0, centre - half)), span * float(min(1.0, centre + half))
@@ -234,11 +219,8 @@ def score_interval(
 def with_seeds(
     value: float, over_images: tuple[float, float], part: SeedPart
 ) -> tuple[float, float]:
-    """An interval for other images, widened so that it is for other trainings, too.
-
-    The trainings add Student's interval, without the interaction, which is in that of
-    the images.
-    """
+    """An interval for other images, widened so that it is for other trainings, too: by
+    Student's interval, without the interaction, which is in that of the images."""
     reach = t_of(part.freedom) * float(np.sqrt(part.weight() * part.main))
     return summed([value, 0.0], [over_images, (-reach, reach)])
 
@@ -246,39 +228,27 @@ def with_seeds(
 def summed(
     values: Sequence[float], intervals: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Interval of a sum of independent estimates with intervals of their own.
-
-    From the sum each end lies as far as the root of the sum of squares of what they are
-    away (Zou and Donner's MOVER): ends that are not symmetric stay so.
-    """
-    below, above = [], []
-    for value, (low, high) in zip(values, intervals, strict=True):
-        below.append(value - low)
-        above.append(high - value)
-    total = sum(values)
-    return total - float(np.hypot.reduce(below)), total + float(np.hypot.reduce(above))
+    """Interval of a sum of independent estimates with intervals of their own: from the
+    sum each end lies as far as the root of the sum of squares of what they are away
+    (Zou and Donner's MOVER), so ends that are not symmetric stay so."""
+    reaches = np.abs(np.subtract(intervals, np.reshape(values, (-1, 1))))
+    below, above = np.hypot.reduce(reaches).tolist()
+    return sum(values) - below, sum(values) + above
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
     """Holm's adjusted p of one family, in its order, and not capped at 1: divided by
-    its p, each gives the factor of the adjustment. (statsmodels gives the same bits,
-    and takes a second to import.)"""
+    its p, each gives the factor of the adjustment."""
     p_H = np.asarray(p_values, dtype=float)
     order_H = np.argsort(p_H)
-    products_H = np.empty(len(p_H))
-    products_H[order_H] = np.maximum.accumulate(
-        p_H[order_H] * np.arange(len(p_H), 0, -1)
-    )
+    products_H = np.sort(p_H) * np.arange(len(p_H), 0, -1)
+    products_H[order_H] = np.maximum.accumulate(products_H)
     return products_H
 
 
 def apart(p_values: Sequence[float], size: int) -> np.ndarray:
-    """Which of `size` things differ, (size, size): symmetric, with False on its
-    diagonal.
-
-    `p_values` are those of every pair, in the order of itertools.combinations; they are
-    adjusted by Holm over all pairs.
-    """
+    """Which of `size` things differ, (size, size), symmetric: `p_values` are those of
+    every pair, in the order of itertools.combinations, to be adjusted by Holm."""
     apart_PP = np.zeros((size, size), dtype=bool)
     apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA
     return apart_PP | apart_PP.T
@@ -286,11 +256,9 @@ def apart(p_values: Sequence[float], size: int) -> np.ndarray:
 
 def rank_intervals(apart_RR: np.ndarray) -> list[tuple[int, int]]:
     """The best and the worst rank, from 1, that each of ranked things could have:
-    `apart_RR` says which differ, and these keep their order.
-
-    All intervals contain the true ranks at once, at LEVEL (Mogstad, Romano, Shaikh and
-    Wilhelm, Review of Economic Studies 91, 2024).
-    """
+    `apart_RR` says which differ, and these keep their order. All intervals contain the
+    true ranks at once, at LEVEL (Mogstad, Romano, Shaikh and Wilhelm, Review of
+    Economic Studies 91, 2024)."""
     intervals = []
     for index, apart_R in enumerate(apart_RR):
         before, behind = apart_R[:index].sum(), apart_R[index:].sum()
@@ -330,8 +298,7 @@ def rank_correlation(
         rows = np.concatenate([rows_of[group] for group in drawn])
         values.append(spearman(x[rows], y[rows]))
     low, high = np.quantile(values, TAILS).tolist()
-    value = spearman(x, y)
-    return RankCorrelation(len(x), groups=len(names), value=value, low=low, high=high)
+    return RankCorrelation(len(x), len(names), spearman(x, y), low, high)
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:

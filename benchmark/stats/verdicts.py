@@ -11,7 +11,7 @@ trainings on this test set; a claim that is made twice counts once. Each part is
 adjusted as if it were the only part of its claim.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isinf, log, sqrt
@@ -155,33 +155,18 @@ class Rule:
         return (-inf if self.kind.is_one_sided else -room), room
 
     def limit(self, difference: float, doubt: Doubt, adjustment: float = 1.0) -> Limit:
-        """What would decide the claim with a power of POWER, if the difference stays.
-
-        `adjustment` is what Holm multiplied the p with.
-        """
+        """What would decide the claim with a power of POWER, if the difference stays;
+        `adjustment` is what Holm multiplied the p with."""
         size = difference if self.kind.is_one_sided else abs(difference)
         # A claim that asserts any difference is denied by an interval below the margin.
         denied = difference if self.kind.from_zero else size
-        # Distances from the bounds that would decide, each with its level of
-        # significance.
+        # distances from the bounds that would decide, each with its level
         rooms = [(size - self.bound, ALPHA / adjustment), (self.margin - denied, ALPHA)]
-        rooms = [(room, level) for room, level in rooms if room > 0]
-
-        def is_decided(seeds: int = 0, folds: int = 0) -> bool:
-            """Whether the difference would be told from one of the bounds."""
-            return any(_is_found(doubt, *room, seeds, folds) for room in rooms)
-
-        seeds = folds = None
-        if doubt.seeds:
-            seeds = _fewest(MOST_SEEDS, lambda more: is_decided(seeds=more))
-        if doubt.images:
-            folds = _fewest(MOST_FOLDS, lambda more: is_decided(folds=more))
-        return Limit(seeds, folds)
-
-
-def _fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
-    """The smallest number from 1 that is enough; None if not even `most` is."""
-    return next(filter(is_enough, range(1, most + 1)), None)
+        of_seeds = range(1, MOST_SEEDS + 1) if doubt.seeds else ()
+        of_folds = range(1, MOST_FOLDS + 1) if doubt.images else ()
+        seeds = (more for more in of_seeds if _is_found(doubt, rooms, seeds=more))
+        folds = (more for more in of_folds if _is_found(doubt, rooms, folds=more))
+        return Limit(next(seeds, None), next(folds, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,13 +358,10 @@ def claim_p(parts: Sequence[Evidence]) -> float:
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict that decides its claim: one of those with the worst conclusion.
-
-    It is the one with the largest p if all hold, with the smallest difference if
-    they show none, and else with the smallest p. Of undecided ones, it is the one with
-    a difference below zero that could be decided soonest, else a blocked one, else the
-    first.
-    """
+    """The verdict that decides its claim, of those with the worst conclusion: the one
+    with the largest p if all hold, with the smallest difference if they show none, and
+    else with the smallest p. Of undecided ones, the one with a difference below zero
+    that could be decided soonest, else a blocked one, else the first."""
     conclusions = [verdict.conclusion for verdict in verdicts]
     worst = min(conclusions, key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
@@ -431,10 +413,13 @@ def log_odds_per_point(first: float, second: float, most: float) -> float:
 
 
 def _is_found(
-    doubt: Doubt, room: float, level: float, seeds: int = 0, folds: int = 0
+    doubt: Doubt,
+    rooms: Sequence[tuple[float, float]],
+    seeds: int = 0,
+    folds: int = 0,
 ) -> bool:
-    """Whether a difference so far from a bound would be found, with further trainings,
-    or with further folds."""
+    """Whether a difference would be told from one of its bounds, so far away and at
+    such a level of significance, with further trainings, or with further folds."""
     now = sum(part.weight() for part in doubt.seeds)
     images = doubt.images
     if seeds:
@@ -453,20 +438,19 @@ def _is_found(
         variance += weight * part.main
         doubts += (weight * part.main) ** 2 / (part.freedom + further)
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
-    reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
-    return bool(reach**2 * variance <= room**2)
+    for room, level in rooms:
+        reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
+        if room > 0 and reach**2 * variance <= room**2:
+            return True
+    return False
 
 
 def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float:
     """The probability, in [0, 1], that a claim holds for other images and other
-    trainings, where its true difference and the true variances are known.
-
-    The difference of the means is normal. The variance between trainings will be
-    estimated: as its true value times chi^2 over the degrees of freedom, of which
-    QUANTILES stand for all; that over images is known from many. `claims` are judged
-    together: where the claim asserts a difference, its p must stay below ALPHA after it
-    is multiplied with their number. Raises ValueError where nothing varies.
-    """
+    trainings, where its true difference and the true variances are known, and where p
+    is multiplied with a number of `claims`. The variance between trainings will be
+    estimated as its true value times chi^2 over the degrees of freedom, of which
+    QUANTILES stand for all. Raises ValueError where nothing varies."""
     deviation = sqrt(doubt.images + doubt.main)
     probabilities = []
     for share in QUANTILES:
