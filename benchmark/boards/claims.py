@@ -1,20 +1,17 @@
 """Which claims of the papers hold on a dataset.
 
-A part of a claim is about presets, a quantity and a margin. Where the dataset has
-folds, what a paper says of 1,000 images of MSCOCO is about them. The presets are
-compared (comparisons), and the interval and p say what is concluded (stats.verdicts),
-twice: for other images and other trainings, which is the verdict, and for other
-trainings on this test set, which is what papers say. Holm's adjustment is over the
-claims of a paper that count on the dataset: a sentence about another dataset is shown,
-and neither counted nor adjusted with. Of a comparison with a bias only what goes against
-it is concluded. Why a claim is not run at all: see not_run; why nothing is concluded
-from a comparison, and what favours a side: see flags. What a season says on them all is
-written to reports/<season>/claims.json (claims_file).
+A part of a claim is about presets, a quantity and a margin. The presets are compared
+(comparisons), and the interval and p say what is concluded (stats.verdicts), with
+Holm's adjustment over the claims of a paper that count on the dataset: a sentence about
+another dataset is shown, and neither counted nor adjusted with. Why a claim is not run
+at all: see not_run; why nothing is concluded from a comparison, and what favours a
+side: see flags. docs/statistics.md has the rules (Verdicts on claims).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from statistics import fmean
 
 from benchmark.boards import comparisons, flags
@@ -127,42 +124,38 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
             verdicts = next(judged)
         else:
             (verdicts,) = rules.judge([test.verdicts])
-        of_verdicts = [verdict.blocked for verdict in verdicts if verdict.blocked]
-        for verdict in verdicts:
-            for bias in verdict.biases:
-                # one that blocks a verdict is listed already
-                if bias._replace(blocks=True) not in of_verdicts:
-                    of_verdicts.append(bias)
+        blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
+        biases = chain.from_iterable(verdict.biases for verdict in verdicts)
+        distinct = {}  # a bias that blocks a verdict is listed once
+        for flag in (*blocking, *biases, *test.flags):
+            distinct.setdefault(flag._replace(blocks=True), flag)
         if board.fold_boards:
             verdicts = [_of_folds(verdict) for verdict in verdicts]
-        all_flags = [*dict.fromkeys(of_verdicts), *test.flags]
+        all_flags = list(distinct.values())
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
 
 def _of_folds(verdict: Verdict) -> Verdict:
     """A further training of a row over folds is a further fold."""
-    if verdict.limit is None:
-        return verdict
-    return replace(verdict, limit=Limit(seeds=None, folds=verdict.limit.seeds))
+    limit = verdict.limit and Limit(seeds=None, folds=verdict.limit.seeds)
+    return replace(verdict, limit=limit)
 
 
 def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """The test of a claim before it is judged: its verdicts have no conclusions yet."""
-    verdicts, lacks, presets = [], [], []
+    verdicts, lacks, presets = [], {}, []
     for index, part in enumerate(claim.parts):
         metric = metric_at(board, part.place, part.metric)
         lack = not_run(board, claim, part.model_copy(update={"metric": metric}))
-        if lack is None:
-            verdict = _unjudged_verdict(board, paper, claim, index, metric)
-            verdicts.append(verdict)
-            presets += part.presets
+        if lack:
+            lacks[lack.sentence] = lack
         else:
-            lacks.append(lack)
-    missing = lacks[:1]
+            verdicts.append(_unjudged_verdict(board, paper, claim, index, metric))
+            presets += part.presets
+    missing = list(lacks.values())[:1]
     if verdicts:
-        sentences = dict.fromkeys(lack.sentence for lack in lacks)
-        missing = [flags.not_run.flag(f"in part: {each}") for each in sentences]
+        missing = [flags.not_run.flag(f"in part: {each}") for each in lacks]
     return ClaimTest(
         paper=name,
         claim=claim,
@@ -178,11 +171,9 @@ def _unjudged_verdict(
     """The comparison of a part, its rule and the printed difference, before anything is
     concluded."""
     part = claim.parts[index]
-    first = board.row(part.presets[0])
-    second = board.row(part.presets[1]) if len(part.presets) == 2 else None
-    comparison = comparisons.compare(board, first, second, metric_here)
-    kind, metric = KINDS[part.kind], quantity(part.metric)
-    level = _level(comparison, part.metric)
+    rows = [*map(board.row, part.presets), None]  # of one, its difference of metrics
+    comparison = comparisons.compare(board, rows[0], rows[1], metric_here)
+    metric, level = quantity(part.metric), _level(comparison, part.metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
@@ -198,12 +189,12 @@ def _unjudged_verdict(
         share = abs(1 - printed[0] / printed[1])
         margin = share / 2 * fmean(comparison.seconds)
     else:
-        known = of_paper if kind.needs_printed else printed
+        known = of_paper if KINDS[part.kind].needs_printed else printed
         margin = margin_of(part, known, is_half, level)
     compared = flags.Compared.of(board, comparison, claim)
     return Verdict(
         comparison=comparison,
-        rule=Rule(kind=kind, margin=margin),
+        rule=Rule(kind=KINDS[part.kind], margin=margin),
         part=index,
         printed=difference,
         blocked=flags.obstacle(compared),
@@ -215,13 +206,12 @@ def _unjudged_verdict(
 def _slopes(
     comparison: Comparison, metric: str, printed: Sequence[float], level: float | None
 ) -> tuple[float, float] | None:
-    """Log odds per point between the two levels here, and between the printed ones. Of
-    shares that are no recalls or sums of these both are 1: a point is a point
-    everywhere. None for what has another scale here, such as times."""
-    if quantity(metric).unit not in ("%", "share"):
-        return None
+    """Log odds per point between the two levels here, and between the printed ones;
+    both 1 of shares that are no recalls or sums of these. None for what has another
+    scale here, such as times."""
     if level is None:
-        return 1.0, 1.0
+        is_share = quantity(metric).unit in ("%", "share")
+        return (1.0, 1.0) if is_share else None
     most = 100.0 * _recalls(metric)
     levels = fmean(comparison.firsts), fmean(comparison.seconds)
     here = rules.log_odds_per_point(*levels, most)
@@ -230,8 +220,8 @@ def _slopes(
 
 def _level(comparison: Comparison, metric: str) -> float | None:
     """The better mean, where both are of recalls; else None."""
-    is_difference = len(sides(metric)) > 1
-    if not comparison.second or is_difference or quantity(metric).unit != "%":
+    is_recall = quantity(metric).unit == "%" and len(sides(metric)) == 1
+    if not comparison.second or not is_recall:
         return None
     return max(fmean(comparison.firsts), fmean(comparison.seconds))
 
@@ -242,12 +232,9 @@ def margin_of(
     is_half: bool = False,
     level: float | None = None,
 ) -> float:
-    """The largest difference that a claim counts as none, in points of its metric.
-
-    The kind of the claim tells how it follows from the printed difference
-    (stats.claim_kinds). A margin is no more than a tenth of the better score: a point
-    is little to a recall of 60 and nearly all of a recall of 1. Means of scores have
-    the scale of their model, so that no difference of them is too small.
+    """The largest difference that a claim counts as none, in points of its metric, as
+    its kind says (stats.claim_kinds). Means of scores have the scale of their model, so
+    that no difference of them is too small.
 
     `printed` are both values. `is_half`: rsum has a single direction, and half of the
     recalls. `level` is the better score where it is a recall or a sum of them.
@@ -282,17 +269,15 @@ def is_dataset(board: Board, place: str) -> bool:
 def is_same(paper: Paper, board: Board, place: str) -> bool:
     """Whether the test images of the board are those that the paper measured at the
     place."""
-    if board.fold_boards:
-        return False
     dataset, split = place.split("/")
     is_partition = board.card["split"] == paper.paper.splits.get(dataset)
-    return is_dataset(board, place) and is_partition and split == "test"
+    is_test = split == "test" and not board.fold_boards
+    return is_dataset(board, place) and is_partition and is_test
 
 
 def metric_at(board: Board, place: str | None, metric: str) -> str:
     """The metric of the board's records that corresponds to a paper's metric at a
-    place: the mean over folds where the place has folds, the board has folds, and the
-    metric is declared on them; else the metric itself."""
+    place: the mean over folds where both have folds, and it is declared on them."""
     is_folded = place is not None and place.startswith(f"{FOLDED}/") and board.folds > 1
     if not is_folded:
         return metric
@@ -305,32 +290,51 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 
 def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
     """Why a part of a claim was not run on a board; None where it was."""
-    reason = claim.unplayed.removesuffix(".")
-    if not reason:
-        reason = _missing_row(board, claim, part)
-    if not reason:
-        rows = [board.row(preset) for preset in part.presets]
-        reason = _other_weights(board, claim, rows) or _too_alike(rows)
+    reason = next(_why_not_run(board, claim, part), "")
     return flags.not_run.flag(reason, blocks=True) if reason else None
 
 
-def _missing_row(board: Board, claim: Claim, part: Part) -> str:
-    """A row that is not there, has no result, or was run with other settings than the
-    claim is about."""
+def _why_not_run(board: Board, claim: Claim, part: Part) -> Iterator[str]:
+    """The reasons; each counts only where those before it do not."""
+    if claim.unplayed:
+        yield claim.unplayed.removesuffix(".")
+    rows = []
     for preset in part.presets:
         row = board.row(preset)
+        rows.append(row)
         if row is None:
-            return f"{title_of(preset)} was not run"
+            yield f"{title_of(preset)} was not run"
         if not row.played:
             status = row.record.status.replace("_", " ")
-            return f"{row.title}: {status}: {row.record.reason}"
+            yield f"{row.title}: {status}: {row.record.reason}"
         if not comparisons.usable(row, part.metric):
-            return f"{quantity(part.metric).heading} of {row.title} was not measured"
+            yield f"{quantity(part.metric).heading} of {row.title} was not measured"
         for name, wanted in claim.settings.items():
-            others = _other_values(board, row, name, wanted)
-            if others:
-                return f"{row.title} was run with {' and '.join(others)} {name}"
-    return ""
+            if others := _other_values(board, row, name, wanted):
+                yield f"{row.title} was run with {' and '.join(others)} {name}"
+    if claim.weights:
+        # a claim about trained weights is not tested with random ones
+        kind = flags.random_text_encoder
+        random = [row for row in rows if flags.has_flag(board, row, kind)]
+        if random:
+            yield f"{flags.titles_of(random)} was run with a random text encoder"
+        # nor, on one side alone, with vectors that were trained on the captions at hand
+        others = [
+            row for row in rows if not row.is_own and reads_other_words(row.record)
+        ]
+        if 0 < len(others) < len(rows):
+            yield f"{flags.titles_of(others)} was run with other word vectors"
+    if len({row.method for row in rows}) > 1:
+        return
+    # rows of one method that differ less here than in the paper
+    if len({row.declared.sentence for row in rows}) > 1:
+        for row in rows:
+            if other := other_encoder(row):
+                yield f"{row.title} was run with {other}"
+    networks = {row.network for row in rows}
+    in_paper = {row.declared.network for row in rows}
+    if len(in_paper) > 1 and len(networks) == 1 and None not in networks:
+        yield f"all were run with {networks.pop()}"
 
 
 def _other_values(board: Board, row: Row, name: str, wanted: str | float) -> list[str]:
@@ -342,34 +346,3 @@ def _other_values(board: Board, row: Row, name: str, wanted: str | float) -> lis
         if options.get(name) != wanted:
             values.add(str(options.get(name, "another")))
     return sorted(values)
-
-
-def _other_weights(board: Board, claim: Claim, rows: Sequence[Row]) -> str:
-    """A claim about trained weights is not tested with random ones nor, where one side
-    alone reads word vectors, with vectors that were trained on the captions at hand."""
-    if not claim.weights:
-        return ""
-    kind = flags.random_text_encoder
-    random = [row for row in rows if flags.has_flag(board, row, kind)]
-    if random:
-        return f"{flags.titles_of(random)} was run with a random text encoder"
-    others = [row for row in rows if not row.is_own and reads_other_words(row.record)]
-    if 0 < len(others) < len(rows):
-        return f"{flags.titles_of(others)} was run with other word vectors"
-    return ""
-
-
-def _too_alike(rows: Sequence[Row]) -> str:
-    """Why rows of one method differ less here than in the paper: one has another text
-    encoder than its own, or all have one network; "" if they differ as there."""
-    if len({row.method for row in rows}) > 1:
-        return ""
-    if len({row.declared.sentence for row in rows}) > 1:
-        for row in rows:
-            if other := other_encoder(row):
-                return f"{row.title} was run with {other}"
-    networks = {row.network for row in rows}
-    in_paper = {row.declared.network for row in rows}
-    if len(in_paper) > 1 and len(networks) == 1 and None not in networks:
-        return f"all were run with {networks.pop()}"
-    return ""

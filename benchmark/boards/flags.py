@@ -90,17 +90,21 @@ class FlagKind:
     bias: Callable[[Compared], Bias | None] | None = None
     # what speaks against trusting a verdict on a comparison
     caution: Callable[[Compared], str] | None = None
-    # the rows that nothing is concluded against; "": it only warns
-    no_verdict_against: str = ""
+    # the rows that nothing is concluded against, where it blocks, and not any row
+    against: str = ""
     # whether no test here can decide what it stands in the way of
     is_out_of_reach: bool = False
-    # whether it counts against a verdict on a row that has it
-    warns: bool = False
+    warns: bool = True  # whether it counts against a verdict on a row that has it
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
 
     def __post_init__(self) -> None:
         FLAGS.append(self)
+
+    @property
+    def no_verdict_against(self) -> str:
+        """The rows that nothing is concluded against; "" where it only warns."""
+        return self.against or (f"any row ({self.name})" if self.remedy else "")
 
     def flag(
         self, sentence: str, *, blocks: bool = False, favours: Side | None = None
@@ -116,9 +120,11 @@ class FlagKind:
         )
 
 
-def flag_kind(letter: str, name: str, by: str, **facts: object) -> Callable:
-    """Declare the kind that the function below finds, in its field `by`, such as
-    "of_row". The function's name becomes that of the kind."""
+def flag_kind(
+    letter: str, name: str, by: str = "of_row", **facts: object
+) -> Callable[[Callable], FlagKind]:
+    """Declare the kind that the function below finds, in its field `by`. The function's
+    name becomes that of the kind."""
 
     def declared(finds: Callable) -> FlagKind:
         return FlagKind(letter=letter, name=name, **{by: finds}, **facts)
@@ -140,11 +146,8 @@ def _barely_trained(compared: Compared) -> Bias | None:
 @flag_kind(
     "N",
     "near chance",
-    by="of_row",
     remedy="a row above chance",
-    no_verdict_against="any row (near chance)",
     bias=_barely_trained,
-    warns=True,
 )
 def near_chance(board: Board, row: Row) -> str:
     """The R@K of random scores is K / N in each direction, with N items for each right
@@ -178,12 +181,9 @@ def _fine_tuning_lost(compared: Compared) -> str:
 @flag_kind(
     "D",
     "below its start",
-    by="of_row",
     remedy="fine-tuning that improves on its start",
-    no_verdict_against="any row (below its start)",
     obstacle=_fine_tuning_lost,
     is_out_of_reach=True,
-    warns=True,
 )
 def below_its_start(board: Board, row: Row) -> str:
     """Of each training with a start: its best validation rsum, and that of the
@@ -211,9 +211,8 @@ def _spread_unknown(compared: Compared) -> str:
 @flag_kind(
     "S",
     f"fewer than {ENOUGH} seeds",
-    by="of_row",
     remedy=f"{ENOUGH} seeds",
-    no_verdict_against=f"any row (fewer than {ENOUGH} seeds)",
+    warns=False,
     obstacle=_spread_unknown,
 )
 def few_seeds(board: Board, row: Row) -> str:
@@ -237,12 +236,10 @@ def _one_has_another_encoder(compared: Compared) -> str:
 @flag_kind(
     "G",
     "other text encoder",
-    by="of_row",
     remedy="the paper's text encoder",
-    no_verdict_against="rows with the paper's text encoder",
+    against="rows with the paper's text encoder",
     obstacle=_one_has_another_encoder,
     is_out_of_reach=True,
-    warns=True,
 )
 def other_text_encoder(board: Board, row: Row) -> str:
     if not row.has_paper:
@@ -261,9 +258,8 @@ def other_text_encoder(board: Board, row: Row) -> str:
 @flag_kind("L", "few test queries", by="obstacle", remedy="100 test queries")
 def few_queries(compared: Compared) -> str:
     board, task = compared.board, compared.rows[0].task
-    if not board.is_small(task):
-        return ""
-    return f"nothing can be concluded from {board.test_queries(task)} test queries"
+    few = f"nothing can be concluded from {board.test_queries(task)} test queries"
+    return few if board.is_small(task) else ""
 
 
 @flag_kind("M", "identical results", by="obstacle", remedy="rows that differ")
@@ -368,9 +364,8 @@ def coarse_bins(compared: Compared) -> str:
     NOTHING_VARIES.letter, "no spread", by="obstacle", remedy=NOTHING_VARIES.remedy
 )
 def no_spread(compared: Compared) -> str:
-    if not compared.comparison.is_of_these_trainings or not compared.has_several:
-        return ""
-    return NOTHING_VARIES.sentence
+    is_known = not compared.comparison.is_of_these_trainings
+    return NOTHING_VARIES.sentence if compared.has_several and not is_known else ""
 
 
 @flag_kind(
@@ -388,7 +383,7 @@ def beyond_reach(compared: Compared) -> str:
 # On rows, those that block nothing ----------------------------------------------------
 
 
-@flag_kind("V", "nearly perfect", by="of_row", warns=True)
+@flag_kind("V", "nearly perfect")
 def nearly_perfect(board: Board, row: Row) -> str:
     """No published result is as good."""
     rsum = row.mean("rsum")
@@ -399,7 +394,7 @@ def nearly_perfect(board: Board, row: Row) -> str:
     return f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
 
 
-@flag_kind("T", "random text encoder", by="of_row", warns=True)
+@flag_kind("T", "random text encoder")
 def random_text_encoder(board: Board, row: Row) -> str:
     for departure in row.record.departures:
         is_random = departure.aspect == Aspect.RANDOM_TEXT_WEIGHTS
@@ -408,7 +403,7 @@ def random_text_encoder(board: Board, row: Row) -> str:
     return ""
 
 
-@flag_kind("X", "extra input", by="of_row", warns=True, flatters=True)
+@flag_kind("X", "extra input", flatters=True)
 def extra_input(board: Board, row: Row) -> str:
     record = row.record
     reads_phrases = any(departure.texts == "phrase" for departure in record.departures)
@@ -417,9 +412,7 @@ def extra_input(board: Board, row: Row) -> str:
     return "phrases that are annotated in the test captions"
 
 
-@flag_kind(
-    "5", "encoder trained on the captions", by="of_row", warns=True, flatters=True
-)
+@flag_kind("5", "encoder trained on the captions", flatters=True)
 def captions_seen(board: Board, row: Row) -> str:
     """Such an encoder has seen no image, but which captions belong to the same one."""
     seen = row_settings.captions_seen(board, row)
@@ -434,14 +427,14 @@ def captions_seen(board: Board, row: Row) -> str:
     )
 
 
-@flag_kind("4", "other test queries", by="of_row", warns=True, flatters=True)
+@flag_kind("4", "other test queries", flatters=True)
 def other_queries(board: Board, row: Row) -> str:
     if row.record.metrics.get("correction", {}).get("how") != "dual_softmax":
         return ""
     return "its scores depend on the other test queries; a search has none"
 
 
-@flag_kind("W", "other release of the data", by="of_row")
+@flag_kind("W", "other release of the data", warns=False)
 def other_release(board: Board, row: Row) -> str:
     return board.card.get("release", {}).get("departs", "").removesuffix(".")
 
@@ -462,13 +455,13 @@ def _most_trainings(
     return f"{sum(shown)} of {len(shown)} trainings {what}"
 
 
-@flag_kind("C", "not converged", by="of_row", warns=True)
+@flag_kind("C", "not converged")
 def not_converged(board: Board, row: Row) -> str:
     what = "still improved at the end"
     return _most_trainings(board, row, row_warnings.is_rising, what)
 
 
-@flag_kind("J", "seeds alike", by="of_row", warns=True)
+@flag_kind("J", "seeds alike")
 def seeds_alike(board: Board, row: Row) -> str:
     sentences = []
     if any(outcome.record.starts_alike for outcome in row.played):
@@ -490,7 +483,7 @@ OF_FEATURES = (  # of what departs: how the flag of features lists it
 )
 
 
-@flag_kind("F", "other features", by="of_row")
+@flag_kind("F", "other features", warns=False)
 def other_features(board: Board, row: Row) -> str:
     """Features of other networks, regions or word vectors than the paper's."""
     if not row.has_paper:
@@ -503,33 +496,33 @@ def other_features(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-@flag_kind("P", "twin images", by="of_row")
+@flag_kind("P", "twin images", warns=False)
 def twin_images(board: Board, row: Row) -> str:
     count = row_warnings.twins_in_all(board.card)
     return f"{count} test images have a twin in another split" if count else ""
 
 
-@flag_kind("B", "twins within test", by="of_row")
+@flag_kind("B", "twins within test", warns=False)
 def twins_within(board: Board, row: Row) -> str:
     counts = board.card.get("twins", {})
     parts = [f"{count} {items}" for items, count in counts.items() if count]
     return f"{' and '.join(parts)} of test have a twin within it" if parts else ""
 
 
-@flag_kind("K", "unknown commit", by="of_row")
+@flag_kind("K", "unknown commit", warns=False)
 def unknown_commit(board: Board, row: Row) -> str:
     commits = [costs.git_commit for costs in row.costs]
     is_unknown = any("unknown" in commit or not commit for commit in commits)
     return "the commit of its code is not known" if is_unknown else ""
 
 
-@flag_kind("E", "best early", by="of_row", warns=True)
+@flag_kind("E", "best early")
 def best_early(board: Board, row: Row) -> str:
     what = "were best in the first quarter of their epochs, and fell"
     return _most_trainings(board, row, row_warnings.is_early, what)
 
 
-@flag_kind("A", "seeds added", by="of_row", warns=True)
+@flag_kind("A", "seeds added")
 def seeds_added(board: Board, row: Row) -> str:
     trained = [outcome for outcome in row.played if outcome.trainings]
     commits = {each.record.seed: each.trainings[0].git_commit for each in trained}

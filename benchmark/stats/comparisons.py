@@ -69,10 +69,8 @@ class Sample:
     def is_constant(self) -> bool:
         """Whether all runs have the same value and, where images are known, on every
         image."""
-        if len(set(self.values.values())) != 1:
-            return False
-        noises = list((self.noise or {}).values())
-        return all(np.array_equal(noises[0], other) for other in noises[1:])
+        noises = {each.tobytes() for each in (self.noise or {}).values()}
+        return len({*self.values.values()}) == 1 and len(noises) < 2
 
 
 class Variance(NamedTuple):
@@ -152,26 +150,19 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
 def sample_of_queries(
     means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]],
 ) -> Sample:
-    """The sum of several means over queries, from the values of single queries.
-
-    `means` has, for each mean, the clusters of its queries, (Q,) whole numbers from 0
-    in the same numbering for all means, and their values by seed, (Q,) each, with the
-    same seeds for all means. Values are in the unit of the sample.
-    """
-    clusters_M = [cluster_Q for cluster_Q, _ in means]
-    count = 1 + max(int(cluster_Q.max()) for cluster_Q in clusters_M)
-    values = {}
-    noise = {}
+    """The sum of several means over queries. `means` has, for each, the clusters of its
+    queries, (Q,) whole numbers from 0 in the same numbering for all, and their values
+    by seed, (Q,) each, with the same seeds for all, in the unit of the sample."""
+    clusters = np.unique(np.concatenate([cluster_Q for cluster_Q, _ in means]))
+    count = 1 + int(clusters.max())
+    values, noise = {}, {}
     for seed in means[0][1]:
+        values[seed] = float(sum(of_seed[seed].mean() for _, of_seed in means))
         terms = []
-        deviations = []
-        for cluster_Q, values_of in means:
-            values_Q = values_of[seed]
-            terms.append(values_Q.mean())
-            deviations.append(significance.deviations(values_Q, cluster_Q, count))
-        values[seed] = float(sum(terms))
-        noise[seed] = sum(deviations)
-    return Sample(values, noise, len(np.unique(np.concatenate(clusters_M))))
+        for cluster_Q, of_seed in means:
+            terms.append(significance.deviations(of_seed[seed], cluster_Q, count))
+        noise[seed] = sum(terms)
+    return Sample(values, noise, len(clusters))
 
 
 def sample_of_folds(folds: Mapping[int, Sample]) -> Sample:
@@ -180,19 +171,18 @@ def sample_of_folds(folds: Mapping[int, Sample]) -> Sample:
     runs is left out."""
     folds = {number: fold for number, fold in folds.items() if fold.values}
     values = {number: fold.mean for number, fold in folds.items()}
-    noises = [fold.mean_noise for fold in folds.values()]
-    if not folds or any(noise is None for noise in noises):
+    if not folds or any(fold.noise is None for fold in folds.values()):
         return Sample(values, None)
     from scipy.linalg import block_diag  # takes a tenth of a second to import
 
-    noise = dict(zip(folds, block_diag(*noises), strict=True))
-    return Sample(values, noise, sum(fold.units for fold in folds.values()))
+    noises = block_diag(*(fold.mean_noise for fold in folds.values()))
+    units = sum(fold.units for fold in folds.values())
+    return Sample(values, dict(zip(folds, noises, strict=True)), units)
 
 
 def variance_of(sample: Sample) -> Variance:
     """Of two trainings or more."""
-    freedom = len(sample.values) - 1
-    interaction = 0.0
+    freedom, interaction = len(sample.values) - 1, 0.0
     if sample.noise is not None:
         left_SG = np.stack(list(sample.noise.values())) - sample.mean_noise
         interaction = float((left_SG**2).sum() / freedom)
@@ -222,11 +212,8 @@ def _pooled(variances: Collection[Variance]) -> Variance | None:
 
 def common_variance(variances: Sequence[Variance]) -> tuple[float, float]:
     """s0^2 and d0 of Smyth (2004), Section 6.2: from the mean and the variance of the
-    logarithms.
-
-    d0 is infinite where these vary no more than those of equal variances would, and
-    where fewer than two variances are above zero.
-    """
+    logarithms. d0 is infinite where these vary no more than those of equal variances
+    would, and where fewer than two variances are above zero."""
     known = [v for v in variances if v.variance > 0]
     if len(known) < 2:
         return 0.0, np.inf
@@ -262,10 +249,8 @@ def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How much better one thing is than another, or the value of one than zero.
-
-    A difference is in the metric's unit, and positive where the first is better.
-    """
+    """How much better one thing is than another, or the value of one than zero, in the
+    metric's unit; positive where the first is better."""
 
     first: str
     second: str  # "": the first alone, compared with zero
@@ -293,12 +278,8 @@ class Comparison:
 
     @cached_property
     def estimate(self) -> Estimate | Constant | None:
-        """For other images and other runs; None where there is no spread, and the reach
-        is not known.
-
-        For other images only if nothing is known of other runs, and for other runs only
-        if nothing is known of images.
-        """
+        """For other images and other runs, as far as something is known of them; None
+        where there is no spread, and the reach is not known."""
         estimate = significance.on_other_images(self.difference, self.doubt)
         if estimate is None and self.reach and self.units:
             return Constant(value=self.difference, units=self.units, reach=self.reach)
@@ -355,7 +336,7 @@ def compare(
     less_is_better : whether the smaller mean is the better one
     shown : `metric`, `titles`, `heading` and `decimals` of the Comparison
     """
-    common = set.intersection(*(set(sample.values) for sample in samples))
+    common = samples[0].values.keys() & samples[-1].values.keys()
     is_paired = is_shared and len(samples) == 2 and len(common) >= FEWEST_RUNS
     if is_paired:
         samples = [sample.of(sorted(common)) for sample in samples]

@@ -26,21 +26,18 @@ def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
     flags."""
     lines = []
     for claim_test in claim_tests:
-        letters = flags.letters(claim_test.flags)
+        verdicts, letters = claim_test.verdicts, flags.letters(claim_test.flags)
         head = {
             "claim": statement(claim_test),
             "verdict": claim_test.conclusion,
-            **verdict_columns(None),
+            **verdict_columns(verdicts[0] if len(verdicts) == 1 else None),
             "flags": Code(letters) if letters else None,
         }
-        if len(claim_test.verdicts) == 1:
-            lines.append(head | verdict_columns(claim_test.verdicts[0]))
-        elif claim_test.verdicts:
-            lines.append(head)
-            for verdict in claim_test.verdicts:
-                name = f"{INDENT}{compared(verdict)}"
-                line = {"claim": name, "verdict": verdict.conclusion}
-                lines.append(line | verdict_columns(verdict))
+        lines += [head] if verdicts else []
+        for verdict in verdicts if len(verdicts) > 1 else ():
+            name = f"{INDENT}{compared(verdict)}"
+            line = {"claim": name, "verdict": verdict.conclusion}
+            lines.append(line | verdict_columns(verdict))
     return Table.of(title, lines)
 
 
@@ -68,10 +65,8 @@ def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
             "on other images": claim_test.conclusion,
             "on this test set": claim_test.on_test_set,
         }
-        parts = []
-        for verdict in claim_test.verdicts:
-            parts.append(_numbers(verdict) | {"remark": remark(claim_test, verdict)})
         tail = {"where": claim_test.claim.where, "note": claim_test.claim.note}
+        parts = [_numbers(claim_test, verdict) for verdict in claim_test.verdicts]
         for part in parts or [_not_run(claim_test)]:
             lines.append(head | part | tail)
     return Table.of(title, lines)
@@ -91,7 +86,7 @@ def _not_run(claim_test: ClaimTest) -> dict:
     }
 
 
-def _numbers(verdict: Verdict) -> dict:
+def _numbers(claim_test: ClaimTest, verdict: Verdict) -> dict:
     comparison, decimals = verdict.comparison, verdict.comparison.decimals
     trainings = dict.fromkeys(count for count in comparison.trainings if count)
     line = {
@@ -103,13 +98,12 @@ def _numbers(verdict: Verdict) -> dict:
         "second": mean(comparison.seconds, decimals),
         "difference": difference(comparison),
         "printed": printed_difference(verdict),
-        "margin": Number(value=verdict.margin, form=".2g"),
     }
-    if verdict.p is not None:
-        line["p"] = Number(value=verdict.p, form=".2g")
-    if verdict.adjusted_p is not None:
-        line["p after Holm"] = Number(value=verdict.adjusted_p, form=".2g")
-    return line
+    small = {"margin": verdict.margin, "p": verdict.p}
+    for name, value in (small | {"p after Holm": verdict.adjusted_p}).items():
+        if value is not None:
+            line[name] = Number(value=value, form=".2g")
+    return line | {"remark": remark(claim_test, verdict)}
 
 
 def against_papers(
@@ -137,14 +131,14 @@ def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
     numbers = counts(claim_tests)
     without_effect = numbers[Conclusion.NO_DIFFERENCE]
     denied = sum(numbers[conclusion] for conclusion in FAILED)
-    told = {
+    named = {
         "held": numbers[Conclusion.HOLDS],
         "without effect": without_effect,
         "failed": denied - without_effect,
         "undecided": numbers[Conclusion.UNDECIDED],
         "not run": numbers[Conclusion.NOT_RUN],
     }
-    return ", ".join(f"{count} {word}" for word, count in told.items() if count)
+    return ", ".join(f"{count} {word}" for word, count in named.items() if count)
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:
@@ -152,16 +146,13 @@ def tally(claim_tests: Sequence[ClaimTest]) -> str:
     stop."""
     own = [test for test in claim_tests if test.paper == OWN]
     others = [test for test in claim_tests if test.paper != OWN]
-    sentences = []
-    if own:
-        sentences.append(f"The season's own claims: {conclusion_counts(own)}")
-    if others:
-        count = sum(test.is_counted for test in others)
+    sentences = [f"The season's own claims: {conclusion_counts(own)}"] if own else []
+    count = sum(test.is_counted for test in others)
+    if counts(others)[Conclusion.NOT_RUN] < count:
         concluded = conclusion_counts(others)
-        sentence = f"Of the papers' claims {count} count here: {concluded}"
-        if counts(others)[Conclusion.NOT_RUN] == count:
-            sentence = f"None of the {count} claims of papers that count was run"
-        sentences.append(sentence)
+        sentences.append(f"Of the papers' claims {count} count here: {concluded}")
+    elif others:
+        sentences.append(f"None of the {count} claims of papers that count was run")
     return ". ".join(sentences)
 
 
@@ -174,7 +165,7 @@ def statement(claim_test: ClaimTest) -> str:
 
 
 def compared(verdict: Verdict) -> str:
-    """What is compared, in short: "a beats b", or the two metrics of one preset."""
+    """In short: "a beats b", or the two metrics of one preset."""
     comparison = verdict.comparison
     if comparison.second:
         return f" {verdict.rule.kind.verb} ".join(comparison.titles)
@@ -224,7 +215,6 @@ def decided_by(limit: Limit, fold: str = FOLD) -> str:
     if limit.folds:
         folds = "folds" if limit.folds > 1 else "fold"
         ways.append(f"{limit.folds} {fold.format(folds=folds)}")
-    if not ways:
-        most = f"{MOST_SEEDS} more seeds or {MOST_FOLDS} more folds"
-        return f"not even {most}: the difference is too close to a bound"
-    return " or ".join(ways)
+    most = f"{MOST_SEEDS} more seeds or {MOST_FOLDS} more folds"
+    never = f"not even {most}: the difference is too close to a bound"
+    return " or ".join(ways) or never
