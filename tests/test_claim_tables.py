@@ -69,7 +69,7 @@ def judged_claim(*pairs: Verdict, **facts: object) -> ClaimTest:
     """With a part for each pair; without pairs a part that was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
-        "flags": facts.pop("flags", [] if pairs else [Flag("R", "a not run", True)]),
+        "flags": facts.pop("flags", [] if pairs else [Flag("R", "a not run")]),
         "is_elsewhere": facts.pop("is_elsewhere", False),
     }
     given = {"id": "c", "statement": STATEMENT, "where": "Section 4"}
@@ -88,7 +88,7 @@ def rows(table: Table) -> list[dict]:
 
 class TestPage:
     def test_a_row_has_claim_verdict_difference_print_and_letters(self):
-        said = [Flag("C", "a"), Flag("N", "b", True), Flag("U", "epochs 1 and 2")]
+        said = [Flag("C", "a"), Flag("N", "b"), Flag("U", "epochs 1 and 2")]
         undecided = judged_claim(pair("a", "b", "undecided"), flags=said)
         (row,) = rows(claim_tables.verdict_table("t", [undecided, judged_claim()]))
         assert (row["claim"], row["verdict"]) == (STATEMENT, "undecided")

@@ -106,7 +106,9 @@ def judge(
 
 
 def blocking_letters(verdict: ClaimTest) -> str:
-    return "".join(flag.letter for flag in verdict.flags if flag.blocks)
+    return "".join(
+        flag.letter for flag in verdict.flags if flag not in verdict.cautions
+    )
 
 
 ALL_PRESETS = list(presets())
@@ -374,7 +376,7 @@ def test_what_goes_against_a_bias_of_its_entry_stands(
     assert verdict.conclusion == conclusion
     (bias,) = [flag for flag in verdict.flags if flag.favours]
     assert (bias.letter, bias.sentence, bias.favours) == ("U", "It is so", favours)
-    assert bias.blocks == (conclusion == "undecided")
+    assert (bias in verdict.cautions) == (conclusion != "undecided")
 
 
 def compared_as(

@@ -26,7 +26,7 @@ from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Flag, Limit, Rule, Size, Verdict
 
-FEW = Flag("L", "few", blocks=True, remedy="100 test queries")
+FEW = Flag("L", "few", remedy="100 test queries")
 OUT = FEW._replace(is_out_of_reach=True)
 BIAS = Flag("U", "it", favours=Side.SECOND, remedy="equal settings")
 UNKNOWN = BIAS._replace(favours=Side.UNKNOWN)
@@ -84,7 +84,7 @@ def test_an_obstacle_is_told_from_a_bias():
     for obstacle in (FEW, OUT):
         entry = VerdictEntry.of(undecided(blocked=obstacle))
         assert entry.is_blocked and entry.is_out_of_reach == obstacle.is_out_of_reach
-    blocked = BIAS._replace(blocks=True)
+    blocked = BIAS
     entry = VerdictEntry.of(undecided(blocked=blocked, biases=(BIAS,)))
     assert (entry.is_blocked, entry.favours) == (False, Side.SECOND)
 
@@ -104,7 +104,7 @@ def test_an_obstacle_is_told_from_a_bias():
         undecided(limit=Limit(None, None)),
         undecided(blocked=FEW),
         undecided(blocked=OUT, biases=(BIAS,)),
-        undecided(blocked=UNKNOWN._replace(blocks=True), biases=(UNKNOWN,)),
+        undecided(blocked=UNKNOWN, biases=(UNKNOWN,)),
     ],
 )
 def test_what_is_read_again_is_what_was_written(written):

@@ -218,6 +218,6 @@ def test_an_encoder_that_was_trained_on_the_captions_is_named_in_rows_and_claims
     for part in ("all-MiniLM-L6-v2", "flickr30k", "Flickr8k", "https://", "not known"):
         assert part in said["5"]
     (caution,) = flags.claim_flags(on, ["a", "b"], [])
-    assert (caution.letter, caution.sentence, caution.blocks) == ("5", "a", False)
+    assert (caution.letter, caution.sentence) == ("5", "a")
     assert flags.captions_seen.name in flags.FLATTERING
     assert flags_of(board(read, reader="shapes"), read) == {}

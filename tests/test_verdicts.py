@@ -205,7 +205,7 @@ def test_what_goes_against_the_favoured_side_stands(value, favours, conclusion):
     verdict = biased(value, *favours)
     assert verdict.conclusion == conclusion
     if conclusion == "undecided":
-        assert verdict.blocked == Flag("U", "bias 0", True, favours[0])
+        assert verdict.blocked == Flag("U", "bias 0", favours[0])
         assert (verdict.reason, verdict.limit) == ("bias 0", None)
     else:
         assert verdict.blocked is None
@@ -229,7 +229,7 @@ def test_of_undecided_pairs_the_one_behind_that_takes_the_fewest_seeds_decides()
     late = undecided(-1.0, limit=Limit(5, 1))
     soon = undecided(-1.0, limit=Limit(3, 9))
     sooner = undecided(-1.0, limit=Limit(3, 8))
-    blocked = undecided(-1.0, blocked=Flag("Z", "why", blocks=True))
+    blocked = undecided(-1.0, blocked=Flag("Z", "why"))
     assert decisive([ahead, blocked, late, soon, never]) is soon
     assert decisive([soon, sooner]) is sooner
     assert decisive([never, late]) is late
@@ -279,14 +279,14 @@ class TestAdjustment:
         )
 
     def test_what_cannot_be_judged_does_not_count_and_other_pairs_of_its_claim_do(self):
-        few = Flag("S", "few", blocks=True)
+        few = Flag("S", "few")
         (first,), (other,) = judged(at(0.04), at(0.04), blocked=few)
         assert first.adjusted_p == pytest.approx(0.04)
         assert (other.conclusion, other.reason, other.p) == ("undecided", "few", None)
         assert other.blocked == few and other.limit is None
         # Beside three other claims, what one pair denies has p times their number.
         claims = [at(0.2), at(0.3), at(0.4), at(-0.03, 0.001)]
-        denied, lost = judged(*claims, blocked=Flag("N", "poor", blocks=True))[3]
+        denied, lost = judged(*claims, blocked=Flag("N", "poor"))[3]
         assert denied.conclusion == DENIED
         assert denied.adjusted_p == pytest.approx(0.12)
         assert (lost.conclusion, lost.p) == ("undecided", None)

@@ -85,6 +85,12 @@ class ClaimTest:
         return min(conclusions, key=rules.WORST_FIRST.index)
 
     @property
+    def cautions(self) -> list[Flag]:
+        """The flags that block nothing."""
+        blocking = [verdict.blocked for verdict in self.verdicts]
+        return [flag for flag in self.flags if blocking and flag not in blocking]
+
+    @property
     def reason(self) -> str:
         """Why, as a short sentence without its full stop."""
         if not self.verdicts:
@@ -126,12 +132,9 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
             (verdicts,) = rules.judge([test.verdicts])
         blocking = [verdict.blocked for verdict in verdicts if verdict.blocked]
         biases = chain.from_iterable(verdict.biases for verdict in verdicts)
-        distinct = {}  # a bias that blocks a verdict is listed once
-        for flag in (*blocking, *biases, *test.flags):
-            distinct.setdefault(flag._replace(blocks=True), flag)
+        all_flags = list(dict.fromkeys([*blocking, *biases, *test.flags]))
         if board.fold_boards:
             verdicts = [_of_folds(verdict) for verdict in verdicts]
-        all_flags = list(distinct.values())
         tests.append(replace(test, verdicts=verdicts, flags=all_flags))
     return tests
 
@@ -291,7 +294,7 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
     """Why a part of a claim was not run on a board; None where it was."""
     reason = next(_why_not_run(board, claim, part), "")
-    return flags.not_run.flag(reason, blocks=True) if reason else None
+    return flags.not_run.flag(reason) if reason else None
 
 
 def _why_not_run(board: Board, claim: Claim, part: Part) -> Iterator[str]:

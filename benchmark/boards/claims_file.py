@@ -129,9 +129,9 @@ class VerdictEntry(Strict):
         )
         blocked = limit = None
         if self.is_blocked:
-            blocked = bias._replace(blocks=True, favours=None)
+            blocked = bias._replace(favours=None)
         elif self.favours == Side.UNKNOWN:
-            blocked = bias._replace(blocks=True)
+            blocked = bias
         elif self.conclusion == Conclusion.UNDECIDED and not self.favours:
             limit = Limit(self.seeds, self.folds)
         comparison = Comparison(
@@ -195,7 +195,7 @@ class ClaimEntry(Strict):
             on_test_set=test.on_test_set,
             reason=test.reason,
             is_elsewhere=test.is_elsewhere,
-            cautions=[flags.said(flag) for flag in test.flags if not flag.blocks],
+            cautions=list(map(flags.said, test.cautions)),
             parts=list(map(VerdictEntry.of, test.verdicts)),
             decisive=test.verdicts.index(test.decisive) if test.verdicts else None,
             layers=by_layers,

@@ -106,14 +106,11 @@ class FlagKind:
         """The rows that nothing is concluded against; "" where it only warns."""
         return self.against or (f"any row ({self.name})" if self.remedy else "")
 
-    def flag(
-        self, sentence: str, *, blocks: bool = False, favours: Side | None = None
-    ) -> Flag:
+    def flag(self, sentence: str, favours: Side | None = None) -> Flag:
         """A flag of this kind; `sentence` has no full stop."""
         return Flag(
             letter=self.letter,
             sentence=sentence,
-            blocks=blocks,
             favours=favours,
             remedy=self.remedy,
             is_out_of_reach=self.is_out_of_reach,
@@ -645,7 +642,7 @@ def obstacle(compared: Compared) -> Flag | None:
     can."""
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
-            return kind.flag(text, blocks=True)
+            return kind.flag(text)
     return None
 
 

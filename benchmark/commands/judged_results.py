@@ -310,7 +310,7 @@ def of_files(
         notes.append(f"{alike}: p is that of the exact sign test")
     blocked = too_few(first)
     if blocked is None and _bytes_of(first) == _bytes_of(second):
-        blocked = flags.identical.flag("identical results", blocks=True)
+        blocked = flags.identical.flag("identical results")
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, measure.metric, comparison, measure.is_of_one_way),
@@ -368,7 +368,7 @@ def too_few(result: Result) -> Flag | None:
         return None
     worth = f"{len(cluster_sizes(result))} clusters, worth {clusters:.1f} of equal size"
     few = f"nothing can be concluded from {queries} queries in {worth}"
-    return flags.few_queries.flag(few, blocks=True)
+    return flags.few_queries.flag(few)
 
 
 def _bytes_of(result: Result) -> list[bytes]:

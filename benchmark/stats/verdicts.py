@@ -43,7 +43,6 @@ class Flag(NamedTuple):
 
     letter: str  # says of which kind it is
     sentence: str  # plain text without its full stop
-    blocks: bool = False  # whether nothing is concluded because of it
     favours: Side | None = None  # of a bias: which side; what goes against it stands
     remedy: str = ""  # what helps where it stands in the way of a verdict
     is_out_of_reach: bool = False  # whether no test here can have that
@@ -52,7 +51,6 @@ class Flag(NamedTuple):
 NOTHING_VARIES = Flag(
     "O",
     "nothing varies, so nothing tells the error",
-    blocks=True,
     remedy="further seeds",
 )
 WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
@@ -263,7 +261,7 @@ def _concluded(
         measured, reason = rule.conclusion(estimate, general.by_holm)
         conclusion = _despite_biases(verdict, measured)
         if conclusion == Conclusion.UNDECIDED and verdict.biases:
-            blocked = verdict.biases[0]._replace(blocks=True)
+            blocked = verdict.biases[0]
         elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
             limit = rule.limit(comparison.difference, comparison.doubt, general.factor)
     # What holds for other images also holds on this test set. The interval for the test
