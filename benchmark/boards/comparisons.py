@@ -46,14 +46,15 @@ def measure(outcome: Outcome, metric: str) -> float | None:
     if metric == PER_EPOCH.name:  # not where nothing was trained for this cell alone
         epochs, seconds = record.history.get("epoch"), outcome.training_seconds
         return PER_EPOCH.compute(seconds, max(epochs)) if epochs else None
-    if METRICS[metric] in TIMES:
+    declared = METRICS[metric]
+    if declared in TIMES:
         of_training = outcome.trainings[0].seconds if outcome.trainings else {}
         seconds = (of_training | outcome.scoring.seconds).get(metric)
-        return None if seconds is None else METRICS[metric].compute(seconds)
-    if not METRICS[metric].in_records:
-        ranks = outcome.scores.ranks.get(METRICS[metric].rank_key)
-        is_known = ranks and (ranks.knows_all or not METRICS[metric].needs_all)
-        return METRICS[metric].compute(ranks) if is_known else None
+        return None if seconds is None else declared.compute(seconds)
+    if not declared.in_records:
+        ranks = outcome.scores.ranks.get(declared.rank_key)
+        is_known = ranks and (ranks.knows_all or not declared.needs_all)
+        return declared.compute(ranks) if is_known else None
     return record.metrics.get(metric)
 
 

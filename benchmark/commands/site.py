@@ -143,7 +143,7 @@ def write_front(
         hours[season.season] = sum(data.made.hours for data in season.datasets)
     for row in found:
         links.setdefault((row["season"], row["title"]), row["href"])
-    best = [each for each in best_rows(seasons) if each.place == each.leader.fair]
+    best = [each for each in best_rows(seasons) if each.is_fair]
     best = [each for each in best if not each.data.is_drawn] or best
     templates = Environment(autoescape=True, loader=ENVIRONMENT.loader)
     front = templates.from_string(FRONT.read_text(encoding="utf-8"))

@@ -27,12 +27,12 @@ class Conclusion(StrEnum):
     NOT_RUN = "not run"
 
 
-FAILED = (  # what a claim does not survive
+FAILED = (  # what a claim does not survive, worst first
     Conclusion.REVERSED,
     Conclusion.BETTER,
     Conclusion.WORSE,
-    Conclusion.NO_DIFFERENCE,
     Conclusion.NOT_BETTER,
+    Conclusion.NO_DIFFERENCE,
 )
 
 
@@ -55,8 +55,7 @@ class Effect:
 
     @property
     def most(self) -> float:
-        """The largest margin: a point is little to a recall of 60 and nearly all of a
-        recall of 1."""
+        """The largest margin: to a recall of 1 a point is nearly all."""
         return inf if self.level is None else MOST_OF_LEVEL * self.level
 
 
@@ -144,21 +143,10 @@ def _half_of_printed(effect: Effect) -> float:
     return min(half, effect.points or half, effect.most)
 
 
-def _half_of_printed_share(effect: Effect) -> float:
-    """What is far behind lacks at least half of the printed share of the better
-    score."""
-    return effect.share / 2 * effect.level
-
-
-def _twice_the_printed(effect: Effect) -> float:
+def _twice(printed: float, effect: Effect) -> float:
     """A difference that is denied is one of more than a point per recall or, where the
     paper prints more and calls it none, of more than twice that."""
-    return min(max(effect.points, 2 * abs(effect.difference)), effect.most)
-
-
-def _twice_the_printed_gain(effect: Effect) -> float:
-    """The same, where only a gain of the first is denied."""
-    return min(max(effect.points, 2 * effect.difference), effect.most)
+    return min(max(effect.points, 2 * printed), effect.most)
 
 
 ORDERED = ClaimKind(
@@ -178,7 +166,8 @@ FAR = ClaimKind(
     verb="is far above",
     needs_printed=True,
     table=(Line(Conclusion.NOT_BETTER, -inf, 1), Line(Conclusion.HOLDS, 1, inf)),
-    margin=_half_of_printed_share,
+    # what is far behind lacks at least half of the printed share of the better score
+    margin=lambda effect: effect.share / 2 * effect.level,
 )
 ALIKE = ClaimKind(
     name="alike",
@@ -189,14 +178,14 @@ ALIKE = ClaimKind(
         Line(Conclusion.BETTER, 1, inf),
         Line(Conclusion.WORSE, -inf, -1),
     ),
-    margin=_twice_the_printed,
+    margin=lambda effect: _twice(abs(effect.difference), effect),
 )
 NOT_BETTER = ClaimKind(
     name="not_better",
     verb="does not beat",
     sign="not better than",
     table=(Line(Conclusion.HOLDS, -inf, 1), Line(Conclusion.BETTER, 1, inf)),
-    margin=_twice_the_printed_gain,
+    margin=lambda effect: _twice(effect.difference, effect),  # only a gain is denied
 )
 KINDS = {kind.name: kind for kind in (ORDERED, FAR, ALIKE, NOT_BETTER)}
 # the kinds that a user of `rematch judge` can claim, by their sign

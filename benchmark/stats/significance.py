@@ -82,8 +82,23 @@ class Doubt(NamedTuple):
         return float(max(self.image_count - 1, 1))
 
 
+class Known:
+    """A `value` of which is known how sure it is: _p is twice the p of at most a bound
+    where so much was measured."""
+
+    def p(self, beyond: float = 0.0) -> float:
+        """Two-sided p of a difference of at most `beyond`: of none, or of one on the
+        margin. It is at most 1 - LEVEL if and only if the interval lies wholly
+        beyond."""
+        return self._p(abs(self.value), beyond)
+
+    def p_above(self, bound: float) -> float:
+        """p of a difference of at most `bound`, comparable with two-sided ones."""
+        return self._p(self.value, bound)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Estimate(Known):
     """A mean or a difference with its standard error, above zero, and degrees of
     freedom."""
 
@@ -97,23 +112,13 @@ class Estimate:
         half = t_of(self.freedom) * self.error
         return self.value - half, self.value + half
 
-    def p(self, beyond: float = 0.0) -> float:
-        """Two-sided p of a difference of at most `beyond`: of none, or of one on the
-        margin.
-
-        It is at most 1 - LEVEL if and only if the interval lies wholly beyond.
-        """
-        t = (abs(self.value) - beyond) / self.error
-        return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
-
-    def p_above(self, bound: float) -> float:
-        """p of a difference of at most `bound`, comparable with two-sided ones."""
-        t = (self.value - bound) / self.error
+    def _p(self, value: float, bound: float) -> float:
+        t = (value - bound) / self.error
         return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constant:
+class Constant(Known):
     """A difference that `units` independent images have alike, so that no variance
     tells its error.
 
@@ -132,15 +137,6 @@ class Constant:
         share = 1 - ((1 - LEVEL) / 2) ** (1 / self.units)
         low = self.value - share * (self.value + self.reach)
         return low, self.value + share * (self.reach - self.value)
-
-    def p(self, beyond: float = 0.0) -> float:
-        """Two-sided p of a difference of at most `beyond`. As an Estimate's, it is at
-        most 1 - LEVEL if and only if the interval lies wholly beyond."""
-        return self._p(abs(self.value), beyond)
-
-    def p_above(self, bound: float) -> float:
-        """p of a difference of at most `bound`, comparable with two-sided ones."""
-        return self._p(self.value, bound)
 
     def _p(self, value: float, bound: float) -> float:
         if value <= bound:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from scipy import special
 
-from benchmark.stats.claim_kinds import ClaimKind, Conclusion, Line, Side
+from benchmark.stats.claim_kinds import FAILED, ClaimKind, Conclusion, Line, Side
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import (
     ALPHA,
@@ -53,15 +53,8 @@ NOTHING_VARIES = Flag(
     "nothing varies, so nothing tells the error",
     remedy="further seeds",
 )
-WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
-    Conclusion.REVERSED,
-    Conclusion.BETTER,
-    Conclusion.WORSE,
-    Conclusion.NOT_BETTER,
-    Conclusion.NO_DIFFERENCE,
-    Conclusion.UNDECIDED,
-    Conclusion.HOLDS,
-)
+# of the pairs of a claim, all of which have to hold
+WORST_FIRST = (*FAILED, Conclusion.UNDECIDED, Conclusion.HOLDS)
 
 
 class Size(StrEnum):
@@ -233,9 +226,8 @@ def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
     in_general = _adjusted(claims, "estimate")
     on_test_set = _adjusted(claims, "on_test_set")
     judged = []
-    for claim, general, fixed in zip(claims, in_general, on_test_set, strict=True):
-        parts = zip(claim, general, fixed, strict=True)
-        judged.append([_concluded(*part) for part in parts])
+    for of_claim in zip(claims, in_general, on_test_set, strict=True):
+        judged.append(list(map(_concluded, *of_claim)))
     return judged
 
 
@@ -316,7 +308,12 @@ def _adjusted(
     judged: of each claim its parts, None of those that cannot."""
     known = []
     for claim in claims:
-        known.append([_evidence(verdict, scope) for verdict in claim])
+        parts = []
+        for verdict in claim:
+            estimate = getattr(verdict.comparison, scope)
+            is_known = estimate and not verdict.blocked
+            parts.append(Evidence(verdict.rule, estimate) if is_known else None)
+        known.append(parts)
     keys = [tuple(filter(None, parts)) for parts in known]
     p_of = {claim: claim_p(claim) for claim in keys if claim}
     adjusted = []
@@ -325,22 +322,12 @@ def _adjusted(
     return adjusted
 
 
-def _evidence(verdict: Verdict, scope: str) -> Evidence | None:
-    estimate = getattr(verdict.comparison, scope)
-    is_known = estimate and not verdict.blocked
-    return Evidence(verdict.rule, estimate) if is_known else None
-
-
-def _by_holm(
-    part: Evidence,
-    claim: tuple[Evidence, ...],
-    p_of: Mapping[tuple[Evidence, ...], float],
-) -> Adjusted:
-    """p of a part, adjusted among all claims with its own p in place of its claim's. A
-    smaller p has more claims behind it, and so a larger factor."""
+def _by_holm(part: Evidence, claim: tuple[Evidence, ...], p_of: Mapping) -> Adjusted:
+    """p of a part, adjusted among all claims, whose p is `p_of`, with its own p in
+    place of its claim's. A smaller p has more claims behind it, and so a larger
+    factor."""
     p = part.p
-    p_in_family = dict(p_of)
-    p_in_family[claim] = p * len(claim) if part.goes_against else p
+    p_in_family = p_of | {claim: p * len(claim) if part.goes_against else p}
     products = holm_products(list(p_in_family.values()))
     product = float(products[list(p_in_family).index(claim)])
     return Adjusted(p, min(1.0, product), product / p if p else len(p_of))
@@ -360,15 +347,12 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
     with the largest p if all hold, with the smallest difference if they show none, and
     else with the smallest p. Of undecided ones, the one with a difference below zero
     that could be decided soonest, else a blocked one, else the first."""
-    conclusions = [verdict.conclusion for verdict in verdicts]
-    worst = min(conclusions, key=WORST_FIRST.index)
+    worst = min((each.conclusion for each in verdicts), key=WORST_FIRST.index)
     verdicts = [verdict for verdict in verdicts if verdict.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
         behind = [each for each in verdicts if each.limit and each.difference < 0]
-        if behind:
-            return min(behind, key=_needed)
         blocked = [verdict for verdict in verdicts if verdict.blocked]
-        return (blocked or verdicts)[0]
+        return min(behind, key=_needed, default=(blocked or verdicts)[0])
     if worst in (Conclusion.NO_DIFFERENCE, Conclusion.NOT_BETTER):
         return min(verdicts, key=attrgetter("difference"))
     if worst == Conclusion.HOLDS:
@@ -392,10 +376,10 @@ def size_of(
         return None
     low, high = interval if printed > 0 else (-interval[1], -interval[0])
     wanted = abs(printed) * slopes[1] / slopes[0]
-    if low <= wanted <= high:
-        return Size.AS_PRINTED
     if low > wanted:
         return Size.LARGER
+    if high >= wanted:
+        return Size.AS_PRINTED
     return Size.OPPOSITE if high < 0 else Size.SMALLER
 
 
